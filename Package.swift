@@ -1,0 +1,84 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// One package, one room per target; arrows go down only (CONTRIBUTING.md has the map).
+// CI sets SYNHEART_AUTH_STRICT so that warnings are errors there and a newer compiler does not break a user's build.
+let strict = Context.environment["SYNHEART_AUTH_STRICT"] != nil
+
+let settings: [SwiftSetting] =
+    [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
+let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
+let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
+
+/// A target together with its tests, which mirror it under `Tests/`.
+func room(
+    _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil,
+    tests: [Target.Dependency]? = [], testResources: [Resource]? = nil
+) -> [Target] {
+    let target: Target = .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
+    guard let tests else { return [target] }
+    return [
+        target,
+        .testTarget(
+            name: "\(name)Tests", dependencies: [.target(name: name)] + tests, resources: testResources,
+            swiftSettings: settings),
+    ]
+}
+
+let package = Package(
+    name: "synheart-auth",
+    platforms: [.iOS(.v16), .macOS(.v13)],
+    products: [
+        .library(name: "SynheartAuth", targets: ["SynheartAuth"]),
+        .library(name: "AuthContract", targets: ["AuthContract"]),
+        .library(name: "AppAttest", targets: ["AppAttest"]),
+        .library(name: "PlayIntegrity", targets: ["PlayIntegrity"]),
+        .library(name: "AndroidKeyAttestation", targets: ["AndroidKeyAttestation"]),
+        .library(name: "AttestationTestKit", targets: ["AttestationTestKit"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
+        .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
+    ],
+    targets: [
+        // Small readers, each a total function: bytes in, value or a located error out.
+        room("StrictJSON", testResources: [.copy("Vectors")]),
+        room("CBOR", testResources: [.copy("Vectors")]),
+        room("LenientDER", tests: [asn1]),
+
+        // The wire contract, and the client SDK that stands on it.
+        room("AuthContract", ["StrictJSON", crypto]),
+        room("SynheartAuth", ["AuthContract", "StrictJSON", crypto], tests: ["AttestationTestKit", crypto]),
+
+        // Three verification libraries, each useful alone.
+        room(
+            "AppAttest", ["CBOR", crypto, asn1, x509],
+            tests: ["AttestationTestKit", "StrictJSON", crypto, x509], testResources: [.copy("Vectors")]),
+        room(
+            "PlayIntegrity", ["StrictJSON", crypto, cryptoExtras],
+            tests: ["AttestationTestKit", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
+        room(
+            "AndroidKeyAttestation", ["LenientDER", "StrictJSON", "CBOR", crypto, cryptoExtras],
+            tests: ["AttestationTestKit", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
+
+        // What an object says and how each check went, for people and for programs (`attestation inspect|verify`).
+        room(
+            "AttestationInspection", ["AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON", crypto],
+            tests: ["AttestationTestKit"], testResources: [.copy("Vectors")]),
+
+        // An Apple, a Google and devices of one's own.
+        room(
+            "AttestationTestKit", ["CBOR", crypto, cryptoExtras, asn1, x509],
+            tests: ["AppAttest", "PlayIntegrity", "AndroidKeyAttestation", crypto]),
+    ].flatMap { $0 },
+    swiftLanguageModes: [.v6]
+)

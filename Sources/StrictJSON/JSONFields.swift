@@ -1,0 +1,132 @@
+/// Reads the members of one object by name and type; a value of another type is an error that names its path.
+///
+/// A member that is `null` counts as absent, as Dart, Kotlin and Swift encoders write absent ones.
+public struct JSONFields: Sendable {
+    private let object: JSONObject
+    private let path: String
+
+    /// The members of `value`, which must be an object. `path` names it in errors; empty at the top.
+    public init(_ value: JSONValue, path: String = "") throws(JSONError) {
+        guard case .object(let object) = value else {
+            throw JSONError(.wrongType, path: path.isEmpty ? "the body" : path)
+        }
+        self.object = object
+        self.path = path
+    }
+
+    /// The names of all members.
+    public var names: [String] { object.members.map(\.name) }
+
+    /// Refuses members other than these: for what an operator writes, where a typing error must not become a default.
+    public func allowOnly(_ names: String...) throws(JSONError) {
+        for member in object.members where !names.contains(member.name) {
+            throw JSONError(.unknownName, path: pathOf(member.name))
+        }
+    }
+
+    /// The value of a member that may be absent.
+    public func optionalValue(_ name: String) -> JSONValue? {
+        object[name].flatMap { $0.isNull ? nil : $0 }
+    }
+
+    /// The value of a member that must be there.
+    public func value(_ name: String) throws(JSONError) -> JSONValue {
+        guard let value = optionalValue(name) else { throw JSONError(.missing, path: pathOf(name)) }
+        return value
+    }
+
+    /// A string that must be there.
+    public func string(_ name: String) throws(JSONError) -> String {
+        try require(optionalString(name), name)
+    }
+
+    /// A string that may be absent.
+    public func optionalString(_ name: String) throws(JSONError) -> String? {
+        try convert(name) { $0.string }
+    }
+
+    /// An integer that must be there.
+    public func integer(_ name: String) throws(JSONError) -> Int64 {
+        try require(optionalInteger(name), name)
+    }
+
+    /// An integer that may be absent.
+    public func optionalInteger(_ name: String) throws(JSONError) -> Int64? {
+        try convert(name) { $0.integer }
+    }
+
+    /// An integer within a range, that may be absent.
+    public func optionalInteger(_ name: String, in range: ClosedRange<Int64>) throws(JSONError) -> Int64? {
+        try convert(name) { value in value.integer.flatMap { range.contains($0) ? $0 : nil } }
+    }
+
+    /// A boolean that must be there.
+    public func bool(_ name: String) throws(JSONError) -> Bool {
+        try require(optionalBool(name), name)
+    }
+
+    /// A boolean that may be absent.
+    public func optionalBool(_ name: String) throws(JSONError) -> Bool? {
+        try convert(name) { $0.bool }
+    }
+
+    /// An array of strings that may be absent.
+    public func optionalStrings(_ name: String) throws(JSONError) -> [String]? {
+        try convert(name) { value in
+            guard let elements = value.array else { return nil }
+            let strings = elements.compactMap(\.string)
+            return strings.count == elements.count ? strings : nil
+        }
+    }
+
+    /// An array that may be absent.
+    public func optionalArray(_ name: String) throws(JSONError) -> [JSONValue]? {
+        try convert(name) { $0.array }
+    }
+
+    /// The members of an object that may be absent.
+    public func optionalObject(_ name: String) throws(JSONError) -> JSONFields? {
+        guard let value = optionalValue(name) else { return nil }
+        return try JSONFields(value, path: pathOf(name))
+    }
+
+    /// The members of an object that must be there.
+    public func object(_ name: String) throws(JSONError) -> JSONFields {
+        try require(optionalObject(name), name)
+    }
+
+    /// One of a fixed set of words, that may be absent.
+    public func optionalChoice<Choice: RawRepresentable<String>>(
+        _ name: String, _ type: Choice.Type = Choice.self
+    ) throws(JSONError) -> Choice? {
+        try convert(name) { $0.string.flatMap(Choice.init(rawValue:)) }
+    }
+
+    /// A string that must be there, read by a type's own parser; what it refuses is of the wrong type.
+    public func parsed<Value>(_ name: String, _ parse: (String) throws -> Value) throws(JSONError) -> Value {
+        try require(optionalParsed(name, parse), name)
+    }
+
+    /// A string that may be absent, read by a type's own parser; what it refuses is of the wrong type.
+    public func optionalParsed<Value>(
+        _ name: String, _ parse: (String) throws -> Value
+    ) throws(JSONError) -> Value? {
+        try convert(name) { value in value.string.flatMap { try? parse($0) } }
+    }
+
+    /// The path of the member `name`, for an error of one's own.
+    public func pathOf(_ name: String) -> String {
+        path.isEmpty ? name : "\(path).\(name)"
+    }
+
+    private func convert<Value>(_ name: String, _ convert: (JSONValue) -> Value?) throws(JSONError) -> Value? {
+        guard let value = optionalValue(name) else { return nil }
+        guard let converted = convert(value) else { throw JSONError(.wrongType, path: pathOf(name)) }
+        return converted
+    }
+
+    private func require<Value>(_ value: Value?, _ name: String) throws(JSONError) -> Value {
+        guard let value else { throw JSONError(.missing, path: pathOf(name)) }
+        return value
+    }
+}

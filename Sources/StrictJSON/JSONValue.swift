@@ -1,0 +1,113 @@
+/// A JSON text (RFC 8259) as a value. Members keep their order; numbers keep their digits.
+public enum JSONValue: Sendable, Hashable {
+    case null
+    case bool(Bool)
+    case number(JSONNumber)
+    case string(String)
+    case array([JSONValue])
+    case object(JSONObject)
+}
+
+extension JSONValue {
+    /// The number `value`, without fraction or exponent.
+    public static func integer(_ value: some BinaryInteger) -> JSONValue {
+        .number(JSONNumber(digits: String(value)))
+    }
+
+    /// The string, where the value is one.
+    public var string: String? {
+        if case .string(let value) = self { value } else { nil }
+    }
+
+    /// The boolean, where the value is one.
+    public var bool: Bool? {
+        if case .bool(let value) = self { value } else { nil }
+    }
+
+    /// The integer, where the value is a number written without fraction or exponent that fits.
+    public var integer: Int64? {
+        if case .number(let value) = self { value.integer } else { nil }
+    }
+
+    /// The elements, where the value is an array.
+    public var array: [JSONValue]? {
+        if case .array(let value) = self { value } else { nil }
+    }
+
+    /// The members, where the value is an object.
+    public var object: JSONObject? {
+        if case .object(let value) = self { value } else { nil }
+    }
+
+    /// Whether the value is `null`.
+    public var isNull: Bool { self == .null }
+}
+
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByNilLiteral
+{
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(integerLiteral value: Int64) { self = .integer(value) }
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    public init(dictionaryLiteral elements: (String, JSONValue)...) { self = .object(JSONObject(elements)) }
+    public init(nilLiteral: ()) { self = .null }
+}
+
+/// A number as it was written: converting is left to the reader, who knows what range is meant.
+public struct JSONNumber: Sendable, Hashable {
+    /// The literal, as RFC 8259 section 6 allows it.
+    public let digits: String
+
+    init(digits: String) { self.digits = digits }
+
+    /// The value, where it is written without fraction and exponent and fits 64 bits.
+    public var integer: Int64? { Int64(digits) }
+
+    /// The nearest binary floating point value; nil where it is not finite.
+    public var double: Double? {
+        Double(digits).flatMap { $0.isFinite ? $0 : nil }
+    }
+}
+
+/// The members of a JSON object, in the order in which they were written.
+public struct JSONObject: Sendable, Hashable {
+    /// Name and value of each member.
+    public private(set) var members: [Member] = []
+
+    /// One member.
+    public struct Member: Sendable, Hashable {
+        /// The name, unescaped.
+        public let name: String
+        /// The value.
+        public var value: JSONValue
+    }
+
+    /// An object without members.
+    public init() {}
+
+    /// An object of these members; of two with one name the later counts.
+    public init(_ members: some Sequence<(String, JSONValue)>) {
+        for (name, value) in members { self[name] = value }
+    }
+
+    /// The value of the member `name`. Names are the same when their code points are.
+    public subscript(name: String) -> JSONValue? {
+        get { index(of: name).map { members[$0].value } }
+        set {
+            switch (index(of: name), newValue) {
+            case (let index?, let value?): members[index].value = value
+            case (let index?, nil): members.remove(at: index)
+            case (nil, let value?): members.append(Member(name: name, value: value))
+            case (nil, nil): break
+            }
+        }
+    }
+
+    mutating func append(_ member: Member) { members.append(member) }
+
+    // String's own equality is canonical equivalence, under which two different names can be equal.
+    private func index(of name: String) -> Int? {
+        members.firstIndex { $0.name.utf8.elementsEqual(name.utf8) }
+    }
+}
