@@ -1,0 +1,43 @@
+/// The six headers of a request signed under scheme 1.
+public struct SchemeOneHeaders: Sendable {
+    public let appID: AppID
+    public let deviceID: DeviceID
+    public let signature: RequestSignature
+    public let timestamp: UnixTime
+    public let nonce: RequestNonce
+
+    /// The value of `X-Synheart-Sig-Version`.
+    public static let version = "1"
+
+    /// Headers of their parts.
+    public init(
+        appID: AppID, deviceID: DeviceID, signature: RequestSignature, timestamp: UnixTime, nonce: RequestNonce
+    ) {
+        self.appID = appID
+        self.deviceID = deviceID
+        self.signature = signature
+        self.timestamp = timestamp
+        self.nonce = nonce
+    }
+
+    /// Reads them: exactly one of each, each in its exact form.
+    public init(_ fields: HeaderFields) throws(ContractError) {
+        guard try fields.one(HeaderName.signatureVersion) == Self.version else {
+            throw ContractError("\(HeaderName.signatureVersion) must be \(Self.version)")
+        }
+        appID = try AppID(fields.one(HeaderName.appID))
+        deviceID = try DeviceID(fields.one(HeaderName.deviceID))
+        signature = try RequestSignature(base64: fields.one(HeaderName.signature))
+        timestamp = try UnixTime(header: fields.one(HeaderName.timestamp))
+        nonce = try RequestNonce(fields.one(HeaderName.nonce))
+    }
+
+    /// The headers as they are sent.
+    public var fields: [(name: String, value: String)] {
+        [
+            (HeaderName.appID, appID.text), (HeaderName.deviceID, deviceID.text),
+            (HeaderName.signature, signature.base64), (HeaderName.timestamp, timestamp.description),
+            (HeaderName.nonce, nonce.text), (HeaderName.signatureVersion, Self.version),
+        ]
+    }
+}
