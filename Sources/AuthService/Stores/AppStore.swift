@@ -25,7 +25,9 @@ public protocol AppStore: Sendable {
     func insert(_ app: StoredApp, recording event: AuditEvent) async throws(StoreError) -> Bool
 
     /// Replaces a record that is still `current`; false where it has changed since, or is not there.
-    func replace(_ current: StoredApp, with app: StoredApp, recording event: AuditEvent) async throws(StoreError) -> Bool
+    func replace(
+        _ current: StoredApp, with app: StoredApp, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool
 
     /// Removes a record that has no devices; false where it has some, or is not there.
     func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool
