@@ -95,6 +95,13 @@ public struct JSONFields: Sendable {
         try require(optionalObject(name), name)
     }
 
+    /// One of a fixed set of words, that must be there.
+    public func choice<Choice: RawRepresentable<String>>(
+        _ name: String, _ type: Choice.Type = Choice.self
+    ) throws(JSONError) -> Choice {
+        try require(optionalChoice(name, type), name)
+    }
+
     /// One of a fixed set of words, that may be absent.
     public func optionalChoice<Choice: RawRepresentable<String>>(
         _ name: String, _ type: Choice.Type = Choice.self

@@ -6,7 +6,7 @@ extension JSONValue {
         /// Levels of arrays and objects inside one another.
         public var depth: Int
 
-        /// By default 64 KiB and 16 levels, as `spec/service.md` (Protection) has it for the device API.
+        /// By default 64 KiB and 16 levels: what the device API accepts.
         public init(bytes: Int = 64 * 1024, depth: Int = 16) {
             self.bytes = bytes
             self.depth = depth
