@@ -122,13 +122,11 @@ private actor Rendezvous {
 extension ServerSettings {
     /// Settings that would serve strangers without encryption.
     func check() throws(ContractError) {
-        guard Self.isLoopback(host) || insecureHTTP else {
+        let literal = host.contains(":") ? "[\(host)]" : host
+        let isLoopback = (try? RequestOrigin(scheme: "http", authority: literal))?.isLoopback ?? false
+        guard isLoopback || insecureHTTP else {
             throw ContractError(
                 "\(host) is not a loopback address: put a proxy with TLS before the service, or pass --insecure-http")
         }
-    }
-
-    private static func isLoopback(_ host: String) -> Bool {
-        host == "localhost" || host == "::1" || host.hasPrefix("127.")
     }
 }

@@ -11,6 +11,7 @@ struct Answer: Sendable {
     var body: [UInt8]?
     var contentType = "application/json"
     var headers: [(String, String)] = []
+    var cacheControl = "no-store"
     /// What the log says became of the request.
     var outcome = "ok"
 
@@ -48,7 +49,7 @@ struct AnswerFrame: Sendable {
         var headers = HTTPFields()
         headers[Self.serverTime] = now.description
         headers[Self.requestID] = requestID
-        headers[.cacheControl] = "no-store"
+        headers[.cacheControl] = answer.cacheControl
         for (name, value) in answer.headers {
             if let name = HTTPField.Name(name) { headers[name] = value }
         }

@@ -80,8 +80,20 @@ struct PublicResponder: HTTPResponder {
             let (http, _) = try await read(request, context, upTo: limits.deviceBody)
             try await service.deregister(try await service.authenticate(http, for: .deregister))
             return .noContent
-        case .token, .verify, .keySet:
-            throw Refusal(.notFound, "not served yet")
+        case .token:
+            let (http, body) = try await read(request, context, upTo: limits.deviceBody)
+            let verified = try await service.authenticate(http, for: .token)
+            return rotating(verified, .json(try await service.issueToken(try json(body, request), verified)))
+        case .verify:
+            let credential = try await service.credentials.authenticate(authorization: request.headers[.authorization])
+            let body = try await collect(request, upTo: limits.verifyBody)
+            let response = try await service.verify(
+                try json(body, request), by: credential, address: context.address)
+            return .json(response, outcome: response.outcome)
+        case .keySet:
+            var answer = Answer.json(.object(try await service.signingKeys.keySet()))
+            answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
+            return answer
         }
     }
 
@@ -138,5 +150,14 @@ extension String {
         var text = self[...]
         while text.last == character { text.removeLast() }
         return text
+    }
+}
+
+extension VerifyResponse {
+    fileprivate var outcome: String {
+        switch self {
+        case .verified: "verified"
+        case .observed(let code, _): "observed_\(code.rawValue)"
+        }
     }
 }

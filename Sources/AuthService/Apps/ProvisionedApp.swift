@@ -4,10 +4,13 @@ internal import AuthContract
 public struct ProvisionedApp: Sendable {
     /// The record.
     public let record: AppRecord
+    /// Where scheme 2 requests to other services may be sent.
+    let authorities: Set<RequestOrigin>
 
     /// Prepares a record; throws where a part of it cannot be used, such as an anchor that is no certificate.
     init(_ record: AppRecord) throws {
         self.record = record
+        authorities = try Set(record.signature.authorities.map { try RequestOrigin(authorityOfApp: $0) })
     }
 
     func verify(_ input: EvidenceInput) async throws(Refusal) -> VerifiedEvidence {
@@ -25,5 +28,12 @@ public struct ProvisionedApp: Sendable {
         store: any DeviceStore
     ) async throws(Refusal) -> Reattestation {
         throw Refusal(.invalidAttestation, "nothing yet")
+    }
+}
+
+extension RequestOrigin {
+    /// Reads an app's authority: `scheme://host[:port]`, or `host[:port]`, which means https.
+    init(authorityOfApp text: String) throws(ContractError) {
+        if text.contains("://") { try self.init(text) } else { try self.init(scheme: "https", authority: text) }
     }
 }

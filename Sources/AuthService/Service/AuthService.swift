@@ -10,17 +10,21 @@ public struct AuthService: Sendable {
         public var apps: any AppStore
         public var devices: any DeviceStore
         public var audit: any AuditLog
+        public var credentials: any CredentialStore
+        public var signingKeys: any SigningKeyStore
 
         /// A set of stores.
         public init(
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
-            audit: any AuditLog
+            audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore
         ) {
             self.challenges = challenges
             self.replay = replay
             self.apps = apps
             self.devices = devices
             self.audit = audit
+            self.credentials = credentials
+            self.signingKeys = signingKeys
         }
     }
 
@@ -28,6 +32,10 @@ public struct AuthService: Sendable {
     public let apps: AppRegistry
     /// What operators do with devices.
     public let administration: DeviceAdministration
+    /// Credentials of services and operators.
+    public let credentials: CredentialRules
+    /// The keys that sign device tokens.
+    public let signingKeys: SigningKeys
     /// The clock that everything is judged by.
     public let clock: any ServiceClock
 
@@ -38,11 +46,16 @@ public struct AuthService: Sendable {
     private let verifier: RequestVerifier
     private let registration: RegistrationRules
     private let rotation: RotationRules
+    private let tokens: TokenIssuer
+    private let verdicts = VerdictMemory()
     private let seen = SeenDevices()
 
     /// A service over these stores.
+    ///
+    /// - Parameter publicOrigin: where clients reach the service; scheme 2 signatures on its own routes cover it.
     public init(
-        stores: Stores, key: ServiceKey, protection settings: ProtectionSettings = ProtectionSettings(),
+        stores: Stores, key: ServiceKey, publicOrigin: RequestOrigin? = nil,
+        protection settings: ProtectionSettings = ProtectionSettings(),
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom()
     ) {
         self.clock = clock
@@ -53,11 +66,15 @@ public struct AuthService: Sendable {
         devices = DeviceDirectory(store: stores.devices, clock: clock, capacity: settings.cachedDevices)
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
-            protection: protection, clock: clock)
+            protection: protection, clock: clock, publicOrigin: publicOrigin)
         registration = RegistrationRules(
             apps: apps, challenges: challenges, devices: devices, store: stores.devices, verifier: verifier,
             clock: clock, random: random)
         rotation = RotationRules(devices: devices, store: stores.devices, challenges: challenges)
+        signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
+        tokens = TokenIssuer(
+            keys: signingKeys, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
+        credentials = CredentialRules(store: stores.credentials, clock: clock, random: random)
         administration = DeviceAdministration(store: stores.devices, devices: devices, clock: clock)
     }
 
@@ -132,29 +149,42 @@ public struct AuthService: Sendable {
         throw Refusal(.deviceRevoked, "revoked meanwhile")
     }
 
+    /// `POST /auth/v1/token`.
+    public func issueToken(_ request: TokenRequest, _ verified: VerifiedRequest) async throws(Refusal) -> TokenResponse {
+        try await tokens.issue(request, to: verified)
+    }
+
     // MARK: Other services' requests
 
-    /// What `/verify` answers: accepted, or observed, or a thrown refusal.
-    ///
-    /// `allowed` says which apps the caller may ask about; nil: all.
+    /// `POST /auth/v1/verify`: accepted, or observed, or a thrown refusal.
     public func verify(
-        _ request: IncomingRequest, allowed: Set<AppID>? = nil
+        _ question: VerifyRequest, by credential: Credential, address: ClientAddress
     ) async throws(Refusal) -> VerifyResponse {
-        if let allowed {
-            let appID = try wellFormed { try AppID(request.headers.one(HeaderName.appID)) }
-            guard allowed.contains(appID) else { throw Refusal(.forbidden, "the credential is not for \(appID)") }
+        let request = IncomingRequest(question, address: address)
+        let appID = try wellFormed { try AppID(request.headers.one(HeaderName.appID)) }
+        guard credential.role == .service, credential.apps.contains(appID) else {
+            throw Refusal(.forbidden, "credential \(credential.id) is not for \(appID)")
         }
+        guard let id = question.verificationID else { return try await judge(request).get() }
+        return try await verdicts.verdict(
+            on: VerdictMemory.Question(credential: credential.id, id: id, request: question), now: clock.now
+        ) { await judge(request) }.get()
+    }
+
+    private func judge(_ request: IncomingRequest) async -> VerdictMemory.Verdict {
         let judgement = await verifier.judge(request, for: .foreign)
         if let refusal = judgement.refusal {
             // A store that failed is no verdict, whatever the mode.
             guard let app = judgement.app, app.record.mode == .observe, refusal.code.httpStatus != 503 else {
-                throw refusal
+                return .failure(refusal)
             }
-            return .observed(refusal.code, judgement.identified?.identity)
+            return .success(.observed(refusal.code, judgement.identified?.identity))
         }
-        guard let verified = judgement.identified else { throw Refusal(.internalError, "judged neither way") }
+        guard let verified = judgement.identified else {
+            return .failure(Refusal(.internalError, "judged neither way"))
+        }
         seen.note(verified.device.deviceID, at: verified.at)
-        return .verified(verified.identity)
+        return .success(.verified(verified.identity))
     }
 
     // MARK: In the background

@@ -20,7 +20,7 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
 
     /// A request that is not in the form of the contract.
     public init(malformed error: any Error) {
-        self.init(.invalidRequest, "\(error)", hint: "\(error)")
+        self.init((error as? ContractError)?.code ?? .invalidRequest, "\(error)", hint: "\(error)")
     }
 
     /// A store that failed.

@@ -116,7 +116,7 @@ public protocol DeviceStore: Sendable {
     ) async throws(StoreError) -> InsertOutcome
 
     /// Replaces the current key, where it and the status `registered` still hold. The old key becomes the previous one,
-    /// what was previous becomes retired.
+    /// what was previous becomes retired, and the time by which it must rotate is cleared.
     func rotate(_ change: RotationChange, recording event: AuditEvent) async throws(StoreError) -> RotationOutcome
 
     /// Changes the status, where it is one of `from`; false where it is not.

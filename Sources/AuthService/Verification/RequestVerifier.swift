@@ -10,6 +10,8 @@ struct RequestVerifier: Sendable {
     let audit: any AuditLog
     let protection: Protection
     let clock: any ServiceClock
+    /// Where clients reach our own routes; nil: loopback alone.
+    let publicOrigin: RequestOrigin?
 
     /// Seconds after its timestamp that a request's claims live, whatever the app's window is.
     static let claimLife: Int64 = 600 + 60
@@ -60,7 +62,8 @@ struct RequestVerifier: Sendable {
         }
         let path = try signedPath(signed.target.path, of: app, operation)
         try requireQueryAllowed(signed, app.record.signature)
-        let message = signed.message(path: path)
+        let message = try signed.message(
+            path: path, origin: signed.scheme == .one ? nil : try origin(of: request, app: app, operation))
 
         let attempt = Attempt(signed: signed, message: message, app: app, operation: operation, now: now)
         let verified: VerifiedRequest
@@ -86,7 +89,7 @@ struct RequestVerifier: Sendable {
 
     private struct Attempt {
         let signed: SignedRequest
-        let message: [UInt8]
+        let message: SignedMessage
         let app: ProvisionedApp
         let operation: Operation
         let now: UnixTime
@@ -152,7 +155,7 @@ struct RequestVerifier: Sendable {
         }
         let verified = VerifiedRequest(
             app: attempt.app, device: device, scheme: attempt.signed.scheme, signedBy: role, at: attempt.now,
-            message: attempt.message)
+            message: attempt.message.bytes)
         judgement.identified = verified
         let states = AccessTable.states(
             of: device, signedBy: role, keys: attempt.app.record.keys, now: attempt.now)
@@ -169,11 +172,33 @@ struct RequestVerifier: Sendable {
     }
 
     private func signingKey(_ attempt: Attempt, _ device: DeviceRecord) -> SigningKeyRole? {
-        if attempt.signed.signature.isValid(for: attempt.message, by: device.key) { return .current }
+        func verifies(_ key: DevicePublicKey) -> Bool {
+            (attempt.message.keyID.map { $0 == key.thumbprint } ?? true)
+                && attempt.signed.signature.isValid(for: attempt.message.bytes, by: key)
+        }
+        if verifies(device.key) { return .current }
         guard let previous = device.previousKey, let until = device.previousKeyUntil, attempt.now <= until,
-            attempt.signed.signature.isValid(for: attempt.message, by: previous)
+            verifies(previous)
         else { return nil }
         return .previous
+    }
+
+    /// Where the request was sent to, as far as the service or the app's operator vouches for it: never the Host header
+    /// alone. Nil: scheme 2 is refused.
+    private func origin(
+        of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
+    ) throws(Refusal) -> RequestOrigin? {
+        guard operation == .foreign else {
+            if let publicOrigin { return publicOrigin }
+            let received = try wellFormed { try RequestOrigin(scheme: request.scheme, authority: request.authority) }
+            return received.isLoopback ? received : nil
+        }
+        guard !app.authorities.isEmpty else { return nil }
+        let received = try wellFormed { try RequestOrigin(scheme: request.scheme, authority: request.authority) }
+        guard app.authorities.contains(received) else {
+            throw Refusal(.invalidSignature, "sent to \(received), which is not one of the app's authorities")
+        }
+        return received
     }
 
     /// On production what a test kit or development mode vouched for never counts, however it got into the store.
@@ -185,12 +210,12 @@ struct RequestVerifier: Sendable {
     }
 
     private func claim(
-        _ signed: SignedRequest, message: [UInt8], app: ProvisionedApp, now: UnixTime
+        _ signed: SignedRequest, message: SignedMessage, app: ProvisionedApp, now: UnixTime
     ) async throws(Refusal) {
         guard app.record.signature.replayOnReads || !signed.isRead else { return }
         let outcome = try await asking { () async throws(StoreError) in
             try await replay.claim(
-                signed.claims(message: message), timestamp: signed.timestamp,
+                message.claims, timestamp: signed.timestamp,
                 expiresAt: signed.timestamp + Self.claimLife, now: now,
                 futureWindow: app.record.signature.futureWindowSeconds)
         }
