@@ -75,7 +75,7 @@ let package = Package(
         room("LenientDER", tests: [asn1]),
 
         // The wire contract, and the client SDK that stands on it.
-        room("AuthContract", ["StrictJSON", crypto]),
+        room("AuthContract", ["StrictJSON", crypto], tests: ["StrictJSON", crypto], testResources: [.copy("Vectors")]),
         room("SynheartAuth", ["AuthContract", "StrictJSON", crypto], tests: ["AttestationTestKit", crypto]),
 
         // Three verification libraries, each useful alone.

@@ -26,7 +26,8 @@ public struct JSONFields: Sendable {
 
     /// The value of a member that may be absent.
     public func optionalValue(_ name: String) -> JSONValue? {
-        object[name].flatMap { $0.isNull ? nil : $0 }
+        guard let value = object[name], !value.isNull else { return nil }
+        return value
     }
 
     /// The value of a member that must be there.
