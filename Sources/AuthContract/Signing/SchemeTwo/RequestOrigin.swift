@@ -48,6 +48,15 @@ public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
     /// The origin as `scheme://authority`.
     public var description: String { "\(scheme.rawValue)://\(authority)" }
 
+    /// Whether nobody but this machine can be meant: `localhost`, `127.0.0.0/8`, `[::1]`.
+    public var isLoopback: Bool {
+        if authority == "[::1]" || authority.hasPrefix("[::1]:") { return true }
+        let host = authority.prefix { $0 != ":" }
+        if host == "localhost" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts.first == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+
     private static func isHost(_ host: ArraySlice<UInt8>) -> Bool {
         guard (1...255).contains(host.count) else { return false }
         guard host.first == UInt8(ascii: "[") else {
