@@ -16,7 +16,7 @@ public struct ContentDigest: Sendable, Hashable {
 
     /// Reads the field's value: `sha-256=:...:`, exactly, no other algorithm beside it.
     public init(field: String) throws(ContractError) {
-        guard field.utf8.count == Self.prefix.utf8.count + 45, field.hasPrefix(Self.prefix), field.hasSuffix(":"),
+        guard field.hasPrefix(Self.prefix), field.hasSuffix(":"),
             let digest = Base64.standard.decode(field.dropFirst(Self.prefix.count).dropLast())
         else { throw ContractError("\(HeaderName.contentDigest) must be sha-256=:...: and nothing else") }
         try self.init(sha256: digest)
