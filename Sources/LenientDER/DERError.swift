@@ -37,6 +37,11 @@ public struct DERError: Error, Sendable, Hashable {
         self.code = code
         self.offset = offset
     }
+
+    /// An error of a reader's own about this element.
+    public init(_ code: Code, at node: DERNode) {
+        self.init(code, offset: node.offset)
+    }
 }
 
 extension DERError: CustomStringConvertible {
