@@ -1,0 +1,137 @@
+internal import Crypto
+public import LenientDER
+
+/// One X.509 certificate of a chain, as it is written: nothing about it is verified.
+///
+/// Genuine attestation certificates are not tidy (BOOLEAN 0x01, extensions that are no DER, CA:FALSE on issuers), so
+/// only what the verification needs is read, and the bytes that the signature covers are those that arrived.
+public struct AttestationCertificate: Sendable {
+    /// One extension (RFC 5280 section 4.2).
+    public struct Extension: Sendable {
+        /// What it is.
+        public let identifier: DEROID
+        /// Whether it is marked as critical.
+        public let isCritical: Bool
+        /// The content of its OCTET STRING.
+        public let value: ArraySlice<UInt8>
+    }
+
+    /// The whole certificate.
+    public let encoded: [UInt8]
+    /// The bytes that the signature covers.
+    public let signedBytes: ArraySlice<UInt8>
+    /// The serial number as the status list writes it: lower-case hexadecimal digits without leading zeros.
+    public let serialNumber: String
+    /// Who signed it, by its own account.
+    public let issuer: CertificateName
+    /// Whose key it holds, by the issuer's account.
+    public let subject: CertificateName
+    /// The first second of its validity, in seconds since 1970; nil where it cannot be read.
+    public let notBefore: Int64?
+    /// The last second of its validity, in seconds since 1970; nil where it cannot be read.
+    public let notAfter: Int64?
+    /// The SubjectPublicKeyInfo (RFC 5280 section 4.1.2.7), DER.
+    public let subjectPublicKeyInfo: ArraySlice<UInt8>
+    /// Its extensions in order.
+    public let extensions: [Extension]
+
+    let signatureAlgorithm: DERNode
+    let signature: ArraySlice<UInt8>
+    let subjectPublicKeyNode: DERNode
+    /// Deviations inside this certificate alone.
+    let quirks: [String]
+
+    static let maximumLength = 16 * 1024
+
+    /// Reads the fields of a certificate.
+    public init(der bytes: [UInt8]) throws(DERError) {
+        var noted = QuirkCollector()
+        let root = try DERNode(parsing: bytes, limits: .init(bytes: Self.maximumLength))
+        var parts = DERFields(try root.sequence(), of: root)
+        let signed = try parts.next()
+        let outerAlgorithm = try parts.next()
+        signature = try parts.next().bitStringOctets()
+        try parts.end()
+
+        var fields = DERFields(try signed.sequence(), of: signed)
+        _ = fields.next(ifTagged: .explicit(0))
+        serialNumber = Self.hexadecimal(try fields.next().integerOctets(noting: &noted.quirks))
+        noted.take(as: "serialNumber")
+        let innerAlgorithm = try fields.next()
+        // Two algorithms in one certificate would leave it open which of them was signed (RFC 5280 section 4.1.1.2).
+        guard innerAlgorithm.encoded == outerAlgorithm.encoded else {
+            throw DERError(.invalidContent, at: outerAlgorithm)
+        }
+        issuer = CertificateName(try fields.next())
+        let validity = try fields.next()
+        let times = try validity.sequence()
+        guard times.count == 2, let first = times.first, let last = times.last else {
+            throw DERError(.invalidContent, at: validity)
+        }
+        notBefore = try? first.secondsSince1970(noting: &noted.quirks)
+        noted.take(as: "notBefore")
+        notAfter = try? last.secondsSince1970(noting: &noted.quirks)
+        noted.take(as: "notAfter")
+        subject = CertificateName(try fields.next())
+        subjectPublicKeyNode = try fields.next()
+        _ = fields.next(ifTagged: DERTag(.contextSpecific, 1, constructed: false))
+        _ = fields.next(ifTagged: DERTag(.contextSpecific, 2, constructed: false))
+        extensions =
+            try fields.next(ifTagged: .explicit(3)).map { node throws(DERError) in
+                try Self.readExtensions(node, &noted)
+            } ?? []
+        try fields.end()
+
+        encoded = bytes
+        signedBytes = signed.encoded
+        subjectPublicKeyInfo = subjectPublicKeyNode.encoded
+        signatureAlgorithm = outerAlgorithm
+        quirks = noted.found
+    }
+
+    /// The extension of this kind; the first, where there are several.
+    public func firstExtension(_ identifier: DEROID) -> Extension? {
+        extensions.first { $0.identifier == identifier }
+    }
+
+    private static func readExtensions(
+        _ node: DERNode, _ noted: inout QuirkCollector
+    ) throws(DERError) -> [Extension] {
+        var extensions: [Extension] = []
+        for child in try node.explicitContent().sequence() {
+            var fields = DERFields(try child.sequence(), of: child)
+            let identifier = try fields.next().objectIdentifier()
+            let isCritical = try fields.next(ifTagged: .boolean)?.boolean(noting: &noted.quirks) ?? false
+            noted.take(as: "critical")
+            extensions.append(
+                Extension(identifier: identifier, isCritical: isCritical, value: try fields.next().octetString()))
+            try fields.end()
+        }
+        return extensions
+    }
+
+    static func hexadecimal(_ integer: ArraySlice<UInt8>) -> String {
+        let digits = integer.map(hexadecimalByte).joined().drop { $0 == "0" }
+        return digits.isEmpty ? "0" : String(digits)
+    }
+}
+
+func hexadecimalByte(_ byte: UInt8) -> String {
+    let digits = String(byte, radix: 16)
+    return byte < 16 ? "0" + digits : digits
+}
+
+/// Lower-case hexadecimal digits.
+func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+    bytes.map(hexadecimalByte).joined()
+}
+
+extension DEROID {
+    /// The key description: `id-attestation` of Google's arc.
+    static let keyDescription = DEROID(1, 3, 6, 1, 4, 1, 11129, 2, 1, 17)
+    /// What remote provisioning says about a device.
+    static let provisioningInfo = DEROID(1, 3, 6, 1, 4, 1, 11129, 2, 1, 30)
+    static let keyUsage = DEROID(2, 5, 29, 15)
+    static let basicConstraints = DEROID(2, 5, 29, 19)
+    static let crlDistributionPoints = DEROID(2, 5, 29, 31)
+}

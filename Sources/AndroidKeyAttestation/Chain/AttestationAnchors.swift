@@ -1,0 +1,82 @@
+internal import Crypto
+internal import LenientDER
+
+/// The keys that chains must end in.
+///
+/// Google pins keys rather than certificates: four certificates carry the RSA key, of which the first has expired while
+/// devices still send it ([Verify hardware-backed key pairs](https://developer.android.com/privacy-and-security/security-key-attestation)).
+public struct AttestationAnchors: Sendable {
+    /// One key that is trusted.
+    public struct Anchor: Sendable {
+        /// Who vouches for it.
+        public enum Origin: String, Sendable {
+            /// Google, for genuine devices.
+            case google
+            /// Whoever configured the verifier: test kits and the like.
+            case configured
+        }
+
+        /// A name for logs.
+        public let label: String
+        /// Who vouches for it.
+        public let origin: Origin
+        /// The SHA-256 of its SubjectPublicKeyInfo.
+        public let keyDigest: [UInt8]
+        let subject: [UInt8]
+        let key: CertificateKey
+    }
+
+    /// The keys.
+    public private(set) var anchors: [Anchor]
+
+    /// Google's hardware attestation roots: RSA-4096 since 2016, EC P-384 since 2026.
+    public static let google = AttestationAnchors(
+        anchors: GoogleRoots.hardware.compactMap { Anchor($0.label, .google, spki: $0.spki, subject: $0.subject) })
+
+    private init(anchors: [Anchor]) { self.anchors = anchors }
+
+    /// The keys of these certificates, instead of Google's.
+    ///
+    /// - Throws: `CHAIN_UNREADABLE`, `CERTIFICATE_MALFORMED` or `SIGNATURE_ALGORITHM_UNSUPPORTED` where the text is no
+    ///   PEM of certificates whose keys may sign.
+    public init(pem text: String) throws(KeyAttestationError) {
+        guard let encodings = PEM.certificates(in: text), !encodings.isEmpty else {
+            throw KeyAttestationError(.chainUnreadable, .anchor, "the trust anchors are not PEM")
+        }
+        anchors = []
+        for encoded in encodings {
+            let certificate: AttestationCertificate
+            do {
+                certificate = try AttestationCertificate(der: encoded)
+            } catch {
+                throw KeyAttestationError(.certificateMalformed, .anchor, "a trust anchor: \(error)")
+            }
+            guard
+                let anchor = Anchor(
+                    certificate.subject.description, .configured, spki: Array(certificate.subjectPublicKeyInfo),
+                    subject: Array(certificate.subject.encoded))
+            else {
+                throw KeyAttestationError(.signatureAlgorithmUnsupported, .anchor, "the key of a trust anchor")
+            }
+            anchors.append(anchor)
+        }
+    }
+
+    /// These keys and others.
+    public func adding(_ others: AttestationAnchors) -> AttestationAnchors {
+        AttestationAnchors(anchors: anchors + others.anchors)
+    }
+}
+
+extension AttestationAnchors.Anchor {
+    init?(_ label: String, _ origin: Origin, spki: [UInt8], subject: [UInt8]) {
+        guard let node = try? DERNode(parsing: spki), let key = CertificateKey(subjectPublicKeyInfo: node) else {
+            return nil
+        }
+        self.label = label
+        self.origin = origin
+        self.keyDigest = Array(SHA256.hash(data: spki))
+        self.subject = subject
+        self.key = key
+    }
+}

@@ -1,0 +1,141 @@
+internal import LenientDER
+
+/// What a key may do and what it was made in, as one side vouches for it.
+public struct AuthorizationList: Sendable, Hashable {
+    /// One authorization.
+    public struct Entry: Sendable, Hashable {
+        /// The tag's number.
+        public let tag: UInt32
+        /// The tag's name in Google's schema; nil for one that is not known.
+        public let name: String?
+        /// What it says.
+        public let value: Value
+    }
+
+    /// The values of authorizations.
+    public enum Value: Sendable, Hashable {
+        /// A number.
+        case integer(Int64)
+        /// A set of numbers, in the order in which they are written.
+        case integers([Int64])
+        /// A fact that holds by being there.
+        case flag
+        /// Octets.
+        case octets([UInt8])
+        /// A text.
+        case text(String)
+        /// The state of the boot loader.
+        case rootOfTrust(RootOfTrust)
+        /// Who asked for the attestation.
+        case applicationID(AttestationApplicationID)
+        /// The DER of a value under an unknown tag, or of another type than the tag's.
+        case unknown([UInt8])
+    }
+
+    /// The authorizations in the order in which they are written; no tag twice.
+    public let entries: [Entry]
+
+    /// The value under a tag.
+    public subscript(tag: UInt32) -> Value? {
+        entries.first { $0.tag == tag }?.value
+    }
+
+    /// The purposes of the key; nil where none are named.
+    public var purposes: [Int64]? {
+        if case .integers(let values) = self[AuthorizationTag.purpose] { values } else { nil }
+    }
+    /// The algorithm of the key.
+    public var algorithm: Int64? { integer(AuthorizationTag.algorithm) }
+    /// How the key came to be.
+    public var origin: Int64? { integer(AuthorizationTag.origin) }
+    /// Milliseconds since 1970, by the device's own clock: garbage on some, and proof of nothing.
+    public var creationDateTime: Int64? { integer(AuthorizationTag.creationDateTime) }
+    /// The version of Android, as 160000 for 16.
+    public var osVersion: Int64? { integer(AuthorizationTag.osVersion) }
+    /// The patch level of the system, as 202611.
+    public var osPatchLevel: Int64? { integer(AuthorizationTag.osPatchLevel) }
+    /// The patch level of the vendor's image, as 20261105; 202611 and 0 occur.
+    public var vendorPatchLevel: Int64? { integer(AuthorizationTag.vendorPatchLevel) }
+    /// The patch level of the boot image, as 20261105; 202611 and 0 occur.
+    public var bootPatchLevel: Int64? { integer(AuthorizationTag.bootPatchLevel) }
+    /// Whether every application of the device may use the key.
+    public var isOpenToAllApplications: Bool { self[AuthorizationTag.allApplications] != nil }
+    /// The state of the boot loader.
+    public var rootOfTrust: RootOfTrust? {
+        if case .rootOfTrust(let value) = self[AuthorizationTag.rootOfTrust] { value } else { nil }
+    }
+    /// Who asked for the attestation.
+    public var attestationApplicationID: AttestationApplicationID? {
+        if case .applicationID(let value) = self[AuthorizationTag.attestationApplicationID] { value } else { nil }
+    }
+
+    private func integer(_ tag: UInt32) -> Int64? {
+        if case .integer(let value) = self[tag] { value } else { nil }
+    }
+}
+
+extension AuthorizationList {
+    static let maximumCount = 128
+
+    /// Reads a list. Order, unknown tags and values of another type are quirks; a tag twice is an error, because readers
+    /// would differ in which of the two they believe.
+    init(_ node: DERNode, named list: String, noting noted: inout QuirkCollector) throws(DERError) {
+        let elements = try node.sequence()
+        guard elements.count <= Self.maximumCount else { throw DERError(.tooManyNodes, at: node) }
+        var entries: [Entry] = []
+        var seen: Set<UInt32> = []
+        for element in elements {
+            guard element.tag.tagClass == .contextSpecific else { throw DERError(.unexpectedTag, at: element) }
+            let tag = element.tag.number
+            guard seen.insert(tag).inserted else { throw DERError(.invalidContent, at: element) }
+            let content = try element.explicitContent()
+            let known = AuthorizationTag.known[tag]
+            if let known, let value = Value(content, known.kind, named: known.name, noting: &noted) {
+                entries.append(Entry(tag: tag, name: known.name, value: value))
+            } else {
+                noted.note(known.map { "unexpected-type:\($0.name)" } ?? "unknown-tag:\(list):\(tag)")
+                entries.append(Entry(tag: tag, name: known?.name, value: .unknown(Array(content.encoded))))
+            }
+        }
+        let tags = entries.map(\.tag)
+        if tags != tags.sorted() { noted.note("tags-out-of-order:\(list)") }
+        self.entries = entries
+    }
+}
+
+extension AuthorizationList.Value {
+    /// Nil where the content is not of this kind.
+    fileprivate init?(
+        _ node: DERNode, _ kind: AuthorizationTag.Kind, named name: String, noting noted: inout QuirkCollector
+    ) {
+        // Quirks of a value that is then not of its kind are of no interest.
+        var attempt = noted
+        do {
+            switch kind {
+            case .integer: self = .integer(try node.integer(noting: &attempt.quirks))
+            case .integers:
+                var values: [Int64] = []
+                for element in try node.set(noting: &attempt.quirks) {
+                    values.append(try element.integer(noting: &attempt.quirks))
+                }
+                self = .integers(values)
+            case .flag:
+                try node.null()
+                self = .flag
+            case .octets: self = .octets(Array(try node.octetString()))
+            case .text:
+                let octets = try node.octetString()
+                let text = String(decoding: octets, as: UTF8.self)
+                self = text.utf8.elementsEqual(octets) ? .text(text) : .octets(Array(octets))
+            case .rootOfTrust: self = .rootOfTrust(try RootOfTrust(node, noting: &attempt))
+            case .applicationID:
+                let inner = try DERNode(parsing: try node.octetString())
+                self = .applicationID(try AttestationApplicationID(inner, noting: &attempt))
+            }
+        } catch {
+            return nil
+        }
+        attempt.take(as: name)
+        noted = attempt
+    }
+}

@@ -1,0 +1,77 @@
+internal import LenientDER
+
+/// The content of the attestation extension, 1.3.6.1.4.1.11129.2.1.17: what the device says about a key.
+///
+/// Read, and worth what the chain around it is worth. What decides is `hardwareEnforced`; `softwareEnforced` is Android's
+/// own word, which is all there is about the application.
+public struct KeyDescription: Sendable, Hashable {
+    /// The version of the schema, 1 to 500.
+    public let attestationVersion: Int64
+    /// Where the attestation was made.
+    public let attestationSecurityLevel: SecurityLevel
+    /// The version of Keymaster or KeyMint; need not equal the other.
+    public let keyMintVersion: Int64
+    /// Where the key lives.
+    public let keyMintSecurityLevel: SecurityLevel
+    /// The challenge that the attestation was made for.
+    public let attestationChallenge: [UInt8]
+    /// An id of the device for privileged applications; empty for all others.
+    public let uniqueID: [UInt8]
+    /// What Android vouches for.
+    public let softwareEnforced: AuthorizationList
+    /// What the hardware vouches for.
+    public let hardwareEnforced: AuthorizationList
+    /// What is unusual about it.
+    let quirks: [String]
+
+    /// The lower of the two levels: a key is no safer than the one who speaks for it.
+    public var securityLevel: SecurityLevel { min(attestationSecurityLevel, keyMintSecurityLevel) }
+
+    static let supportedVersions: ClosedRange<Int64> = 1...500
+
+    init(_ value: ArraySlice<UInt8>) throws(KeyAttestationError) {
+        do {
+            var noted = QuirkCollector()
+            let root = try DERNode(parsing: value)
+            var fields = DERFields(try root.sequence(), of: root)
+            attestationVersion = try fields.next().integer(noting: &noted.quirks)
+            attestationSecurityLevel = try Self.level(fields.next(), &noted)
+            keyMintVersion = try fields.next().integer(noting: &noted.quirks)
+            keyMintSecurityLevel = try Self.level(fields.next(), &noted)
+            attestationChallenge = Array(try fields.next().octetString())
+            uniqueID = Array(try fields.next().octetString())
+            noted.take(as: "keyDescription")
+            softwareEnforced = try AuthorizationList(fields.next(), named: "softwareEnforced", noting: &noted)
+            hardwareEnforced = try AuthorizationList(fields.next(), named: "hardwareEnforced", noting: &noted)
+            try fields.end()
+            quirks = noted.found
+        } catch {
+            throw KeyAttestationError(.keyDescriptionMalformed, .keyDescription, "\(error)")
+        }
+        guard Self.supportedVersions.contains(attestationVersion) else {
+            throw KeyAttestationError(
+                .attestationVersionUnsupported, .keyDescription, "version \(attestationVersion)")
+        }
+    }
+
+    private static func level(
+        _ node: DERNode, _ noted: inout QuirkCollector
+    ) throws(DERError) -> SecurityLevel {
+        let value = try node.integer(noting: &noted.quirks)
+        guard node.tag == .enumerated, let level = Int(exactly: value).flatMap(SecurityLevel.init(rawValue:)) else {
+            throw DERError(.outOfRange, at: node)
+        }
+        return level
+    }
+}
+
+extension KeyAttestationChain {
+    /// The key description of the leaf, unverified: for people who look at a chain, and for error reports.
+    public func unverifiedDescription() throws(KeyAttestationError) -> KeyDescription {
+        guard let value = leaf.firstExtension(.keyDescription)?.value else {
+            throw KeyAttestationError(
+                .attestationExtensionMissing, .attestationExtension, "no key description in the leaf")
+        }
+        return try KeyDescription(value)
+    }
+}

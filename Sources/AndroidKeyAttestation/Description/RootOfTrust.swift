@@ -1,0 +1,67 @@
+internal import LenientDER
+
+/// What the boot loader told the hardware.
+public struct RootOfTrust: Sendable, Hashable {
+    /// The key that signed the system, or its SHA-256; empty or zeros where nothing was verified.
+    public let verifiedBootKey: [UInt8]
+    /// Whether the boot loader is locked.
+    public let isDeviceLocked: Bool
+    /// What the boot loader found.
+    public let verifiedBootState: VerifiedBootState
+    /// A digest of everything that was verified; since version 3.
+    public let verifiedBootHash: [UInt8]?
+
+    init(_ node: DERNode, noting noted: inout QuirkCollector) throws(DERError) {
+        var fields = DERFields(try node.sequence(), of: node)
+        verifiedBootKey = Array(try fields.next().octetString())
+        if verifiedBootKey.count != 32 { noted.note("vbk-len:\(verifiedBootKey.count)") }
+        isDeviceLocked = try fields.next().boolean(noting: &noted.quirks)
+        noted.take(as: "deviceLocked")
+        let state = try fields.next()
+        guard let value = Int(exactly: try state.integer(noting: &noted.quirks)),
+            let verifiedBootState = VerifiedBootState(rawValue: value), state.tag == .enumerated
+        else { throw DERError(.outOfRange, at: state) }
+        self.verifiedBootState = verifiedBootState
+        verifiedBootHash = try fields.next(ifTagged: .octetString).map { node throws(DERError) in
+            Array(try node.octetString())
+        }
+        try fields.end()
+    }
+}
+
+/// The application that asked for the attestation, by the account of Android itself (not of the hardware).
+public struct AttestationApplicationID: Sendable, Hashable {
+    /// One package. Packages that share a user are all named.
+    public struct Package: Sendable, Hashable {
+        /// Its name.
+        public let name: String
+        /// Its version code.
+        public let version: Int64
+    }
+
+    /// The packages; `AndroidSystem` where the system itself asked.
+    public let packages: [Package]
+    /// The SHA-256 of each certificate they are signed with; empty after some failures of Android's.
+    public let signatureDigests: [[UInt8]]
+
+    init(_ node: DERNode, noting noted: inout QuirkCollector) throws(DERError) {
+        var fields = DERFields(try node.sequence(), of: node)
+        var packages: [Package] = []
+        for info in try fields.next().set(noting: &noted.quirks) {
+            var parts = DERFields(try info.sequence(), of: info)
+            let name = try parts.next()
+            let octets = try name.octetString()
+            let text = String(decoding: octets, as: UTF8.self)
+            guard text.utf8.elementsEqual(octets) else { throw DERError(.invalidContent, at: name) }
+            packages.append(Package(name: text, version: try parts.next().integer(noting: &noted.quirks)))
+            try parts.end()
+        }
+        noted.take(as: "packageInfos")
+        var digests: [[UInt8]] = []
+        for digest in try fields.next().set(noting: &noted.quirks) { digests.append(Array(try digest.octetString())) }
+        noted.take(as: "signatureDigests")
+        try fields.end()
+        self.packages = packages
+        self.signatureDigests = digests
+    }
+}

@@ -1,0 +1,148 @@
+/// Why a key attestation is refused: the step of the verification that failed, and the reason.
+///
+/// Two errors are equal when their codes are; `reason` is for logs and may change.
+public struct KeyAttestationError: Error, Sendable {
+    /// The stable reason.
+    public struct Code: RawRepresentable, Sendable, Hashable {
+        /// The reason as it appears in logs and answers.
+        public let rawValue: String
+
+        /// A reason by its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        private init(_ rawValue: String) { self.rawValue = rawValue }
+
+        /// The chain is no PEM, is empty, or has more certificates than any device sends.
+        public static let chainUnreadable = Code("CHAIN_UNREADABLE")
+        /// A certificate cannot be read.
+        public static let certificateMalformed = Code("CERTIFICATE_MALFORMED")
+        /// The chain ends in one of the two roots whose private keys are public, in Android's sources.
+        public static let softwareRoot = Code("SOFTWARE_ROOT")
+        /// No pinned key signed the last certificate.
+        public static let untrustedRoot = Code("UNTRUSTED_ROOT")
+        /// A certificate is not signed by the one after it.
+        public static let signatureInvalid = Code("SIGNATURE_INVALID")
+        /// A certificate is signed with an algorithm or a key that is not accepted.
+        public static let signatureAlgorithmUnsupported = Code("SIGNATURE_ALGORITHM_UNSUPPORTED")
+        /// A certificate names another issuer than the one after it.
+        public static let issuerNameMismatch = Code("ISSUER_NAME_MISMATCH")
+        /// No certificate carries a key description.
+        public static let attestationExtensionMissing = Code("ATTESTATION_EXTENSION_MISSING")
+        /// More than one key description in the chain: an attested key signed something below itself.
+        public static let attestationExtensionRepeated = Code("ATTESTATION_EXTENSION_REPEATED")
+        /// The key description is not in the leaf: the chain was extended below the attested key.
+        public static let attestationExtensionNotInLeaf = Code("ATTESTATION_EXTENSION_NOT_IN_LEAF")
+        /// A certificate above the leaf is not valid yet.
+        public static let certificateNotYetValid = Code("CERTIFICATE_NOT_YET_VALID")
+        /// A certificate above the leaf of a chain that is not a factory's has expired.
+        public static let certificateExpired = Code("CERTIFICATE_EXPIRED")
+        /// A certificate above the leaf has dates that cannot be read.
+        public static let certificateDatesUnreadable = Code("CERTIFICATE_DATES_UNREADABLE")
+        /// The status list has a certificate of the chain as revoked.
+        public static let certificateRevoked = Code("CERTIFICATE_REVOKED")
+        /// The status list has a certificate of the chain as suspended.
+        public static let certificateSuspended = Code("CERTIFICATE_SUSPENDED")
+        /// The key description cannot be read.
+        public static let keyDescriptionMalformed = Code("KEY_DESCRIPTION_MALFORMED")
+        /// The key description is of a version that is not known.
+        public static let attestationVersionUnsupported = Code("ATTESTATION_VERSION_UNSUPPORTED")
+        /// The attestation or the key is of a lower security level than the policy asks.
+        public static let securityLevelTooLow = Code("SECURITY_LEVEL_TOO_LOW")
+        /// Attestation and key are of different security levels.
+        public static let securityLevelsDiffer = Code("SECURITY_LEVELS_DIFFER")
+        /// A StrongBox by its own account, signed by a key whose certificate does not say so.
+        public static let strongBoxNotCorroborated = Code("STRONGBOX_NOT_CORROBORATED")
+        /// Made for another challenge.
+        public static let challengeMismatch = Code("CHALLENGE_MISMATCH")
+        /// The attested key is not of P-256.
+        public static let attestedKeyUnsupported = Code("ATTESTED_KEY_UNSUPPORTED")
+        /// Another key than the one that is to be registered.
+        public static let attestedKeyMismatch = Code("ATTESTED_KEY_MISMATCH")
+        /// No application is named in softwareEnforced.
+        public static let applicationMissing = Code("APPLICATION_MISSING")
+        /// The key is open to every application of the device.
+        public static let allApplications = Code("ALL_APPLICATIONS")
+        /// Made by another application.
+        public static let packageMismatch = Code("PACKAGE_MISMATCH")
+        /// The application is signed by someone else.
+        public static let certificateDigestMismatch = Code("CERTIFICATE_DIGEST_MISMATCH")
+        /// hardwareEnforced has no root of trust.
+        public static let rootOfTrustMissing = Code("ROOT_OF_TRUST_MISSING")
+        /// The boot loader is unlocked.
+        public static let deviceUnlocked = Code("DEVICE_UNLOCKED")
+        /// The device booted in a state that the policy does not accept.
+        public static let bootStateRefused = Code("BOOT_STATE_REFUSED")
+        /// The hardware does not say that it generated the key itself.
+        public static let originRefused = Code("ORIGIN_REFUSED")
+        /// The key may do something else, or may not sign.
+        public static let purposeRefused = Code("PURPOSE_REFUSED")
+        /// The key is for an algorithm that the policy does not accept.
+        public static let algorithmRefused = Code("ALGORITHM_REFUSED")
+        /// A patch age is asked for, and the hardware gives no patch level of the system.
+        public static let patchLevelMissing = Code("PATCH_LEVEL_MISSING")
+        /// A patch level is older than the policy accepts.
+        public static let patchLevelTooOld = Code("PATCH_LEVEL_TOO_OLD")
+    }
+
+    /// The stable reason.
+    public let code: Code
+    /// The step that failed.
+    public let step: KeyAttestationStep
+    /// What was found, for the log; without secrets.
+    public let reason: String
+
+    init(_ code: Code, _ step: KeyAttestationStep, _ reason: String) {
+        self.code = code
+        self.step = step
+        self.reason = reason
+    }
+}
+
+extension KeyAttestationError: Hashable {
+    public static func == (left: KeyAttestationError, right: KeyAttestationError) -> Bool { left.code == right.code }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+}
+
+extension KeyAttestationError: CustomStringConvertible {
+    /// Code, step and reason.
+    public var description: String { "\(code.rawValue) at \(step.rawValue): \(reason)" }
+}
+
+/// The steps of the verification, in order.
+public enum KeyAttestationStep: String, Sendable, Hashable, CaseIterable {
+    /// The chain can be read.
+    case chain
+    /// A pinned key signed the last certificate.
+    case anchor
+    /// Each certificate is signed by the next.
+    case signatures
+    /// Each certificate names the next as its issuer.
+    case names
+    /// Exactly one key description, in the leaf.
+    case attestationExtension = "attestation_extension"
+    /// Validity, by the rules of the kind of provisioning.
+    case dates
+    /// No certificate is on the status list.
+    case revocation
+    /// The key description can be read.
+    case keyDescription = "key_description"
+    /// Attestation and key are in hardware.
+    case securityLevel = "security_level"
+    /// Made for this challenge.
+    case challenge
+    /// The attested key is the key that is to be registered.
+    case publicKey = "public_key"
+    /// Made by this application, signed by these developers.
+    case package
+    /// The device booted what its maker signed.
+    case bootState = "boot_state"
+    /// The key was generated where it is.
+    case origin
+    /// The key signs, and does nothing else.
+    case purposes
+    /// The key is of an accepted algorithm.
+    case algorithm
+    /// The system is recent.
+    case patchLevels = "patch_levels"
+}

@@ -1,0 +1,62 @@
+internal import LenientDER
+
+/// Something in a chain that the standards do not allow or do not expect, and that genuine devices do all the same.
+///
+/// Quirks never decide anything; they are there to be seen, in logs and in `attestation inspect`.
+public struct KeyAttestationQuirk: Sendable, Hashable {
+    /// Where it was found.
+    public enum Place: Sendable, Hashable {
+        /// The certificate with this index, the leaf being 0.
+        case certificate(Int)
+        /// The key description.
+        case keyDescription
+        /// Between the two.
+        case chain
+    }
+
+    /// Where it was found.
+    public let place: Place
+    /// What it is, in a stable form such as `bool-nonDER:deviceLocked=01`.
+    public let text: String
+
+    init(_ place: Place, _ text: String) {
+        self.place = place
+        self.text = text
+    }
+}
+
+extension KeyAttestationQuirk: CustomStringConvertible {
+    /// Place and text, such as `cert0:crldp-unparsable`.
+    public var description: String {
+        switch place {
+        case .certificate(let index): "cert\(index):\(text)"
+        case .keyDescription: "kd:\(text)"
+        case .chain: text
+        }
+    }
+}
+
+/// Gives the reader's quirks the name of the field in which they were found.
+struct QuirkCollector {
+    var quirks: [DERQuirk] = []
+    private(set) var found: [String] = []
+
+    mutating func take(as field: String) {
+        for quirk in quirks { note(quirk.kind.name(in: field)) }
+        quirks.removeAll()
+    }
+
+    mutating func note(_ text: String) { found.append(text) }
+}
+
+extension DERQuirk.Kind {
+    fileprivate func name(in field: String) -> String {
+        switch self {
+        case .nonCanonicalBoolean(let octet): "bool-nonDER:\(field)=\(hexadecimalByte(octet))"
+        case .unsortedSet: "set-unsorted:\(field)"
+        case .nonMinimalBitString: "\(field)-trailing-zero-bits(non-minimal)"
+        case .nonMinimalInteger: "integer-non-minimal:\(field)"
+        case .generalizedTimeBefore2050: "generalizedtime-before-2050:\(field)"
+        }
+    }
+}

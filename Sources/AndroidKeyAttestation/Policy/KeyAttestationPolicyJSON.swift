@@ -1,0 +1,97 @@
+internal import Foundation
+public import StrictJSON
+
+extension KeyAttestationPolicy {
+    /// A policy with single members replaced by those of an app record's `key_attestation` object: absent keeps, `null`
+    /// is not checked.
+    ///
+    /// Members: `minimum_security_level`, `require_equal_levels`, `boot_states`, `boot_keys`, `purposes`, `algorithms`,
+    /// `maximum_patch_age_days`, `dates`, `require_chained_names`, `packages`, `certificate_digests`. `status_list` is left
+    /// to whoever fetches the list; `description` and `note` are for people. Any other member, and any value that is not
+    /// understood, is an error: a typing error must not become a default.
+    public func applying(_ fields: JSONFields) throws(JSONError) -> KeyAttestationPolicy {
+        try fields.allowOnly(
+            "minimum_security_level", "require_equal_levels", "boot_states", "boot_keys", "purposes", "algorithms",
+            "maximum_patch_age_days", "dates", "require_chained_names", "packages", "certificate_digests",
+            "status_list", "description", "note")
+        var policy = self
+        try fields.replace("minimum_security_level", &policy.minimumSecurityLevel) { (value) in
+            value.string.flatMap(SecurityLevel.init(name:))
+        }
+        try fields.replace("boot_states", &policy.bootStates) { $0.set { $0.string.flatMap(VerifiedBootState.init) } }
+        try fields.replace("purposes", &policy.purposes) { value in
+            value.set { $0.number(in: KeyMintNames.purposes) }.map {
+                Purposes(required: $0.intersection([2]), allowed: $0)
+            }
+        }
+        try fields.replace("algorithms", &policy.algorithms) { $0.set { $0.number(in: KeyMintNames.algorithms) } }
+        try fields.replace("maximum_patch_age_days", &policy.maximumPatchAgeDays) { value in
+            value.integer.flatMap { 0...36_500 ~= $0 ? Int($0) : nil }
+        }
+        try fields.replace("packages", &policy.packages) { $0.set(\.string) }
+        try fields.replace("certificate_digests", &policy.certificateDigests) { $0.set(\.digest) }
+
+        var bootKeys: Set<[UInt8]>? = policy.bootKeys
+        try fields.replace("boot_keys", &bootKeys) { $0.set(\.digest) }
+        policy.bootKeys = bootKeys ?? []
+        var requiresEqualLevels: Bool? = policy.requiresEqualLevels
+        try fields.replace("require_equal_levels", &requiresEqualLevels, \.bool)
+        policy.requiresEqualLevels = requiresEqualLevels ?? false
+        var requiresChainedNames: Bool? = policy.requiresChainedNames
+        try fields.replace("require_chained_names", &requiresChainedNames, \.bool)
+        policy.requiresChainedNames = requiresChainedNames ?? false
+        var dates: Dates? = policy.dates
+        try fields.replace("dates", &dates) { $0.string.flatMap(Dates.init) }
+        policy.dates = dates ?? .ignore
+        return policy
+    }
+}
+
+extension JSONFields {
+    fileprivate func replace<Value>(
+        _ name: String, _ value: inout Value?, _ read: (JSONValue) -> Value?
+    ) throws(JSONError) {
+        guard names.contains(name) else { return }
+        guard let given = optionalValue(name) else {
+            value = nil
+            return
+        }
+        guard let new = read(given) else { throw JSONError(.wrongType, path: pathOf(name)) }
+        value = new
+    }
+}
+
+extension JSONValue {
+    fileprivate func set<Element: Hashable>(_ read: (JSONValue) -> Element?) -> Set<Element>? {
+        guard let array else { return nil }
+        let elements = array.compactMap(read)
+        return elements.count == array.count ? Set(elements) : nil
+    }
+
+    /// The number of a name.
+    fileprivate func number(in names: [Int64: String]) -> Int64? {
+        guard let string else { return nil }
+        return names.first { $0.value == string }?.key
+    }
+
+    /// A SHA-256 in hexadecimal or in base64url, with or without padding.
+    fileprivate var digest: [UInt8]? {
+        guard let string else { return nil }
+        if string.utf8.count == 64 {
+            var octets: [UInt8] = []
+            var rest = string[...]
+            while !rest.isEmpty {
+                guard rest.prefix(2).allSatisfy({ $0.isASCII && $0.isHexDigit }),
+                    let octet = UInt8(rest.prefix(2), radix: 16)
+                else { return nil }
+                octets.append(octet)
+                rest = rest.dropFirst(2)
+            }
+            return octets
+        }
+        let unpadded = string.hasSuffix("=") ? String(string.dropLast()) : string
+        guard unpadded.utf8.count == 43, !unpadded.contains("+"), !unpadded.contains("/") else { return nil }
+        let base64 = unpadded.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/") + "="
+        return Data(base64Encoded: base64).map { Array($0) }
+    }
+}

@@ -1,0 +1,97 @@
+public import Crypto
+public import Foundation
+
+/// Verifies Android key attestations: bytes, a policy and a clock in, a verified attestation or one typed refusal out.
+///
+/// Generic X.509 validation refuses a third of genuine chains, so the path rules are those that Google documents
+/// ([Verify hardware-backed key pairs](https://developer.android.com/privacy-and-security/security-key-attestation)) and its
+/// verifier applies. They need no basicConstraints and no keyUsage: what stops a key from signing something below itself
+/// is that there is exactly one key description, that it is in the first certificate, and that nothing but the first
+/// certificate's key counts as attested.
+public struct KeyAttestationVerifier: Sendable {
+    /// The keys that chains must end in.
+    public var anchors: AttestationAnchors
+    /// What is asked of key and device.
+    public var policy: KeyAttestationPolicy
+    /// Certificates that are no longer trusted; nil leaves that unchecked.
+    public var statusList: RevocationStatusList?
+
+    /// A verifier with Google's anchors unless others are given.
+    public init(
+        policy: KeyAttestationPolicy, anchors: AttestationAnchors = .google, statusList: RevocationStatusList?
+    ) {
+        self.policy = policy
+        self.anchors = anchors
+        self.statusList = statusList
+    }
+
+    /// Verifies the attestation of a key that is to be registered.
+    ///
+    /// - Parameters:
+    ///   - chain: as the device sent it.
+    ///   - challenge: the octets that the service gave out, once.
+    ///   - publicKey: the key that the device claims.
+    ///   - time: the time of the check.
+    /// - Throws: the first check that failed, in the order of ``KeyAttestationStep``.
+    public func verify(
+        _ chain: KeyAttestationChain, challenge: [UInt8], publicKey: P256.Signing.PublicKey, at time: Date
+    ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
+        try verify(chain, Expectations(challenge: challenge, publicKey: publicKey), at: time)
+    }
+
+    /// Verifies an attestation of which not everything is known any more: what is nil is not compared, and
+    /// ``VerifiedKeyAttestation/unchecked`` says so. Not for registering keys.
+    public func audit(
+        _ chain: KeyAttestationChain, challenge: [UInt8]?, package: String?, at time: Date?
+    ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
+        try verify(chain, Expectations(challenge: challenge, package: package), at: time)
+    }
+
+    private func verify(
+        _ chain: KeyAttestationChain, _ expected: Expectations, at time: Date?
+    ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
+        let path = PathRules(chain: chain, anchors: anchors)
+        let (anchor, isRootIncluded) = try path.findAnchor()
+        try path.checkSignatures()
+        if policy.requiresChainedNames { try path.checkNames(anchor) }
+        let extensionValue = try path.findAttestationExtension()
+        let provisioning = Provisioning(chain, rootIsIncluded: isRootIncluded)
+        if policy.dates == .enforce, let time { try path.checkDates(at: time, provisioning) }
+        if let statusList { try path.checkRevocation(statusList, rootIsIncluded: isRootIncluded) }
+
+        let description = try KeyDescription(extensionValue)
+        let claims = ClaimRules(description: description, policy: policy)
+        let isStrongBoxCorroborated = path.speaksOfStrongBox()
+        try claims.checkSecurityLevel(isStrongBoxCorroborated: isStrongBoxCorroborated)
+        if let challenge = expected.challenge { try claims.checkChallenge(challenge) }
+        let publicKey = path.attestedKey()
+        if let expectedKey = expected.publicKey { try claims.checkPublicKey(publicKey, is: expectedKey) }
+        try claims.checkPackage(expected.package)
+        try claims.checkBootState()
+        try claims.checkOrigin()
+        try claims.checkPurposes()
+        try claims.checkAlgorithm()
+        if let time { try claims.checkPatchLevels(at: time) }
+
+        return VerifiedKeyAttestation(
+            description: description, chain: chain, anchor: anchor, isRootIncluded: isRootIncluded,
+            provisioning: provisioning, provisioningInfo: ProvisioningInfo(chain), publicKey: publicKey,
+            isStrongBoxCorroborated: isStrongBoxCorroborated, unchecked: unchecked(expected, at: time))
+    }
+
+    private func unchecked(_ expected: Expectations, at time: Date?) -> [KeyAttestationStep] {
+        var steps: [KeyAttestationStep] = []
+        if time == nil, policy.dates == .enforce { steps.append(.dates) }
+        if statusList == nil { steps.append(.revocation) }
+        if expected.challenge == nil { steps.append(.challenge) }
+        if expected.package == nil, policy.packages == nil { steps.append(.package) }
+        if time == nil, policy.maximumPatchAgeDays != nil { steps.append(.patchLevels) }
+        return steps
+    }
+
+    private struct Expectations {
+        var challenge: [UInt8]?
+        var publicKey: P256.Signing.PublicKey?
+        var package: String?
+    }
+}

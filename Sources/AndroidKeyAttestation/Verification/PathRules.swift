@@ -1,0 +1,140 @@
+internal import Crypto
+internal import Foundation
+internal import LenientDER
+
+/// The rules for the certificates, as far as the leaf's key description.
+struct PathRules {
+    let chain: KeyAttestationChain
+    let anchors: AttestationAnchors
+
+    /// The pinned key that signed the last certificate: its own, or that of a root that was left out.
+    func findAnchor() throws(KeyAttestationError) -> (AttestationAnchors.Anchor, isRootIncluded: Bool) {
+        guard let last = chain.certificates.last else {
+            throw KeyAttestationError(.chainUnreadable, .anchor, "no certificate")
+        }
+        try refuseSoftwareRoot(last)
+        if let anchor = anchors.anchors.first(where: { $0.keyDigest.elementsEqual(last.keyDigest) }) {
+            guard last.isSigned(by: anchor.key) else {
+                throw KeyAttestationError(.signatureInvalid, .anchor, "the root is not signed by its own key")
+            }
+            return (anchor, true)
+        }
+        guard let anchor = anchors.anchors.first(where: { last.isSigned(by: $0.key) }) else {
+            throw KeyAttestationError(.untrustedRoot, .anchor, "the chain ends in \(last.subject)")
+        }
+        return (anchor, false)
+    }
+
+    /// Chains of keys made in software say so at their end. By key, and by name where the root was left out: a name
+    /// proves nothing, but then the chain is refused either way.
+    private func refuseSoftwareRoot(_ last: AttestationCertificate) throws(KeyAttestationError) {
+        for root in GoogleRoots.software
+        where last.subjectPublicKeyInfo.elementsEqual(root.spki) || last.issuer.encoded.elementsEqual(root.subject) {
+            throw KeyAttestationError(.softwareRoot, .anchor, "the chain ends in \(root.label)")
+        }
+    }
+
+    /// Every certificate but the last is signed by the key of the next.
+    func checkSignatures() throws(KeyAttestationError) {
+        for (index, (certificate, issuer)) in zip(chain.certificates, chain.issuers).enumerated() {
+            guard let algorithm = SignatureAlgorithm(certificate.signatureAlgorithm) else {
+                throw KeyAttestationError(
+                    .signatureAlgorithmUnsupported, .signatures, "certificate \(index) is signed with another algorithm"
+                )
+            }
+            guard let key = CertificateKey(subjectPublicKeyInfo: issuer.subjectPublicKeyNode) else {
+                throw KeyAttestationError(
+                    .signatureAlgorithmUnsupported, .signatures, "certificate \(index + 1) has a key that cannot sign")
+            }
+            guard certificate.isSigned(by: key, algorithm) else {
+                throw KeyAttestationError(
+                    .signatureInvalid, .signatures, "certificate \(index) is not signed by certificate \(index + 1)")
+            }
+        }
+    }
+
+    /// Each issuer is the subject of the next certificate, byte for byte.
+    func checkNames(_ anchor: AttestationAnchors.Anchor) throws(KeyAttestationError) {
+        let subjects = chain.issuers.map(\.subject.encoded) + [anchor.subject[...]]
+        for (index, (certificate, subject)) in zip(chain.certificates, subjects).enumerated()
+        where !certificate.issuer.encoded.elementsEqual(subject) {
+            throw KeyAttestationError(
+                .issuerNameMismatch, .names, "certificate \(index) names \(certificate.issuer) as its issuer")
+        }
+    }
+
+    /// The one key description, in the leaf. A second one, or one further up, means that an attested key signed
+    /// certificates of its own.
+    func findAttestationExtension() throws(KeyAttestationError) -> ArraySlice<UInt8> {
+        let found = chain.certificates.enumerated().flatMap { index, certificate in
+            certificate.extensions.filter { $0.identifier == .keyDescription }.map { (index, $0.value) }
+        }
+        guard let (index, value) = found.first else {
+            throw KeyAttestationError(
+                .attestationExtensionMissing, .attestationExtension, "no certificate has a key description")
+        }
+        guard found.count == 1 else {
+            throw KeyAttestationError(
+                .attestationExtensionRepeated, .attestationExtension, "\(found.count) key descriptions")
+        }
+        guard index == 0 else {
+            throw KeyAttestationError(
+                .attestationExtensionNotInLeaf, .attestationExtension, "in certificate \(index)")
+        }
+        return value
+    }
+
+    /// The leaf's dates are whatever the app asked for and never count.
+    func checkDates(at time: Date, _ provisioning: Provisioning) throws(KeyAttestationError) {
+        let now = time.timeIntervalSince1970
+        for (offset, certificate) in chain.issuers.enumerated() {
+            guard let notBefore = certificate.notBefore, let notAfter = certificate.notAfter else {
+                throw KeyAttestationError(.certificateDatesUnreadable, .dates, "certificate \(offset + 1)")
+            }
+            guard now >= Double(notBefore) else {
+                throw KeyAttestationError(.certificateNotYetValid, .dates, "certificate \(offset + 1)")
+            }
+            guard now <= Double(notAfter) || provisioning == .factory else {
+                throw KeyAttestationError(.certificateExpired, .dates, "certificate \(offset + 1)")
+            }
+        }
+    }
+
+    func checkRevocation(
+        _ list: RevocationStatusList, rootIsIncluded: Bool
+    ) throws(KeyAttestationError) {
+        for (index, certificate) in chain.certificates.dropLast(rootIsIncluded ? 1 : 0).enumerated() {
+            guard let entry = list.entry(serialNumber: certificate.serialNumber) else { continue }
+            throw KeyAttestationError(
+                entry.isSuspension ? .certificateSuspended : .certificateRevoked, .revocation,
+                "certificate \(index): \(entry.status) \(entry.reason ?? "")")
+        }
+    }
+
+    /// Whether the certificate of the attestation key was issued to a StrongBox. The leaf's own subject is whatever the
+    /// app asked for.
+    func speaksOfStrongBox() -> Bool {
+        guard let subject = chain.issuers.first?.subject else { return false }
+        return subject.values(of: CertificateName.title).contains("StrongBox")
+            || subject.values(of: CertificateName.organization).contains("StrongBox")
+    }
+
+    func attestedKey() -> P256.Signing.PublicKey? {
+        guard case .p256(let key) = CertificateKey(subjectPublicKeyInfo: chain.leaf.subjectPublicKeyNode) else {
+            return nil
+        }
+        return key
+    }
+}
+
+extension AttestationCertificate {
+    fileprivate var keyDigest: SHA256Digest { SHA256.hash(data: subjectPublicKeyInfo) }
+
+    fileprivate func isSigned(by key: CertificateKey) -> Bool {
+        SignatureAlgorithm(signatureAlgorithm).map { isSigned(by: key, $0) } ?? false
+    }
+
+    fileprivate func isSigned(by key: CertificateKey, _ algorithm: SignatureAlgorithm) -> Bool {
+        algorithm.isMadeBy(key) && key.isValidSignature(signature, over: signedBytes, hash: algorithm.hash)
+    }
+}

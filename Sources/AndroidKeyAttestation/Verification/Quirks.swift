@@ -1,0 +1,109 @@
+internal import LenientDER
+
+extension KeyAttestationChain {
+    /// What is unusual about the certificates, and about the key description where it can be read.
+    public var quirks: [KeyAttestationQuirk] { quirks(try? unverifiedDescription()) }
+
+    func quirks(_ description: KeyDescription?) -> [KeyAttestationQuirk] {
+        var quirks: [KeyAttestationQuirk] = []
+        for (index, certificate) in certificates.enumerated() {
+            let issuer = index + 1 < certificates.count ? certificates[index + 1] : nil
+            quirks += Self.quirks(of: certificate, at: index, issuer: issuer)
+        }
+        if let description {
+            quirks += description.unusualFields.map { KeyAttestationQuirk(.keyDescription, $0) }
+            if wasMadeOutsideValidity(description) {
+                quirks.append(KeyAttestationQuirk(.chain, "creation-time-outside-issuer-validity"))
+            }
+        }
+        return quirks
+    }
+
+    private static func quirks(
+        of certificate: AttestationCertificate, at index: Int, issuer: AttestationCertificate?
+    ) -> [KeyAttestationQuirk] {
+        var texts = certificate.quirks
+        if let algorithm = SignatureAlgorithm(certificate.signatureAlgorithm) {
+            if algorithm.hasNeedlessParameters { texts.append("ecdsa-sigalg-NULL-params") }
+            if let issuer, algorithm.hash == .sha256,
+                case .p384 = CertificateKey(subjectPublicKeyInfo: issuer.subjectPublicKeyNode)
+            {
+                texts.append("EC-P384-key-with-SHA256")
+            }
+        }
+        if let issuer, !certificate.issuer.encoded.elementsEqual(issuer.subject.encoded) {
+            texts.append("issuer-name-bytes-differ")
+        }
+        if let value = certificate.firstExtension(.crlDistributionPoints)?.value,
+            (try? DERNode(parsing: value)) == nil
+        {
+            texts.append("crldp-unparsable")
+        }
+        var bits: [DERQuirk] = []
+        let usage = certificate.firstExtension(.keyUsage).flatMap { found in
+            try? DERNode(parsing: found.value).namedBits(noting: &bits)
+        }
+        if !bits.isEmpty { texts.append("keyUsage-trailing-zero-bits(non-minimal)") }
+        if index > 0 {
+            // keyCertSign is bit 5 of the first octet (RFC 5280 section 4.2.1.3).
+            if let usage, (usage.first ?? 0) & 0x04 == 0 { texts.append("issuer-lacks-keyCertSign") }
+            let isCA = certificate.isCertificateAuthority
+            if isCA != true {
+                texts.append("issuer-not-CA(basicConstraints=\(isCA == nil ? "None" : "False"))")
+            }
+        }
+        return texts.map { KeyAttestationQuirk(.certificate(index), $0) }
+    }
+
+    /// Whether the time that the device gives for the key's creation is outside the validity of a certificate above.
+    private func wasMadeOutsideValidity(_ description: KeyDescription) -> Bool {
+        guard let milliseconds = description.creationDateTime, milliseconds <= KeyDescription.latestTime else {
+            return false
+        }
+        let seconds = milliseconds / 1000
+        return issuers.contains { certificate in
+            guard let notBefore = certificate.notBefore, let notAfter = certificate.notAfter else { return true }
+            return seconds < notBefore || seconds > notAfter
+        }
+    }
+}
+
+extension AttestationCertificate {
+    /// The flag of basicConstraints; nil where there are none.
+    var isCertificateAuthority: Bool? {
+        guard let value = firstExtension(.basicConstraints)?.value, let node = try? DERNode(parsing: value) else {
+            return nil
+        }
+        var quirks: [DERQuirk] = []
+        return (try? node.children.first?.boolean(noting: &quirks)) ?? false
+    }
+}
+
+extension KeyDescription {
+    /// What the reader noted, and patch levels and times that are not as Google's schema has them.
+    fileprivate var unusualFields: [String] {
+        var texts = quirks
+        if hardwareEnforced.osPatchLevel == nil { texts.append("osPatchLevel-absent") }
+        for (name, value) in [
+            ("vendorPatchLevel", hardwareEnforced.vendorPatchLevel),
+            ("bootPatchLevel", hardwareEnforced.bootPatchLevel),
+        ] {
+            switch value {
+            case nil: texts.append("\(name)-absent")
+            case .some(100_000...999_999): texts.append("\(name)-6digits")
+            case .some(10_000_000...99_999_999): break
+            case let value?: texts.append("\(name)-odd=\(value)")
+            }
+        }
+        if hardwareEnforced.creationDateTime != nil { texts.append("creationDateTime-in-hardwareEnforced") }
+        if let time = creationDateTime, time > Self.latestTime { texts.append("creationDateTime-out-of-range") }
+        return texts
+    }
+
+    fileprivate var creationDateTime: Int64? {
+        softwareEnforced.creationDateTime ?? hardwareEnforced.creationDateTime
+    }
+
+    /// The year 2100: a device that names a later time counts in microseconds.
+    fileprivate static let latestTime: Int64 = 4_102_444_800_000
+}

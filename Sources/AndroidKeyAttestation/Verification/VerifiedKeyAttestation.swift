@@ -1,0 +1,29 @@
+public import Crypto
+
+/// A key attestation that passed every check that was asked for.
+public struct VerifiedKeyAttestation: Sendable {
+    /// What the device says about the key.
+    public let description: KeyDescription
+    /// The chain, each certificate signed by the next.
+    public let chain: KeyAttestationChain
+    /// The pinned key at its end.
+    public let anchor: AttestationAnchors.Anchor
+    /// Whether the root came with the chain; clients may leave it out.
+    public let isRootIncluded: Bool
+    /// How the device came by its attestation key.
+    public let provisioning: Provisioning
+    /// What Google's provisioning server noted; advice only.
+    public let provisioningInfo: ProvisioningInfo?
+    /// The attested key, where it is of P-256.
+    public let publicKey: P256.Signing.PublicKey?
+    /// Whether the certificate of the attestation key speaks of StrongBox.
+    public let isStrongBoxCorroborated: Bool
+    /// Checks that nothing was given for.
+    public let unchecked: [KeyAttestationStep]
+
+    /// The lower of the two levels.
+    public var securityLevel: SecurityLevel { description.securityLevel }
+
+    /// What is unusual about chain and description, none of which was a reason to refuse.
+    public var quirks: [KeyAttestationQuirk] { chain.quirks(description) }
+}

@@ -1,0 +1,142 @@
+/// One element with the exact bytes that it was read from.
+///
+/// Slices keep the indices of the whole input, so `encoded.startIndex` is the element's offset in it, and a signature
+/// is checked over the very bytes that arrived, never over a re-encoding.
+public struct DERNode: Sendable, Hashable {
+    /// Class, number and form.
+    public let tag: DERTag
+    /// Identifier, length and content.
+    public let encoded: ArraySlice<UInt8>
+    /// The content alone.
+    public let content: ArraySlice<UInt8>
+    /// The elements inside, where the tag is of the constructed form; empty otherwise.
+    public let children: [DERNode]
+
+    /// Where the element begins in the input.
+    public var offset: Int { encoded.startIndex }
+}
+
+extension DERNode {
+    /// What an input may not exceed.
+    public struct Limits: Sendable {
+        /// Bytes of the whole input.
+        public var bytes: Int
+        /// Elements inside one another.
+        public var depth: Int
+        /// Elements altogether.
+        public var nodes: Int
+
+        /// By default 64 KiB, 32 levels (never more than 50) and 4,096 elements: ten times what a certificate needs.
+        public init(bytes: Int = 64 * 1024, depth: Int = 32, nodes: Int = 4096) {
+            self.bytes = bytes
+            self.depth = min(depth, 50)
+            self.nodes = nodes
+        }
+    }
+
+    /// Reads exactly one element and everything inside it.
+    ///
+    /// Total: any input gives a node or an error, in time linear in its length. What X.690 calls the structure is held
+    /// strictly: definite lengths in the fewest octets, tag numbers in the fewest octets, every element filled to its
+    /// end, nothing after the last. What varies between real devices is the content of some types; that is judged when a
+    /// value is asked for (`boolean(noting:)` and its neighbours), where a deviation is reported as a ``DERQuirk``
+    /// instead of losing the whole certificate.
+    public init(parsing bytes: [UInt8], limits: Limits = Limits()) throws(DERError) {
+        try self.init(parsing: bytes[...], limits: limits)
+    }
+
+    /// Reads exactly one element from a slice, whose indices it keeps.
+    public init(parsing bytes: ArraySlice<UInt8>, limits: Limits = Limits()) throws(DERError) {
+        guard bytes.count <= limits.bytes else { throw DERError(.tooLarge, offset: bytes.startIndex) }
+        var parser = DERParser(bytes: bytes, limits: limits)
+        self = try parser.parseNode(depth: 1)
+        guard parser.isAtEnd else { throw DERError(.trailingBytes, offset: parser.position) }
+    }
+}
+
+/// Recursive descent; the depth limit bounds the recursion, the node limit the memory.
+private struct DERParser {
+    private let bytes: ArraySlice<UInt8>
+    private let limits: DERNode.Limits
+    private(set) var position: Int
+    private var nodes = 0
+
+    init(bytes: ArraySlice<UInt8>, limits: DERNode.Limits) {
+        self.bytes = bytes
+        self.limits = limits
+        self.position = bytes.startIndex
+    }
+
+    var isAtEnd: Bool { position == bytes.endIndex }
+
+    mutating func parseNode(depth: Int) throws(DERError) -> DERNode {
+        let start = position
+        guard depth <= limits.depth else { throw DERError(.tooDeep, offset: start) }
+        guard nodes < limits.nodes else { throw DERError(.tooManyNodes, offset: start) }
+        nodes += 1
+
+        let tag = try parseTag()
+        let length = try parseLength()
+        guard length <= bytes.endIndex - position else { throw DERError(.truncated, offset: start) }
+        let content = bytes[position..<(position + length)]
+
+        var children: [DERNode] = []
+        if tag.isConstructed {
+            while position < content.endIndex {
+                let child = try parseNode(depth: depth + 1)
+                guard position <= content.endIndex else { throw DERError(.truncated, offset: child.offset) }
+                children.append(child)
+            }
+        } else {
+            position = content.endIndex
+        }
+        return DERNode(tag: tag, encoded: bytes[start..<content.endIndex], content: content, children: children)
+    }
+
+    private mutating func parseTag() throws(DERError) -> DERTag {
+        let start = position
+        let first = try next()
+        // Two bits always name a class.
+        let tagClass = DERTag.Class(rawValue: first >> 6) ?? .universal
+        let isConstructed = first & 0x20 != 0
+        let short = first & 0x1F
+        guard short == 0x1F else {
+            // UNIVERSAL 0 marks the end of an indefinite length, and nothing else.
+            guard first & 0xDF != 0 else { throw DERError(.invalidTag, offset: start) }
+            return DERTag(tagClass, UInt32(short), constructed: isConstructed)
+        }
+
+        var number: UInt32 = 0
+        for index in 0..<4 {
+            let octet = try next()
+            if index == 0, octet == 0x80 { throw DERError(.invalidTag, offset: start) }
+            number = number << 7 | UInt32(octet & 0x7F)
+            if octet & 0x80 == 0 {
+                guard number >= 0x1F else { throw DERError(.invalidTag, offset: start) }
+                return DERTag(tagClass, number, constructed: isConstructed)
+            }
+        }
+        throw DERError(.invalidTag, offset: start)
+    }
+
+    private mutating func parseLength() throws(DERError) -> Int {
+        let start = position
+        let first = try next()
+        guard first & 0x80 != 0 else { return Int(first) }
+        let count = Int(first & 0x7F)
+        guard count != 0 else { throw DERError(.indefiniteLength, offset: start) }
+        guard count <= 4 else { throw DERError(.invalidLength, offset: start) }
+        var length: UInt64 = 0
+        for _ in 0..<count { length = length << 8 | UInt64(try next()) }
+        let isMinimal = length > 0x7F && length >> (8 * UInt64(count - 1)) != 0
+        guard isMinimal else { throw DERError(.invalidLength, offset: start) }
+        guard length <= UInt64(limits.bytes) else { throw DERError(.truncated, offset: start) }
+        return Int(length)
+    }
+
+    private mutating func next() throws(DERError) -> UInt8 {
+        guard position < bytes.endIndex else { throw DERError(.truncated, offset: position) }
+        defer { position += 1 }
+        return bytes[position]
+    }
+}
