@@ -57,11 +57,11 @@ struct AppleEvidence: Sendable {
         _ bytes: [UInt8], _ nonce: BindingNonce, _ at: UnixTime
     ) throws(Refusal) -> (VerifiedAttestation, Authority) {
         var refusal: AppAttestError?
-        do throws(AppAttestError) {
+        do {
             let object = try AttestationObject(parsing: bytes)
             // The key id is not in the body: it is what the object says, and step 3 holds it to the attested key.
-            guard let keyID = object.keyID else {
-                throw AppAttestError(.malformedObject, .format, "the credential id is no key id")
+            guard let keyID = object.authenticatorData.credential.flatMap({ KeyID($0.identifier) }) else {
+                throw Refusal(.invalidAttestation, "the credential id is no key id")
             }
             for authority in authorities {
                 do throws(AppAttestError) {
@@ -73,7 +73,9 @@ struct AppleEvidence: Sendable {
                     refusal = refusal ?? error
                 }
             }
-        } catch { refusal = error }
+        } catch let error as AppAttestError {
+            refusal = error
+        } catch { throw Refusal(.invalidAttestation, "\(error)") }
         throw Refusal(.invalidAttestation, refusal.map { "\($0)" } ?? "no authority")
     }
 
@@ -83,7 +85,7 @@ struct AppleEvidence: Sendable {
     ) -> (VerifiedReceipt?, outcome: String) {
         do throws(AppAttestError) {
             let receipt = try authority.receipts.verify(
-                attestation.receipt, expecting: ReceiptExpectations(of: attestation), at: at.date)
+                attestation.receipt, against: ReceiptExpectations(of: attestation), at: at.date)
             return (receipt, "verified")
         } catch { return (nil, error.code.rawValue) }
     }
@@ -123,10 +125,6 @@ extension AppAttestPolicy {
             minimumBundleVersion = version
         }
     }
-}
-
-extension AttestationObject {
-    fileprivate var keyID: KeyID? { authenticatorData.credentialID.flatMap { KeyID($0) } }
 }
 
 extension UnixTime {
