@@ -1,1 +1,150 @@
-// Made in the order of the map in CONTRIBUTING.md.
+public import AuthContract
+
+/// A hardware-backed identity of this device for each app, and signatures that prove it.
+///
+/// Configure once at launch, register, then sign:
+///
+///     try SynheartAuth.shared.configure(baseUrl: "https://auth.example.com")
+///     try await SynheartAuth.shared.registerDevice(appId: "com.example.app")
+///     let headers = try await SynheartAuth.shared.signRequest(
+///         appId: "com.example.app", method: "POST", path: "/v1/readings", bodyBytes: body)
+///
+/// Every operation throws `SynheartAuthError` and nothing else. An operation that has begun runs to its end even where the
+/// task that waits for it is cancelled.
+public final class SynheartAuth: Sendable {
+    /// The instance for apps that need only one.
+    public static let shared = SynheartAuth()
+
+    private struct State: Sendable {
+        var configuration: Configuration?
+        var identities: [AppID: DeviceIdentity] = [:]
+    }
+
+    private let state: Locked<State>
+    private let changes = StateChanges()
+
+    private init() { state = Locked(State()) }
+
+    /// An instance of its own.
+    public init(_ configuration: Configuration) { state = Locked(State(configuration: configuration)) }
+
+    /// Names the auth service and takes this platform's parts. Changes no identity.
+    ///
+    /// - Throws: `NOT_CONFIGURED` for a bad URL, or plain http to a host that is not this one.
+    public func configure(baseUrl: String) throws(SynheartAuthError) {
+        configure(try Configuration(baseUrl: baseUrl))
+    }
+
+    /// Takes a configuration. Changes no identity; operations under way finish with the former one.
+    public func configure(_ configuration: Configuration) {
+        state.withLock { state in
+            state.configuration = configuration
+            state.identities = [:]
+        }
+    }
+
+    /// Whether the record says that the device is registered, and its key is there. No network.
+    public func isRegistered(appId: String) async throws(SynheartAuthError) -> Bool {
+        let context = try identity(appId).context
+        return try await context.existingRegistration(try await context.ledger.load()) != nil
+    }
+
+    /// Registers this device for an app. Idempotent: call it at every launch; a registered device costs no network.
+    ///
+    /// A call while another is under way joins it; with `joins: false` it throws `REGISTRATION_IN_PROGRESS` instead.
+    @discardableResult
+    public func registerDevice(appId: String, joins: Bool = true) async throws(SynheartAuthError) -> Registration {
+        try await identity(appId).register(joins: joins)
+    }
+
+    /// The six headers of a signed request. Timestamp and nonce are made here; no network.
+    ///
+    /// - Parameters:
+    ///   - method: The HTTP method; put in upper case.
+    ///   - path: The path as it will be sent: escaped, without query.
+    ///   - bodyBytes: The body as it will be sent.
+    /// - Throws: `NOT_REGISTERED`, `KEY_INVALIDATED`, `SIGNING_FAILED`, `STORAGE_ERROR`; never retried.
+    public func signRequest(
+        appId: String, method: String, path: String, bodyBytes: some Collection<UInt8> = []
+    ) async throws(SynheartAuthError) -> SignedHeaders {
+        let body = Array(bodyBytes)
+        let context = try identity(appId).context
+        return SignedHeaders(
+            try await RequestSigner(context: context).sign(method: method, path: path, body: body).fields)
+    }
+
+    /// The id that the service issued, pending ones included; nil where there is none.
+    public func getDeviceId(appId: String) async throws(SynheartAuthError) -> String? {
+        let record = try await identity(appId).context.ledger.load()
+        return record.state == .unregistered ? nil : record.deviceID?.text
+    }
+
+    /// Where the identity stands.
+    public func state(appId: String) async throws(SynheartAuthError) -> IdentityState {
+        try await identity(appId).context.ledger.load().state
+    }
+
+    /// Replaces the key; the device id stays. Signing goes on meanwhile. Calls while one is under way join it.
+    ///
+    /// - Throws: `ROTATION_FAILED`, `NETWORK_ERROR` after three attempts; the old key stays active.
+    @discardableResult
+    public func rotateKey(
+        appId: String, reason: RotationReason = .scheduled
+    ) async throws(SynheartAuthError) -> KeyRotation {
+        try await identity(appId).rotate(reason)
+    }
+
+    /// Gives the identity up: tells the service where it can (3 s), deletes the key, clears the record.
+    ///
+    /// Only for the reasons that RFC-AUTH-MOBILE-0001 section 9.3 knows; never as a convenient retry.
+    public func resetDeviceIdentity(appId: String, reason: ResetReason) async throws(SynheartAuthError) {
+        try await identity(appId).reset(reason)
+    }
+
+    /// Learns the service's clock from a `CLOCK_SKEW` answer's `server_timestamp` (unix seconds).
+    ///
+    /// - Parameter appId: Whose identity; nil for every app that was used so far.
+    /// - Throws: `CLOCK_SKEW` where the clock is more than 24 hours off: nothing is learned then.
+    public func correctClockSkew(serverTimestamp: Double, appId: String? = nil) async throws(SynheartAuthError) {
+        let configuration = try configuration()
+        let difference = (serverTimestamp * 1000).rounded() - Double(configuration.clock.wallMilliseconds)
+        guard difference.magnitude <= Double(ClockOffset.limit),
+            let offset = ClockOffset(milliseconds: Int64(difference))
+        else {
+            throw SynheartAuthError(
+                .clockSkew, "the clock is more than 24 hours off", recovery: .correctClock, isRetryable: false)
+        }
+        if let appId {
+            try await identity(appId).context.ledger.apply(.clockLearned(offset))
+            return
+        }
+        for identity in state.withLock({ Array($0.identities.values) }) { try await identity.context.ledger.apply(.clockLearned(offset)) }
+    }
+
+    /// Every change of state from now on, of all apps of this instance.
+    public var stateChanges: AsyncStream<StateChange> { changes.stream() }
+
+    func configuration() throws(SynheartAuthError) -> Configuration {
+        guard let configuration = state.withLock({ $0.configuration }) else {
+            throw SynheartAuthError(.notConfigured, "call configure(baseUrl) first")
+        }
+        return configuration
+    }
+
+    func identity(_ appId: String) throws(SynheartAuthError) -> DeviceIdentity {
+        let configuration = try configuration()
+        let appID: AppID
+        do throws(ContractError) {
+            appID = try AppID(appId)
+        } catch {
+            throw SynheartAuthError(.notConfigured, error.description)
+        }
+        return state.withLock { state in
+            if let identity = state.identities[appID] { return identity }
+            let identity = DeviceIdentity(
+                context: IdentityContext(appID: appID, configuration: configuration, changes: changes))
+            state.identities[appID] = identity
+            return identity
+        }
+    }
+}

@@ -48,7 +48,8 @@ import Testing
     }
 
     @Test(arguments: [100_000, 17]) func depthIsBounded(levels: Int) {
-        let bomb = [UInt8](repeating: UInt8(ascii: "["), count: levels) + [UInt8](repeating: UInt8(ascii: "]"), count: levels)
+        let bomb =
+            [UInt8](repeating: UInt8(ascii: "["), count: levels) + [UInt8](repeating: UInt8(ascii: "]"), count: levels)
         #expect(throws: JSONError.self) { try JSONValue(parsing: bomb, limits: .init(bytes: 1 << 20)) }
     }
 }

@@ -1,0 +1,66 @@
+public import Foundation
+
+/// What is accepted from an app's devices. Anything left out is as strict as it can be without refusing real devices.
+public struct AppAttestPolicy: Sendable {
+    /// The App IDs that may attest.
+    public var appIDs: Set<AppID>
+    /// The environments whose keys are accepted: by default production alone.
+    public var environments: Set<AttestEnvironment>
+    /// The categories of signing that are accepted, where the device says which (iOS 27, macOS 27 and later): by default
+    /// all that Apple documents. Category and environment are independent.
+    public var categories: Set<ValidationCategory>
+    /// The oldest bundle version that is accepted, where the device says which.
+    public var minimumBundleVersion: BundleVersion?
+    /// Refuses devices that do not say their category, which is all before iOS 27 and macOS 27.
+    public var requiresCategory: Bool
+    /// Refuses devices that do not say their bundle version.
+    public var requiresBundleVersion: Bool
+    /// Whether the key of a Mac must be bound to System Integrity Protection and Full Security.
+    public var requiresMacAccessControl: Bool
+    /// Seconds by which the dates of certificates may be missed. Apple back-dates leaves by a day, so by default none.
+    public var clockLeeway: TimeInterval
+
+    /// A policy for these App IDs.
+    public init(
+        appIDs: Set<AppID>,
+        environments: Set<AttestEnvironment> = [.production],
+        categories: Set<ValidationCategory> = ValidationCategory.documented,
+        minimumBundleVersion: BundleVersion? = nil,
+        requiresCategory: Bool = false,
+        requiresBundleVersion: Bool = false,
+        requiresMacAccessControl: Bool = true,
+        clockLeeway: TimeInterval = 0
+    ) {
+        self.appIDs = appIDs
+        self.environments = environments
+        self.categories = categories
+        self.minimumBundleVersion = minimumBundleVersion
+        self.requiresCategory = requiresCategory
+        self.requiresBundleVersion = requiresBundleVersion
+        self.requiresMacAccessControl = requiresMacAccessControl
+        self.clockLeeway = clockLeeway
+    }
+}
+
+extension AppAttestPolicy {
+    /// Judges the extension map of an attestation or of an assertion: category and version, where they are there or must be.
+    package func requireExtensions(_ map: AuthenticatorExtensions?) throws(AppAttestError) {
+        switch map?.category {
+        case nil where requiresCategory:
+            throw AppAttestError(.categoryMissing, .extensions, "the device does not say its category")
+        case let category? where !categories.contains(category):
+            throw AppAttestError(.categoryNotAllowed, .extensions, "category \(category.rawValue)")
+        default: break
+        }
+        guard let text = map?.bundleVersion else {
+            guard !requiresBundleVersion else {
+                throw AppAttestError(.bundleVersionMissing, .extensions, "the device does not say its bundle version")
+            }
+            return
+        }
+        guard let minimumBundleVersion else { return }
+        guard let version = BundleVersion(text), version >= minimumBundleVersion else {
+            throw AppAttestError(.bundleVersionTooOld, .extensions, "older than \(minimumBundleVersion.text)")
+        }
+    }
+}

@@ -1,0 +1,95 @@
+public import Crypto
+
+/// Verifies assertions: proof that the attested key signed this client data after everything it signed before.
+public struct AssertionVerifier: Sendable {
+    /// What is accepted. Environments play no part: they were judged when the key was attested.
+    public let policy: AppAttestPolicy
+
+    /// A verifier for a policy.
+    public init(policy: AppAttestPolicy) {
+        self.policy = policy
+    }
+
+    /// Verifies an assertion over client data that carries a challenge.
+    ///
+    /// - Parameters:
+    ///   - bytes: the assertion, at most 4 KiB.
+    ///   - clientData: what the app signed; its SHA-256 is the client data hash.
+    ///   - challenge: how the client data is held to a challenge that the server issued.
+    ///   - publicKey: the attested key.
+    ///   - previousCounter: the stored counter, 0 after an attestation.
+    public func verify(
+        _ bytes: [UInt8], clientData: [UInt8], challenge: ChallengeCheck, publicKey: P256.Signing.PublicKey,
+        previousCounter: UInt32
+    ) throws(AppAttestError) -> VerifiedAssertion {
+        let object = try AssertionObject(parsing: bytes)
+        let assertion = try verify(
+            object, clientDataHash: ClientDataHash(hashing: clientData), publicKey: publicKey,
+            previousCounter: previousCounter)
+        guard challenge.holds(clientData) else {
+            throw AppAttestError(.challengeMismatch, .challenge, "the client data carries another challenge")
+        }
+        return assertion
+    }
+
+    /// Verifies an assertion over a client data hash, whose challenge the caller has compared.
+    public func verify(
+        _ object: AssertionObject, clientDataHash: ClientDataHash, publicKey: P256.Signing.PublicKey,
+        previousCounter: UInt32
+    ) throws(AppAttestError) -> VerifiedAssertion {
+        try AssertionSteps.verifySignature(object, clientDataHash, publicKey)
+        try AssertionSteps.verifyAppID(object, policy.appIDs)
+        try AssertionSteps.verifyCounter(object, previousCounter)
+        let extensions = try AssertionSteps.verifyExtensions(object, policy)
+        return VerifiedAssertion(counter: object.authenticatorData.counter, extensions: extensions)
+    }
+}
+
+/// An assertion of which every check has passed: only ``AssertionVerifier`` makes one.
+public struct VerifiedAssertion: Sendable {
+    /// The counter, to be stored by compare-and-set from the one that was given.
+    public let counter: UInt32
+    /// What the device appended, since iOS 27 and macOS 27.
+    public let extensions: AuthenticatorExtensions?
+}
+
+/// The checks of an assertion, each by itself, in the order in which they are made.
+package enum AssertionSteps {
+    /// Step 1: the key signed SHA-256 of the nonce, which is itself SHA-256 of the authenticator data and the client data hash.
+    package static func verifySignature(
+        _ object: AssertionObject, _ clientDataHash: ClientDataHash, _ publicKey: P256.Signing.PublicKey
+    ) throws(AppAttestError) {
+        guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: object.signature) else {
+            throw AppAttestError(.malformedSignature, .signature, "the signature is not ECDSA in DER")
+        }
+        let nonce = clientDataHash.nonce(with: object.authenticatorData.bytes)
+        guard publicKey.isValidSignature(signature, for: nonce) else {
+            throw AppAttestError(.signatureInvalid, .signature, "the key has not signed this")
+        }
+    }
+
+    /// Step 2: the app is one of those allowed.
+    package static func verifyAppID(_ object: AssertionObject, _ allowed: Set<AppID>) throws(AppAttestError) {
+        guard allowed.contains(where: { $0.hash == object.authenticatorData.relyingPartyIDHash }) else {
+            throw AppAttestError(.appIDNotAllowed, .appID, "the app is not one of those allowed")
+        }
+    }
+
+    /// Step 3: the counter has grown. Gaps are normal; an equal counter is a replay.
+    package static func verifyCounter(_ object: AssertionObject, _ previous: UInt32) throws(AppAttestError) {
+        guard object.authenticatorData.counter > previous else {
+            throw AppAttestError(
+                .counterNotGreater, .counter, "\(object.authenticatorData.counter) after \(previous)")
+        }
+    }
+
+    /// Step 4: the category of signing and the bundle version, as in an attestation.
+    package static func verifyExtensions(
+        _ object: AssertionObject, _ policy: AppAttestPolicy
+    ) throws(AppAttestError) -> AuthenticatorExtensions? {
+        var extensions: AuthenticatorExtensions?
+        if let map = object.authenticatorData.extensions { extensions = try AuthenticatorExtensions(map) }
+        try policy.requireExtensions(extensions)
+        return extensions
+    }
+}

@@ -1,0 +1,38 @@
+internal import CBOR
+
+/// An attestation object read, and nothing of it verified.
+///
+/// CBOR `{fmt, attStmt: {x5c, receipt}, authData}` (W3C Web Authentication, section 8.8), read strictly.
+public struct AttestationObject: Sendable {
+    /// Bytes beyond which nothing is read. Real objects have 5 to 6 kB.
+    public static let maximumSize = 16 * 1024
+
+    /// DER certificates, the leaf first.
+    public let certificates: [[UInt8]]
+    /// The receipt, which is judged by itself.
+    public let receipt: [UInt8]
+    /// What the nonce covers.
+    package let authenticatorData: AuthenticatorData
+
+    /// Reads the object that `DCAppAttestService.attestKey(_:clientDataHash:)` gave.
+    public init(parsing bytes: [UInt8]) throws(AppAttestError) {
+        let object = try readObject(bytes, maximumSize: Self.maximumSize)
+        guard object.count == 3, let format = object["fmt"]?.text, let statement = object["attStmt"]?.map,
+            let authenticatorData = object["authData"]?.bytes
+        else { throw Self.malformed("members other than fmt, attStmt and authData") }
+        guard format == "apple-appattest" else {
+            throw AppAttestError(.unknownFormat, .format, "the format is not apple-appattest")
+        }
+        guard statement.count == 2, let x5c = statement["x5c"]?.array, let receipt = statement["receipt"]?.bytes else {
+            throw Self.malformed("members of attStmt other than x5c and receipt")
+        }
+        self.certificates = x5c.compactMap(\.bytes)
+        guard certificates.count == x5c.count else { throw Self.malformed("a certificate is not a byte string") }
+        self.receipt = receipt
+        self.authenticatorData = try AuthenticatorData(attestation: authenticatorData)
+    }
+
+    private static func malformed(_ reason: String) -> AppAttestError {
+        AppAttestError(.malformedObject, .format, reason)
+    }
+}

@@ -1,0 +1,78 @@
+package import CBOR
+
+/// Authenticator data as App Attest uses it (W3C Web Authentication, section 6.1, with differences).
+///
+/// The flags byte is no guide, so nothing here depends on it: in Apple's own objects it says that credential data
+/// follows where there is none, and that no extensions follow where there are some. The form is known from where the data came.
+package struct AuthenticatorData: Sendable {
+    /// The bytes, all of which the nonce covers.
+    package let bytes: [UInt8]
+    /// SHA-256 of the App ID.
+    package let relyingPartyIDHash: [UInt8]
+    /// Not consulted.
+    package let flags: UInt8
+    /// How often the key has signed.
+    package let counter: UInt32
+    /// In attestations only.
+    package let credential: Credential?
+    /// Since iOS 27 and macOS 27.
+    package let extensions: CBORMap?
+
+    /// The credential data of an attestation.
+    package struct Credential: Sendable {
+        /// 16 octets that name the environment.
+        package let aaguid: [UInt8]
+        /// The key id.
+        package let identifier: [UInt8]
+        /// The key in COSE form (RFC 9052, section 7).
+        package let key: CBORMap
+    }
+
+    /// Hash (32), flags (1), counter (4), and then nothing or one map: the form in assertions.
+    package init(assertion bytes: [UInt8]) throws(AppAttestError) {
+        guard bytes.count >= 37 else { throw Self.malformed("\(bytes.count) bytes, fewer than 37") }
+        try self.init(bytes, credential: nil, extensionsAt: 37)
+    }
+
+    /// Hash (32), flags (1), counter (4), AAGUID (16), length of the id (2), the id, a COSE key, and then nothing or one map.
+    package init(attestation bytes: [UInt8]) throws(AppAttestError) {
+        guard bytes.count >= 55 else { throw Self.malformed("\(bytes.count) bytes, fewer than 55") }
+        let keyStart = 55 + Int(bytes[53]) << 8 + Int(bytes[54])
+        guard keyStart < bytes.count else { throw Self.malformed("the credential id is longer than the data") }
+        let (key, length) = try Self.item(bytes[keyStart...], "the credential's key")
+        guard let key = key.map else { throw Self.malformed("the credential's key is not a map") }
+        let credential = Credential(aaguid: Array(bytes[37..<53]), identifier: Array(bytes[55..<keyStart]), key: key)
+        try self.init(bytes, credential: credential, extensionsAt: keyStart + length)
+    }
+
+    private init(_ bytes: [UInt8], credential: Credential?, extensionsAt start: Int) throws(AppAttestError) {
+        self.bytes = bytes
+        self.relyingPartyIDHash = Array(bytes[0..<32])
+        self.flags = bytes[32]
+        self.counter = bytes[33..<37].reduce(0) { $0 << 8 | UInt32($1) }
+        self.credential = credential
+        guard start < bytes.count else {
+            self.extensions = nil
+            return
+        }
+        let (extensions, length) = try Self.item(bytes[start...], "the extensions")
+        guard let map = extensions.map else { throw Self.malformed("the extensions are not a map") }
+        guard start + length == bytes.count else { throw Self.malformed("something follows the extensions") }
+        self.extensions = map
+    }
+
+    private static func item(
+        _ bytes: ArraySlice<UInt8>, _ name: String
+    ) throws(AppAttestError) -> (value: CBORValue, length: Int) {
+        do throws(CBORError) {
+            let (value, end) = try CBORValue.parsePrefix(of: bytes)
+            return (value, end)
+        } catch {
+            throw malformed("\(name): \(error)")
+        }
+    }
+
+    private static func malformed(_ reason: String) -> AppAttestError {
+        AppAttestError(.malformedAuthenticatorData, .format, reason)
+    }
+}

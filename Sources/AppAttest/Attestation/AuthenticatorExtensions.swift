@@ -1,0 +1,42 @@
+package import CBOR
+
+/// The map that iOS 27 and macOS 27 append to authenticator data, in attestations and in every assertion.
+public struct AuthenticatorExtensions: Sendable {
+    /// `apple_validation_category_01`: how the code was signed.
+    public let category: ValidationCategory?
+    /// `apple_bundle_version_01`: the app's `CFBundleVersion`. Macs do not always send it.
+    public let bundleVersion: String?
+    /// All entries, those unknown included.
+    package let map: CBORMap
+
+    /// The names of all entries whose keys are text, those unknown included.
+    public var names: [String] { map.entries.compactMap(\.key.text) }
+
+    /// The value of an entry, as its CBOR encoding.
+    public func encodedValue(of name: String) -> [UInt8]? { map[.text(name)]?.encoded }
+
+    static let categoryName: CBORValue = "apple_validation_category_01"
+    static let bundleVersionName: CBORValue = "apple_bundle_version_01"
+
+    package init(_ map: CBORMap) throws(AppAttestError) {
+        self.map = map
+        self.category = try map[Self.categoryName].map(Self.category)
+        switch map[Self.bundleVersionName] {
+        case nil: self.bundleVersion = nil
+        case .text(let text)?: self.bundleVersion = text
+        default: throw AppAttestError(.malformedExtensions, .extensions, "the bundle version is not text")
+        }
+    }
+
+    // Apple's guide says UInt32; the objects hold it as four little-endian octets.
+    private static func category(_ value: CBORValue) throws(AppAttestError) -> ValidationCategory {
+        switch value {
+        case .bytes(let octets) where octets.count == 4:
+            return ValidationCategory(rawValue: octets.reversed().reduce(0) { $0 << 8 | UInt32($1) })
+        case .unsigned(let number):
+            if let number = UInt32(exactly: number) { return ValidationCategory(rawValue: number) }
+        default: break
+        }
+        throw AppAttestError(.malformedExtensions, .extensions, "the category is neither 4 octets nor a small number")
+    }
+}

@@ -1,0 +1,60 @@
+internal import Crypto
+package import Foundation
+internal import SwiftASN1
+internal import X509
+
+/// A certificate read, and nothing of it verified: swift-certificates parses it, and the original bytes are kept.
+package struct AppleCertificate: Sendable {
+    /// DER, as it was given.
+    package let bytes: [UInt8]
+    let certificate: Certificate
+
+    /// Nil for anything but exactly one DER certificate.
+    package init?(_ bytes: [UInt8]) {
+        guard let certificate = try? Certificate(derEncoded: bytes),
+            Self.signatureHasNoUnusedBits(bytes, after: certificate.tbsCertificateBytes)
+        else { return nil }
+        self.bytes = bytes
+        self.certificate = certificate
+    }
+
+    /// The first moment at which the certificate is valid.
+    package var notBefore: Date { certificate.notValidBefore }
+    /// The last moment at which the certificate is valid.
+    package var notAfter: Date { certificate.notValidAfter }
+
+    /// The P-256 key, nil for a key of any other kind.
+    var publicKey: P256.Signing.PublicKey? { P256.Signing.PublicKey(certificate.publicKey) }
+
+    /// The value of an extension, nil where there is none.
+    func extensionValue(_ identifier: ASN1ObjectIdentifier) -> [UInt8]? {
+        certificate.extensions[oid: identifier].map { Array($0.value) }
+    }
+
+    // The unused bits of the signature's BIT STRING are the one place outside the signed part whose value
+    // swift-certificates does not look at; a certificate that differs there would be a second encoding of the same one.
+    private static func signatureHasNoUnusedBits(_ bytes: [UInt8], after signed: ArraySlice<UInt8>) -> Bool {
+        let rest = bytes[signed.endIndex...]
+        guard let algorithmLength = rest.dropFirst().first, algorithmLength < 0x80,
+            let node = try? DER.parse(rest.dropFirst(2 + Int(algorithmLength))),
+            let signature = try? ASN1BitString(derEncoded: node)
+        else { return false }
+        return signature.paddingBits == 0
+    }
+}
+
+/// Apple's arcs under 1.2.840.113635.100.
+enum AppleIdentifier {
+    /// Properties of the key and its app.
+    static let keyProperties: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 8, 5]
+    /// The access control of the key.
+    static let accessControl: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 8, 6]
+    /// Properties of the operating system.
+    static let systemProperties: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 8, 7]
+    /// The nonce that was attested.
+    static let nonce: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 8, 2]
+    /// The extended key usage of attested keys since iOS 26.3.
+    static let attestedKeyUsage: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 4, 24]
+    /// Marks the certificates that sign receipts.
+    static let receiptSigner: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 12, 15]
+}

@@ -1,0 +1,138 @@
+internal import Crypto
+package import Foundation
+internal import SwiftASN1
+internal import X509
+
+/// The checks of a receipt, each by itself: ``ReceiptVerifier`` makes all of them, in this order.
+///
+/// They follow Apple, *Assessing fraud risk*, and hold fields 4 and 7 and the signer's purpose to what they must be.
+package struct ReceiptSteps: Sendable {
+    private let path: CertificatePath
+
+    package init(trustAnchors: TrustAnchors) {
+        path = CertificatePath(anchors: trustAnchors.receipts)
+    }
+
+    /// Step 1: the signer has signed the payload.
+    package func verifySignature(_ receipt: Receipt) throws(AppAttestError) {
+        let signer = try signer(of: receipt)
+        guard let publicKey = signer.publicKey else {
+            throw AppAttestError(.wrongLeafKey, .signature, "the signer's key is not on P-256")
+        }
+        guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: receipt.signedData.signature) else {
+            throw AppAttestError(.malformedSignature, .signature, "the signature is not ECDSA in DER")
+        }
+        let content = receipt.signedData.content
+        if let attributes = receipt.signedData.signedAttributes, !attributes.describe(content) {
+            throw AppAttestError(.contentDigestMismatch, .signature, "the signed attributes are about other content")
+        }
+        guard publicKey.isValidSignature(signature, for: content) else {
+            throw AppAttestError(.signatureInvalid, .signature, "the signer has not signed this")
+        }
+    }
+
+    /// Step 2: signer, intermediate and a pinned root, at the time of creation; the signer is one for receipts.
+    package func verifyCertificateChain(_ receipt: Receipt) throws(AppAttestError) {
+        let signer = try signer(of: receipt)
+        let others = receipt.signedData.certificates.filter { $0.bytes != signer.bytes }
+        let intermediates = others.filter { $0.certificate.subject == signer.certificate.issuer }
+        guard let intermediate = intermediates.first, intermediates.count == 1 else {
+            throw AppAttestError(.untrustedChain, .certificateChain, "not exactly one certificate of the issuer")
+        }
+        // Nothing vouches for the copy of the root, nor for anything else that came along, but being the pinned one.
+        let unexplained = others.filter { other in
+            other.bytes != intermediate.bytes && !path.anchors.contains { $0.bytes == other.bytes }
+        }
+        guard unexplained.isEmpty, receipt.signedData.certificates.count == others.count + 1,
+            Set(others.map(\.bytes)).count == others.count
+        else {
+            throw AppAttestError(.untrustedChain, .certificateChain, "a certificate that is not part of the chain")
+        }
+        try path.verify(
+            leaf: signer, intermediate: intermediate.bytes, at: receipt.fields.creationTime, leeway: 0)
+        guard signer.extensionValue(AppleIdentifier.receiptSigner) != nil else {
+            throw AppAttestError(.signerNotForReceipts, .certificateChain, "the signer is not one for receipts")
+        }
+    }
+
+    /// Step 3: field 2 is one of the apps allowed.
+    package func verifyAppID(_ receipt: Receipt, _ allowed: Set<AppID>) throws(AppAttestError) {
+        guard allowed.contains(where: { $0.text == receipt.fields.appID }) else {
+            throw AppAttestError(.appIDNotAllowed, .appID, "the receipt is for another app")
+        }
+    }
+
+    /// Step 4: field 3 is a certificate of the attested key.
+    package func verifyPublicKey(_ receipt: Receipt, _ keyID: KeyID) throws(AppAttestError) {
+        guard let found = Self.keyID(of: receipt) else {
+            throw AppAttestError(.fieldMalformed, .publicKey, "field 3 is not a certificate of a P-256 key")
+        }
+        guard found == keyID else {
+            throw AppAttestError(.publicKeyMismatch, .publicKey, "the receipt is for another key")
+        }
+    }
+
+    /// The id of the key in field 3.
+    package static func keyID(of receipt: Receipt) -> KeyID? {
+        AppleCertificate(receipt.fields.attestedCertificate)?.publicKey.map {
+            KeyID(x963: Array($0.x963Representation))
+        }
+    }
+
+    /// Step 5: field 4 is what was attested.
+    package func verifyClientDataHash(
+        _ receipt: Receipt, _ clientDataHash: ClientDataHash
+    ) throws(AppAttestError) {
+        guard constantTimeEqual(receipt.fields.clientHash, clientDataHash.bytes) else {
+            throw AppAttestError(
+                .clientDataHashMismatch, .clientDataHash, "the receipt is for another attestation of the key")
+        }
+    }
+
+    /// Step 6: field 7 fits the environment of the key.
+    package func verifyEnvironment(
+        _ receipt: Receipt, _ environment: AttestEnvironment
+    ) throws(AppAttestError) {
+        guard receipt.fields.environment == environment.receiptName else {
+            throw AppAttestError(
+                .environmentMismatch, .environment, "the receipt is not of \(environment.receiptName)")
+        }
+    }
+
+    /// Step 7: created in the past, recently where it must be fresh, and not expired.
+    package func verifyTimes(
+        _ receipt: Receipt, _ policy: ReceiptVerifier.Policy, at date: Date
+    ) throws(AppAttestError) {
+        let age = date.timeIntervalSince(receipt.fields.creationTime)
+        guard age >= -policy.clockLeeway else {
+            throw AppAttestError(.createdInFuture, .times, "created \(-age) s from now")
+        }
+        guard let maximumAge = policy.maximumAge else { return }
+        guard date < receipt.fields.expirationTime else {
+            throw AppAttestError(.receiptExpired, .times, "expired")
+        }
+        guard age <= maximumAge else {
+            throw AppAttestError(.receiptTooOld, .times, "created \(age) s ago")
+        }
+    }
+
+    private func signer(of receipt: Receipt) throws(AppAttestError) -> AppleCertificate {
+        let data = receipt.signedData
+        let signers = data.certificates.filter { data.namesAsSigner($0) }
+        guard let signer = signers.first, signers.count == 1 else {
+            throw AppAttestError(.signerMismatch, .signature, "the signer's certificate is not there, or not alone")
+        }
+        return signer
+    }
+}
+
+extension SignedData {
+    /// Whether this is the certificate that SignerInfo names by issuer and serial number, in the very same bytes.
+    fileprivate func namesAsSigner(_ certificate: AppleCertificate) -> Bool {
+        guard let name = try? DER.parse(signerIssuer), let issuer = try? DistinguishedName(derEncoded: name),
+            let number = try? DER.parse(signerSerial), let serial = try? ArraySlice<UInt8>(derEncoded: number)
+        else { return false }
+        return issuer == certificate.certificate.issuer
+            && serial.elementsEqual(certificate.certificate.serialNumber.bytes)
+    }
+}

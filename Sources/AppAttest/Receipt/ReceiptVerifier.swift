@@ -1,0 +1,89 @@
+public import Foundation
+
+/// Verifies receipts, by themselves: one that fails never fails the attestation that it came with.
+public struct ReceiptVerifier: Sendable {
+    /// How a receipt's times are judged.
+    public struct Policy: Sendable {
+        /// Seconds since its creation after which a receipt is no longer fresh: 5 minutes by default, as Apple says.
+        /// Nil for one that has been stored.
+        public var maximumAge: TimeInterval?
+        /// Seconds by which the clocks of Apple's servers and of this one may differ.
+        public var clockLeeway: TimeInterval
+
+        /// A policy for fresh receipts.
+        public init(maximumAge: TimeInterval? = 300, clockLeeway: TimeInterval = 60) {
+            self.maximumAge = maximumAge
+            self.clockLeeway = clockLeeway
+        }
+
+        /// A policy for receipts that were stored: of any age.
+        public static let stored = Policy(maximumAge: nil)
+    }
+
+    /// How times are judged.
+    public let policy: Policy
+    private let steps: ReceiptSteps
+
+    /// A verifier for a policy; `trustAnchors` other than Apple's are for tests.
+    public init(policy: Policy = Policy(), trustAnchors: TrustAnchors = .apple) {
+        self.policy = policy
+        self.steps = ReceiptSteps(trustAnchors: trustAnchors)
+    }
+
+    /// Verifies a receipt against what is known of the key it is about.
+    ///
+    /// - Parameters:
+    ///   - bytes: the receipt, at most 16 KiB.
+    ///   - expected: what the attestation said.
+    ///   - date: the time of the check; the chain is judged at the receipt's creation, because signers live a year.
+    public func verify(
+        _ bytes: [UInt8], against expected: ReceiptExpectations, at date: Date
+    ) throws(AppAttestError) -> VerifiedReceipt {
+        let receipt = try Receipt(parsing: bytes)
+        try steps.verifySignature(receipt)
+        try steps.verifyCertificateChain(receipt)
+        try steps.verifyAppID(receipt, expected.appIDs)
+        try steps.verifyPublicKey(receipt, expected.keyID)
+        if let clientDataHash = expected.clientDataHash {
+            try steps.verifyClientDataHash(receipt, clientDataHash)
+        }
+        try steps.verifyEnvironment(receipt, expected.environment)
+        try steps.verifyTimes(receipt, policy, at: date)
+        return VerifiedReceipt(bytes: bytes, fields: receipt.fields)
+    }
+}
+
+/// What is known of the key that a receipt must be about.
+public struct ReceiptExpectations: Sendable {
+    /// The App IDs that are allowed.
+    public var appIDs: Set<AppID>
+    /// The id of the attested key.
+    public var keyID: KeyID
+    /// What was attested; nil where it was not kept, and then not compared.
+    public var clientDataHash: ClientDataHash?
+    /// The environment of the attested key.
+    public var environment: AttestEnvironment
+
+    /// What was stored when the key was attested.
+    public init(appIDs: Set<AppID>, keyID: KeyID, clientDataHash: ClientDataHash?, environment: AttestEnvironment) {
+        self.appIDs = appIDs
+        self.keyID = keyID
+        self.clientDataHash = clientDataHash
+        self.environment = environment
+    }
+
+    /// What a receipt that came with this attestation must say.
+    public init(of attestation: VerifiedAttestation) {
+        self.init(
+            appIDs: [attestation.appID], keyID: attestation.keyID, clientDataHash: attestation.clientDataHash,
+            environment: attestation.environment)
+    }
+}
+
+/// A receipt of which every check has passed: only ``ReceiptVerifier`` makes one.
+public struct VerifiedReceipt: Sendable {
+    /// The receipt, to be stored and exchanged after ``ReceiptFields/notBefore``.
+    public let bytes: [UInt8]
+    /// What it says.
+    public let fields: ReceiptFields
+}

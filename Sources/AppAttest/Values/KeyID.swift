@@ -1,0 +1,32 @@
+internal import Crypto
+internal import Foundation
+
+/// The name of an App Attest key: SHA-256 of its public point, as `DCAppAttestService.generateKey()` returns it.
+public struct KeyID: Sendable, Hashable {
+    /// 32 octets.
+    public let bytes: [UInt8]
+
+    /// Nil unless there are 32 octets.
+    public init?(_ bytes: some Collection<UInt8>) {
+        guard bytes.count == 32 else { return nil }
+        self.bytes = Array(bytes)
+    }
+
+    /// A key id in standard base64, as the device gives it.
+    public init?(base64: String) {
+        guard let data = Data(base64Encoded: base64) else { return nil }
+        self.init(Array(data))
+    }
+
+    /// The key id of a P-256 public key: SHA-256 of its 65 octets in X9.63 form.
+    public init(x963 publicKey: [UInt8]) {
+        self.bytes = Array(SHA256.hash(data: publicKey))
+    }
+
+    /// Standard base64.
+    public var base64: String { Data(bytes).base64EncodedString() }
+}
+
+extension KeyID: CustomStringConvertible {
+    public var description: String { base64 }
+}

@@ -1,0 +1,111 @@
+public import StrictJSON
+
+/// Registers a key: `POST /auth/v1/device/register`.
+public struct RegisterRequest: WireBody, Hashable {
+    public let appID: AppID
+    /// The public key's base64 text exactly as it stands in the body: the binding nonce is made of it.
+    public let publicKeyText: String
+    /// The decoded challenge.
+    public let challenge: [UInt8]
+    public let platform: Platform
+    /// What the platform's provider says: for iOS base64 of the attestation object, for Android the Play Integrity token,
+    /// in development mode `development`. Only Android may leave it out, where a key attestation replaces it.
+    public let proof: String?
+    /// DER signature by the new key over `KeyProof.registration`.
+    public let keyProof: [UInt8]?
+    /// Android Key Attestation: DER certificates, leaf first.
+    public let keyAttestation: [[UInt8]]?
+    /// The client's own id of the device: stored and shown, never trusted.
+    public let deviceLocalID: String?
+
+    /// The value of `proof` in development mode.
+    public static let developmentProof = "development"
+    /// Certificates that `key_attestation` may hold.
+    public static let maximumChain = 6
+
+    /// A request of its parts.
+    public init(
+        appID: AppID, publicKeyText: String, challenge: [UInt8], platform: Platform, proof: String?,
+        keyProof: [UInt8]? = nil, keyAttestation: [[UInt8]]? = nil, deviceLocalID: String? = nil
+    ) {
+        self.appID = appID
+        self.publicKeyText = publicKeyText
+        self.challenge = challenge
+        self.platform = platform
+        self.proof = proof
+        self.keyProof = keyProof
+        self.keyAttestation = keyAttestation
+        self.deviceLocalID = deviceLocalID
+    }
+
+    public init(_ fields: JSONFields) throws {
+        appID = try fields.appID()
+        publicKeyText = try fields.string("public_key")
+        challenge = try fields.base64("challenge")
+        platform = try fields.choice("platform")
+        proof = try fields.optionalString("proof")
+        keyProof = try fields.optionalBase64("key_proof")
+        keyAttestation = try fields.certificateChain("key_attestation")
+        deviceLocalID = try fields.optionalParsed("device_local_id") { text in
+            guard Self.isUUID(text) else { throw ContractError("device_local_id must be a UUID") }
+            return text
+        }
+        guard proof != nil || (platform == .android && keyAttestation != nil) else {
+            throw JSONError(.missing, path: fields.pathOf("proof"))
+        }
+    }
+
+    public var json: JSONObject {
+        .of(
+            ("app_id", .string(appID.text)), ("public_key", .string(publicKeyText)),
+            ("challenge", .string(Base64.standard.encode(challenge))), ("platform", .string(platform.rawValue)),
+            ("proof", proof.map { .string($0) }), ("key_proof", keyProof.map { .string(Base64.standard.encode($0)) }),
+            ("key_attestation", keyAttestation.map { .array($0.map { .string(Base64.standard.encode($0)) }) }),
+            ("device_local_id", deviceLocalID.map { .string($0) }))
+    }
+
+    // Any version and case: it is a client's own, of whatever library made it.
+    private static func isUUID(_ text: String) -> Bool {
+        let groups = text.split(separator: "-", omittingEmptySubsequences: false)
+        return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
+            && groups.allSatisfy { $0.utf8.allSatisfy { Hexadecimal.digit($0, upperCase: true) != nil } }
+    }
+}
+
+extension JSONFields {
+    /// A chain of base64 certificates, at most `RegisterRequest.maximumChain` long.
+    func certificateChain(_ name: String) throws(JSONError) -> [[UInt8]]? {
+        guard let texts = try optionalStrings(name) else { return nil }
+        let certificates = texts.compactMap { Base64.standard.decode($0) }
+        guard (1...RegisterRequest.maximumChain).contains(texts.count), certificates.count == texts.count else {
+            throw JSONError(.wrongType, path: pathOf(name))
+        }
+        return certificates
+    }
+}
+
+/// What became of a registration.
+public enum RegistrationStatus: String, Sendable, Hashable, CaseIterable {
+    case registered, pending, rejected
+}
+
+/// The answer to a registration.
+public struct RegisterResponse: WireBody, Hashable {
+    public let deviceID: DeviceID
+    public let status: RegistrationStatus
+
+    /// A response of its parts.
+    public init(deviceID: DeviceID, status: RegistrationStatus) {
+        self.deviceID = deviceID
+        self.status = status
+    }
+
+    public init(_ fields: JSONFields) throws {
+        deviceID = try fields.deviceID()
+        status = try fields.choice("status")
+    }
+
+    public var json: JSONObject {
+        .of(("device_id", .string(deviceID.text)), ("status", .string(status.rawValue)))
+    }
+}

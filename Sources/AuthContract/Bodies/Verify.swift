@@ -1,0 +1,163 @@
+public import StrictJSON
+
+/// Asks whether a request that somebody else received is signed as it should be: `POST /auth/v1/verify`.
+public struct VerifyRequest: WireBody, Hashable {
+    /// What is known of the body.
+    public enum Body: Sendable, Hashable {
+        /// The bytes as on the wire.
+        case bytes([UInt8])
+        /// Their SHA-256, 32 bytes: enough for scheme 2.
+        case sha256([UInt8])
+    }
+
+    /// The request's method.
+    public let method: String
+    /// `http` or `https`.
+    public let scheme: String
+    /// The host and port that the request was sent to.
+    public let authority: String
+    /// The path as received, undecoded.
+    public let path: String
+    /// The text after `?`; nil where there was none.
+    public let query: String?
+    public let headers: HeaderFields
+    public let body: Body
+    /// The same id with the same content gets the same verdict for 60 s.
+    public let verificationID: String?
+
+    /// A request of its parts.
+    public init(
+        method: String, scheme: String, authority: String, path: String, query: String?, headers: HeaderFields,
+        body: Body, verificationID: String? = nil
+    ) {
+        self.method = method
+        self.scheme = scheme
+        self.authority = authority
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.body = body
+        self.verificationID = verificationID
+    }
+
+    public init(_ fields: JSONFields) throws {
+        method = try fields.parsed("method") { text in
+            guard text.isToken else { throw ContractError("the method must be a token") }
+            return text
+        }
+        scheme = try fields.string("scheme")
+        guard scheme == "http" || scheme == "https" else { throw JSONError(.wrongType, path: fields.pathOf("scheme")) }
+        authority = try fields.string("authority")
+        path = try fields.string("path")
+        query = try fields.optionalString("query")
+        headers = try Self.headers(fields)
+        body = try Self.body(fields)
+        verificationID = try fields.optionalParsed("verification_id") { text in
+            guard let uuid = RandomUUID(text, upperCase: true) else { throw ContractError("not a UUID") }
+            return uuid.text
+        }
+    }
+
+    private static func headers(_ fields: JSONFields) throws -> HeaderFields {
+        let wrong = JSONError(.wrongType, path: fields.pathOf("headers"))
+        guard let lines = try fields.optionalArray("headers") else {
+            throw JSONError(.missing, path: fields.pathOf("headers"))
+        }
+        return HeaderFields(
+            try lines.map { line in
+                guard let pair = line.array, pair.count == 2, let name = pair[0].string, let value = pair[1].string
+                else { throw wrong }
+                return (name, value)
+            })
+    }
+
+    private static func body(_ fields: JSONFields) throws -> Body {
+        switch (try fields.optionalBase64("body"), try fields.optionalBase64("body_sha256")) {
+        case (let bytes?, nil): return .bytes(bytes)
+        case (nil, let digest?):
+            guard digest.count == 32 else { throw JSONError(.wrongType, path: fields.pathOf("body_sha256")) }
+            return .sha256(digest)
+        case (nil, nil): throw JSONError(.missing, path: fields.pathOf("body"))
+        // Two statements of one body could differ.
+        case (_?, _?): throw JSONError(.wrongType, path: fields.pathOf("body_sha256"))
+        }
+    }
+
+    public var json: JSONObject {
+        var bodyMember: (String, JSONValue)
+        switch body {
+        case .bytes(let bytes): bodyMember = ("body", .string(Base64.standard.encode(bytes)))
+        case .sha256(let digest): bodyMember = ("body_sha256", .string(Base64.standard.encode(digest)))
+        }
+        return .of(
+            ("method", .string(method)), ("scheme", .string(scheme)), ("authority", .string(authority)),
+            ("path", .string(path)), ("query", query.map { .string($0) } ?? .null),
+            ("headers", .array(headers.lines.map { [.string($0.name), .string($0.value)] })), bodyMember,
+            ("verification_id", verificationID.map { .string($0) }))
+    }
+}
+
+/// Who signed a request that verified.
+public struct VerifiedIdentity: Sendable, Hashable {
+    public let appID: AppID
+    public let deviceID: DeviceID
+    public let platform: Platform
+    public let assurance: Assurance
+    public let signatureScheme: SignatureScheme
+    public let keyAgeSeconds: Int64
+
+    /// An identity of its parts.
+    public init(
+        appID: AppID, deviceID: DeviceID, platform: Platform, assurance: Assurance, signatureScheme: SignatureScheme,
+        keyAgeSeconds: Int64
+    ) {
+        self.appID = appID
+        self.deviceID = deviceID
+        self.platform = platform
+        self.assurance = assurance
+        self.signatureScheme = signatureScheme
+        self.keyAgeSeconds = keyAgeSeconds
+    }
+}
+
+/// The answer to `/verify` where the caller may ask and the request was judged.
+///
+/// A refusal in mode `enforce` is an `ErrorBody` with `verified: false` beside it.
+public enum VerifyResponse: WireBody, Hashable {
+    /// The request is signed by this device.
+    case verified(VerifiedIdentity)
+    /// The app is in mode `observe` and would have refused it; the identity is there where the signature verified.
+    case observed(ErrorCode, VerifiedIdentity?)
+
+    public init(_ fields: JSONFields) throws {
+        let identity = try fields.optionalValue("device_id").map { _ in
+            guard let scheme = Int(exactly: try fields.integer("signature_scheme")).flatMap(SignatureScheme.init)
+            else { throw JSONError(.wrongType, path: fields.pathOf("signature_scheme")) }
+            return VerifiedIdentity(
+                appID: try fields.appID(), deviceID: try fields.deviceID(), platform: try fields.choice("platform"),
+                assurance: try Assurance(fields.object("assurance")), signatureScheme: scheme,
+                keyAgeSeconds: try fields.integer("key_age_seconds"))
+        }
+        switch (try fields.bool("verified"), identity, try fields.optionalChoice("observed", ErrorCode.self)) {
+        case (true, let identity?, nil): self = .verified(identity)
+        case (false, let identity, let code?): self = .observed(code, identity)
+        default: throw JSONError(.wrongType, path: fields.pathOf("verified"))
+        }
+    }
+
+    public var json: JSONObject {
+        let (verified, code, identity): (Bool, ErrorCode?, VerifiedIdentity?) =
+            switch self {
+            case .verified(let identity): (true, nil, identity)
+            case .observed(let code, let identity): (false, code, identity)
+            }
+        return .of(
+            ("verified", .bool(verified)), ("observed", code.map { .string($0.rawValue) }),
+            ("app_id", identity.map { .string($0.appID.text) }),
+            ("device_id", identity.map { .string($0.deviceID.text) }),
+            ("platform", identity.map { .string($0.platform.rawValue) }),
+            ("assurance", identity.map { .object($0.assurance.json) }),
+            ("signature_scheme", identity.map { .integer($0.signatureScheme.rawValue) }),
+            ("key_age_seconds", identity.map { .integer($0.keyAgeSeconds) }))
+    }
+}

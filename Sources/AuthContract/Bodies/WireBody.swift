@@ -1,0 +1,46 @@
+public import StrictJSON
+
+/// A JSON body of the contract: snake_case members, unknown ones ignored, wrong types refused.
+public protocol WireBody: Sendable {
+    /// Reads the members.
+    init(_ fields: JSONFields) throws
+
+    /// The members as they are sent; absent ones are left out.
+    var json: JSONObject { get }
+}
+
+extension WireBody {
+    /// Reads a body's bytes, strictly.
+    public init(parsing bytes: some Collection<UInt8>, limits: JSONValue.Limits = JSONValue.Limits()) throws {
+        try self.init(JSONFields(JSONValue(parsing: bytes, limits: limits)))
+    }
+
+    /// The body's bytes, UTF-8.
+    public var bytes: [UInt8] { JSONValue.object(json).bytes }
+}
+
+extension JSONObject {
+    /// An object of the members that have a value.
+    static func of(_ members: (String, JSONValue?)...) -> JSONObject {
+        JSONObject(members.compactMap { name, value in value.map { (name, $0) } })
+    }
+}
+
+extension JSONFields {
+    func appID(_ name: String = "app_id") throws(JSONError) -> AppID { try parsed(name) { try AppID($0) } }
+
+    func deviceID(_ name: String = "device_id") throws(JSONError) -> DeviceID { try parsed(name) { try DeviceID($0) } }
+
+    func base64(_ name: String) throws(JSONError) -> [UInt8] {
+        guard let bytes = try optionalBase64(name) else { throw JSONError(.missing, path: pathOf(name)) }
+        return bytes
+    }
+
+    func optionalBase64(_ name: String) throws(JSONError) -> [UInt8]? {
+        guard let text = try optionalString(name) else { return nil }
+        guard let bytes = Base64.standard.decode(text) else { throw JSONError(.wrongType, path: pathOf(name)) }
+        return bytes
+    }
+
+    func unixTime(_ name: String) throws(JSONError) -> UnixTime { UnixTime(try integer(name)) }
+}

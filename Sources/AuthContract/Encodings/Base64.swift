@@ -1,0 +1,78 @@
+/// Base64 (RFC 4648), strict in both directions: no white space, no foreign alphabet, exact padding, and no stray bits in
+/// the last character, so that each byte string has exactly one text.
+public struct Base64: Sendable {
+    /// The standard alphabet with padding: everywhere in the contract but in nonces of Play Integrity and in JOSE.
+    public static let standard = Base64(
+        alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", padded: true)
+    /// The URL-safe alphabet without padding.
+    public static let url = Base64(
+        alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", padded: false)
+
+    private let characters: [UInt8]
+    private let values: [UInt8]
+    private let padded: Bool
+    private static let invalid: UInt8 = 0xFF
+
+    private init(alphabet: StaticString, padded: Bool) {
+        characters = Array(alphabet.description.utf8)
+        var values = [UInt8](repeating: Self.invalid, count: 256)
+        for (value, character) in characters.enumerated() { values[Int(character)] = UInt8(value) }
+        self.values = values
+        self.padded = padded
+    }
+
+    /// The text of the bytes.
+    public func encode(_ bytes: some Collection<UInt8>) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        var group: UInt32 = 0
+        var pending = 0
+        for byte in bytes {
+            group = group << 8 | UInt32(byte)
+            pending += 1
+            if pending == 3 {
+                for shift: UInt32 in [18, 12, 6, 0] { text.append(character(group >> shift)) }
+                group = 0
+                pending = 0
+            }
+        }
+        switch pending {
+        case 1: text += [character(group >> 2), character(group << 4)] + (padded ? [Self.padding, Self.padding] : [])
+        case 2:
+            text += [character(group >> 10), character(group >> 4), character(group << 2)]
+            if padded { text.append(Self.padding) }
+        default: break
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The bytes of the text; nil where it is not exactly what `encode` writes.
+    public func decode(_ text: some StringProtocol) -> [UInt8]? {
+        var characters = Array(text.utf8)
+        if padded {
+            guard characters.count % 4 == 0 else { return nil }
+            for _ in 0..<2 where characters.last == Self.padding { characters.removeLast() }
+        }
+        guard characters.count % 4 != 1 else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(characters.count / 4 * 3 + 2)
+        var group: UInt32 = 0
+        var bits: UInt32 = 0
+        for character in characters {
+            let value = values[Int(character)]
+            guard value != Self.invalid else { return nil }
+            group = (group << 6 | UInt32(value)) & 0xFFFF
+            bits += 6
+            if bits >= 8 {
+                bits -= 8
+                bytes.append(UInt8(truncatingIfNeeded: group >> bits))
+            }
+        }
+        guard group & ((1 << bits) - 1) == 0 else { return nil }
+        return bytes
+    }
+
+    private static let padding = UInt8(ascii: "=")
+
+    private func character(_ value: UInt32) -> UInt8 { characters[Int(value & 0x3F)] }
+}

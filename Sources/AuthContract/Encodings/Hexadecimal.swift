@@ -1,0 +1,24 @@
+/// Hexadecimal digits.
+public enum Hexadecimal {
+    /// The bytes as lower-case digits.
+    public static func encode(_ bytes: some Sequence<UInt8>) -> String {
+        var text: [UInt8] = []
+        for byte in bytes { text += [character(byte >> 4), character(byte & 0xF)] }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The value of a digit; nil for another character.
+    static func digit(_ character: UInt8, upperCase: Bool) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F") where upperCase: character - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    /// The digit of a value below 16.
+    static func character(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+}

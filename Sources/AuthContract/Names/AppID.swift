@@ -1,0 +1,26 @@
+/// Names one app to the service: 1 to 128 of `A-Z a-z 0-9 . _ -`, not ending in `_next`.
+///
+/// The suffix is refused because `synheart_auth_{app_id}_next` is the alias of the pending key of `{app_id}`.
+public struct AppID: Sendable, Hashable, CustomStringConvertible {
+    /// The id as it is written.
+    public let text: String
+
+    /// Parses an id; refuses with `ContractError`.
+    public init(_ text: String) throws(ContractError) {
+        guard (1...128).contains(text.utf8.count), text.utf8.allSatisfy(Self.isAllowed), !text.hasSuffix("_next") else {
+            throw ContractError("app_id must be 1 to 128 of A-Z a-z 0-9 . _ - and must not end in _next")
+        }
+        self.text = text
+    }
+
+    public var description: String { text }
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/// Names one device of one app: a lower-case version 4 UUID, always issued by the service.
+public struct DeviceID: Sendable, Hashable, CustomStringConvertible {
+    private let uuid: RandomUUID
+
+    /// Issues a new id.
+    public init(from random: some RandomSource) { uuid = RandomUUID(from: random) }
+
+    /// Parses an id; upper case is refused.
+    public init(_ text: String) throws(ContractError) {
+        guard let uuid = RandomUUID(text, upperCase: false) else {
+            throw ContractError("device_id must be a lower-case version 4 UUID")
+        }
+        self.uuid = uuid
+    }
+
+    /// The id as it is written.
+    public var text: String { uuid.text }
+
+    /// The 16 bytes.
+    public var bytes: [UInt8] { uuid.bytes }
+
+    public var description: String { text }
+}
+
+/// Makes one signed request different from every other: a version 4 UUID, fresh for each.
+public struct RequestNonce: Sendable, Hashable {
+    private let uuid: RandomUUID
+
+    /// Makes a new nonce.
+    public init(from random: some RandomSource) { uuid = RandomUUID(from: random) }
+
+    /// Parses a nonce; either case is accepted, and compared in lower case.
+    public init(_ text: String) throws(ContractError) {
+        guard let uuid = RandomUUID(text, upperCase: true) else {
+            throw ContractError("the nonce must be a version 4 UUID")
+        }
+        self.uuid = uuid
+    }
+
+    /// The nonce in lower case.
+    public var text: String { uuid.text }
+
+    /// The 16 bytes.
+    public var bytes: [UInt8] { uuid.bytes }
+}

@@ -1,0 +1,18 @@
+/// The header fields of the contract, as they are written; fields are compared without regard to case.
+public enum HeaderName {
+    public static let appID = "X-App-ID"
+    public static let deviceID = "X-Device-ID"
+    public static let signature = "X-Synheart-Signature"
+    public static let timestamp = "X-Synheart-Timestamp"
+    public static let nonce = "X-Synheart-Nonce"
+    public static let signatureVersion = "X-Synheart-Sig-Version"
+    public static let contentDigest = "Content-Digest"
+    public static let signatureInput = "Signature-Input"
+    /// The `Signature` of RFC 9421, beside `Signature-Input`.
+    public static let messageSignature = "Signature"
+    public static let assertion = "X-Synheart-Assertion"
+    public static let developmentMode = "X-Synheart-Dev-Mode"
+    public static let serverTime = "X-Synheart-Server-Time"
+    public static let rotate = "X-Synheart-Rotate"
+    public static let requestID = "X-Request-ID"
+}

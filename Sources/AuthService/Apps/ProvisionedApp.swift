@@ -1,0 +1,70 @@
+internal import AuthContract
+internal import Crypto
+
+/// An app's record together with what is prepared from it once: verifiers, anchors, parsed policies.
+public struct ProvisionedApp: Sendable {
+    /// The record.
+    public let record: AppRecord
+    /// Where scheme 2 requests to other services may be sent.
+    let authorities: Set<RequestOrigin>
+    private let apple: AppleEvidence?
+
+    /// Prepares a record; throws where a part of it cannot be used, such as an anchor that is no certificate.
+    init(_ record: AppRecord) throws {
+        self.record = record
+        apple = try record.ios.map { try AppleEvidence($0) }
+        authorities = try Set(record.signature.authorities.map { try RequestOrigin(authorityOfApp: $0) })
+    }
+
+    /// Judges what a registration proves.
+    func verify(_ input: EvidenceInput) async throws(Refusal) -> VerifiedEvidence {
+        switch input.request.platform {
+        case .ios:
+            guard let apple else { throw Refusal(.invalidAttestation, "ios is not configured") }
+            return try apple.verify(proof: input.request.proof, nonce: input.nonce, at: input.at)
+        case .android:
+            throw Refusal(.invalidAttestation, "android is not configured")
+        }
+    }
+
+    /// Verifies an assertion over the bytes that a request signs, and returns the counter to be stored.
+    func verifyAssertion(
+        _ object: [UInt8], by evidence: AppAttestEvidence, over message: [UInt8]
+    ) throws(Refusal) -> UInt32 {
+        guard let apple else { throw Refusal(.invalidAssertion, "ios is not configured") }
+        return try apple.verifyAssertion(
+            object, by: evidence, clientDataHash: Array(SHA256.hash(data: message)))
+    }
+
+    /// Judges what a rotation proves anew: on iOS the stored App Attest key signs for the new key.
+    func reattest(
+        _ device: DeviceRecord, _ body: RotateKeyRequest, _ key: DevicePublicKey, _ nonce: BindingNonce, at: UnixTime,
+        store: any DeviceStore
+    ) async throws(Refusal) -> Reattestation {
+        switch device.platform {
+        case .ios:
+            guard let apple, let evidence = device.appAttest, let assertion = body.assertion else {
+                throw Refusal(.invalidAttestation, "a rotation attests again by an assertion of the attested key")
+            }
+            let counter: UInt32
+            do {
+                counter = try apple.verifyAssertion(assertion, by: evidence, clientDataHash: nonce.bytes)
+            } catch { throw Refusal(.invalidAttestation, error.reason) }
+            let advanced = try await asking { () async throws(StoreError) in
+                try await store.advanceCounter(
+                    device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)
+            }
+            guard advanced else { throw Refusal(.invalidAttestation, "the assertion's counter was used already") }
+            return Reattestation(app: nil, key: .appVouched, appAttest: nil)
+        case .android:
+            throw Refusal(.invalidAttestation, "android is not configured")
+        }
+    }
+}
+
+extension RequestOrigin {
+    /// Reads an app's authority: `scheme://host[:port]`, or `host[:port]`, which means https.
+    init(authorityOfApp text: String) throws(ContractError) {
+        if text.contains("://") { try self.init(text) } else { try self.init(scheme: "https", authority: text) }
+    }
+}

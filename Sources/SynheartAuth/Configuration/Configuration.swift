@@ -1,0 +1,63 @@
+public import AuthContract
+internal import Foundation
+
+extension SynheartAuth {
+    /// Everything that the SDK stands on. `init(baseUrl:)` takes the platform's own; each part can be replaced.
+    public struct Configuration: Sendable {
+        /// The auth service.
+        let origin: AuthOrigin
+        /// Carries requests.
+        public var transport: any Transport
+        /// Keeps records.
+        public var storage: any Storage
+        /// Keeps keys. Software keys are used only where they are named here.
+        public var keyStore: any KeyStore
+        /// Has the device's maker vouch for it.
+        public var attestation: any AttestationProvider
+        /// Tells the time.
+        public var clock: any DeviceClock
+        /// Makes nonces and jitter.
+        public var random: any RandomSource
+        /// Waits.
+        public var sleeper: any Sleeper
+        /// Receives what there is to say.
+        public var logger: any AuthLogger
+
+        /// The auth service at `baseUrl` (https; http only on this machine) and this platform's parts.
+        ///
+        /// - Throws: `NOT_CONFIGURED` for anything that is not the URL of a service.
+        public init(baseUrl: String) throws(SynheartAuthError) {
+            origin = try AuthOrigin(baseUrl)
+            transport = URLSessionTransport()
+            clock = SystemClock()
+            random = SystemRandom()
+            sleeper = TaskSleeper()
+            logger = SilentLogger()
+            storage = FileStorage(directory: Self.defaultDirectory)
+            attestation = NoAttestation()
+            #if DEBUG
+                keyStore = SoftwareKeyStore(directory: Self.defaultDirectory + "/keys")
+            #else
+                keyStore = NoKeyStore()
+            #endif
+        }
+
+        /// The service's scheme, host and port, such as `https://auth.example.com`.
+        public var baseUrl: String { origin.text }
+
+        /// `$XDG_STATE_HOME/synheart-auth`, else `~/.local/state/synheart-auth`.
+        private static var defaultDirectory: String {
+            let environment = ProcessInfo.processInfo.environment
+            if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/synheart-auth" }
+            return NSHomeDirectory() + "/.local/state/synheart-auth"
+        }
+
+        var isDevelopment: Bool {
+            #if DEBUG
+                attestation is DevelopmentAttestation
+            #else
+                false
+            #endif
+        }
+    }
+}

@@ -1,0 +1,83 @@
+public import AuthContract
+internal import Crypto
+
+internal import struct Foundation.Data
+
+/// Keys in files, for desktops and servers without a hardware store: whoever can read the file can copy the key.
+///
+/// A release build uses it only where `Configuration.keyStore` names it; nothing falls back to it.
+public struct SoftwareKeyStore: KeyStore {
+    private let directory: PrivateDirectory
+
+    /// Keys in this directory, which is made with mode 0700 when the first key is.
+    public init(directory: String) { self.directory = PrivateDirectory(path: directory) }
+
+    public var protection: KeyProtection { .software }
+
+    public func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
+        let key = P256.Signing.PrivateKey()
+        do throws(PrivateDirectory.Failure) {
+            try directory.write(Array(key.rawRepresentation), to: Self.file(alias))
+        } catch {
+            throw Self.failure(error)
+        }
+        return DevicePublicKey(key.publicKey)
+    }
+
+    public func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
+        try key(alias).map { DevicePublicKey($0.publicKey) }
+    }
+
+    public func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+        guard let key = try key(alias) else { throw KeyStoreError(.notFound, reason: "no such key") }
+        guard let signature = try? key.signature(for: message) else {
+            throw KeyStoreError(.failed, reason: "signing failed")
+        }
+        return RequestSignature(signature)
+    }
+
+    public func delete(_ alias: KeyAlias) throws(KeyStoreError) {
+        do throws(PrivateDirectory.Failure) {
+            try directory.remove(Self.file(alias))
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    private func key(_ alias: KeyAlias) throws(KeyStoreError) -> P256.Signing.PrivateKey? {
+        let bytes: [UInt8]?
+        do throws(PrivateDirectory.Failure) {
+            bytes = try directory.read(Self.file(alias))
+        } catch {
+            throw Self.failure(error)
+        }
+        guard let bytes else { return nil }
+        guard let key = try? P256.Signing.PrivateKey(rawRepresentation: bytes) else {
+            throw KeyStoreError(.failed, reason: "the key file is damaged")
+        }
+        return key
+    }
+
+    private static func file(_ alias: KeyAlias) -> String { "\(RecordName(hashing: alias.text).text).key" }
+
+    private static func failure(_ failure: PrivateDirectory.Failure) -> KeyStoreError {
+        KeyStoreError(.failed, status: Int(failure.number), reason: failure.storageError.reason)
+    }
+}
+
+/// Stands where a platform has no hardware store and the configuration names none.
+struct NoKeyStore: KeyStore {
+    let protection = KeyProtection.hostKeystore
+
+    func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
+        throw KeyStoreError(.unsupported, reason: "no key store: name one in Configuration.keyStore")
+    }
+
+    func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? { nil }
+
+    func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+        throw KeyStoreError(.unsupported, reason: "no key store: name one in Configuration.keyStore")
+    }
+
+    func delete(_ alias: KeyAlias) throws(KeyStoreError) {}
+}

@@ -1,0 +1,69 @@
+internal import AuthContract
+
+/// Speaks to the auth service: one exchange at a time, its answer judged by status and body.
+struct ServiceClient: Sendable {
+    let origin: AuthOrigin
+    let transport: any Transport
+    let clock: any DeviceClock
+    let isDevelopment: Bool
+
+    /// What the service answered with 2xx.
+    struct Answer: Sendable {
+        let headers: HeaderFields
+        let body: [UInt8]
+        /// When the request was sent, on the continuous clock.
+        let sentAt: Duration
+
+        /// The body as what it should be; one that is not is no answer of the service.
+        func read<Body: WireBody>(_ type: Body.Type = Body.self) throws(SynheartAuthError) -> Body {
+            do {
+                return try Body(parsing: body)
+            } catch {
+                throw SynheartAuthError(.networkError, "the answer is not what the service sends", cause: error)
+            }
+        }
+    }
+
+    /// An exchange's outcome, and what it says about the clock either way.
+    struct Outcome: Sendable {
+        let result: Result<Answer, SynheartAuthError>
+        let offset: ClockOffset?
+        /// By when the service wants the key replaced.
+        let mustRotateBy: UnixTime?
+    }
+
+    func exchange(
+        _ route: Route, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
+        deadline: Duration = .seconds(30)
+    ) async -> Outcome {
+        var lines = headers.map { ($0.name, $0.value) }
+        if !body.isEmpty { lines.append(("Content-Type", "application/json")) }
+        lines.append(("Accept", "application/json"))
+        if isDevelopment { lines.append((HeaderName.developmentMode, "true")) }
+        let request = TransportRequest(
+            method: route.method, url: origin.text + route.rawValue, headers: HeaderFields(lines), body: body,
+            deadline: deadline)
+        let sentAt = clock.continuous
+        do throws(TransportError) {
+            let answer = try await transport.send(request)
+            return outcome(of: answer, sentAt: sentAt)
+        } catch {
+            let failure = SynheartAuthError(.networkError, error.description, cause: error)
+            return Outcome(result: .failure(failure), offset: nil, mustRotateBy: nil)
+        }
+    }
+
+    private func outcome(of answer: TransportAnswer, sentAt: Duration) -> Outcome {
+        let receivedAt = clock.wallMilliseconds
+        let roundTrip = clock.continuous - sentAt
+        let serverTime = ServiceVerdict.serverTime(answer)
+        let offset = serverTime.flatMap {
+            ClockOffset(serverTime: $0, receivedAt: receivedAt, roundTrip: roundTrip)
+        }
+        let result: Result<Answer, SynheartAuthError> =
+            (200..<300).contains(answer.status)
+            ? .success(Answer(headers: answer.headers, body: answer.body, sentAt: sentAt))
+            : .failure(ServiceVerdict.error(of: answer))
+        return Outcome(result: result, offset: offset, mustRotateBy: ServiceVerdict.mustRotateBy(answer.headers))
+    }
+}

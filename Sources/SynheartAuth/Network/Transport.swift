@@ -1,0 +1,62 @@
+public import AuthContract
+
+/// Carries one request to a service and its answer back. Follows no redirects, keeps no cookies, caches nothing.
+public protocol Transport: Sendable {
+    /// Sends the request; throws where no answer came, or one larger than the request allows.
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer
+}
+
+/// One HTTP request.
+public struct TransportRequest: Sendable, Hashable {
+    /// The method, upper-case.
+    public let method: String
+    /// The absolute URL.
+    public let url: String
+    /// The header lines beside Host and Content-Length.
+    public let headers: HeaderFields
+    /// The body; empty for none.
+    public let body: [UInt8]
+    /// How long the whole exchange may take.
+    public let deadline: Duration
+    /// Bytes that the answer's body may have.
+    public let maximumAnswer: Int
+
+    /// A request of its parts.
+    public init(
+        method: String, url: String, headers: HeaderFields, body: [UInt8], deadline: Duration = .seconds(30),
+        maximumAnswer: Int = 64 * 1024
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.deadline = deadline
+        self.maximumAnswer = maximumAnswer
+    }
+}
+
+/// One HTTP answer.
+public struct TransportAnswer: Sendable, Hashable {
+    /// The status code.
+    public let status: Int
+    /// The header lines.
+    public let headers: HeaderFields
+    /// The body, decoded of any transfer coding.
+    public let body: [UInt8]
+
+    /// An answer of its parts.
+    public init(status: Int, headers: HeaderFields = HeaderFields(), body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// No answer came. Whether the request arrived is unknown.
+public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// For logs.
+    public let description: String
+
+    /// An error.
+    public init(_ description: String) { self.description = description }
+}

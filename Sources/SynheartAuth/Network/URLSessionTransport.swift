@@ -1,0 +1,109 @@
+internal import AuthContract
+internal import Foundation
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// HTTP by URLSession.
+public final class URLSessionTransport: Transport {
+    private let session: URLSession
+    private let exchanges: Exchanges
+
+    /// A transport with a session of its own: no cookies, no cache, no credentials.
+    public init() {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        configuration.urlCache = nil
+        configuration.urlCredentialStorage = nil
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        exchanges = Exchanges()
+        session = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil)
+    }
+
+    deinit { session.finishTasksAndInvalidate() }
+
+    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        guard let url = URL(string: request.url) else { throw TransportError("not a URL") }
+        var message = URLRequest(url: url)
+        message.httpMethod = request.method
+        for line in request.headers.lines { message.addValue(line.value, forHTTPHeaderField: line.name) }
+        if !request.body.isEmpty { message.httpBody = Data(request.body) }
+        // An idle limit only; the whole exchange is limited below.
+        message.timeoutInterval = Double(request.deadline.wholeMilliseconds) / 1000
+        let task = session.dataTask(with: message)
+        return try await exchanges.run(task, limit: request.maximumAnswer, deadline: request.deadline)
+    }
+}
+
+/// The exchanges of one session, each ended exactly once: by its answer, an error, its size or its deadline.
+private final class Exchanges: NSObject, URLSessionDataDelegate {
+    private struct Exchange: Sendable {
+        let continuation: CheckedContinuation<Result<TransportAnswer, TransportError>, Never>
+        let limit: Int
+        var body: [UInt8] = []
+    }
+
+    private let running = Locked<[Int: Exchange]>([:])
+
+    func run(
+        _ task: URLSessionDataTask, limit: Int, deadline: Duration
+    ) async throws(TransportError) -> TransportAnswer {
+        let identifier = task.taskIdentifier
+        let timer = Task {
+            guard (try? await Task.sleep(for: deadline)) != nil else { return }
+            self.end(identifier, .failure(TransportError("no answer in time")))
+            task.cancel()
+        }
+        defer { timer.cancel() }
+        return try await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                running.withLock { $0[identifier] = Exchange(continuation: continuation, limit: limit) }
+                task.resume()
+            }
+        } onCancel: {
+            task.cancel()
+        }.get()
+    }
+
+    private func end(_ identifier: Int, _ result: Result<TransportAnswer, TransportError>) {
+        running.withLock { $0.removeValue(forKey: identifier) }?.continuation.resume(returning: result)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        // A signature is for one host and path; the redirect itself is the answer.
+        completionHandler(nil)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        let isTooLarge = running.withLock { running in
+            guard var exchange = running.removeValue(forKey: dataTask.taskIdentifier) else { return false }
+            exchange.body.append(contentsOf: data.prefix(max(0, exchange.limit + 1 - exchange.body.count)))
+            let isTooLarge = exchange.body.count > exchange.limit
+            running[dataTask.taskIdentifier] = exchange
+            return isTooLarge
+        }
+        guard isTooLarge else { return }
+        end(dataTask.taskIdentifier, .failure(TransportError("the answer is too large")))
+        dataTask.cancel()
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        guard let exchange = running.withLock({ $0.removeValue(forKey: task.taskIdentifier) }) else { return }
+        guard error == nil, let response = task.response as? HTTPURLResponse else {
+            let number = (error as NSError?)?.code ?? 0
+            return exchange.continuation.resume(returning: .failure(TransportError("no answer (URL error \(number))")))
+        }
+        let headers = HeaderFields(
+            response.allHeaderFields.compactMap { name, value in
+                guard let name = name as? String, let value = value as? String else { return nil }
+                return (name, value)
+            })
+        let answer = TransportAnswer(status: response.statusCode, headers: headers, body: exchange.body)
+        exchange.continuation.resume(returning: .success(answer))
+    }
+}

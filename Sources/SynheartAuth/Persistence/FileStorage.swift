@@ -1,0 +1,45 @@
+/// Records as files: one for each app, mode 0600, in a directory of mode 0700, named by the hash of the app id.
+public struct FileStorage: Storage {
+    private let directory: PrivateDirectory
+
+    /// Storage in this directory, which is made when the first record is written.
+    public init(directory: String) { self.directory = PrivateDirectory(path: directory) }
+
+    public func read(_ name: RecordName) -> StorageReading {
+        do throws(PrivateDirectory.Failure) {
+            return try directory.read(Self.file(name)).map { .found($0) } ?? .absent
+        } catch {
+            return .unavailable(error.storageError)
+        }
+    }
+
+    public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
+        try withStorageError { () throws(PrivateDirectory.Failure) in
+            try directory.write(bytes, to: Self.file(name))
+        }
+    }
+
+    public func remove(_ name: RecordName) throws(StorageError) {
+        try withStorageError { () throws(PrivateDirectory.Failure) in try directory.remove(Self.file(name)) }
+    }
+
+    public func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
+        try withStorageError { () throws(PrivateDirectory.Failure) in
+            try directory.write(bytes, to: "\(name.text).unreadable")
+        }
+    }
+
+    public func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
+        try withStorageError { () throws(PrivateDirectory.Failure) in
+            try directory.lock("\(name.text).\(scope).lock")
+        }
+    }
+
+    private static func file(_ name: RecordName) -> String { "\(name.text).json" }
+
+    private func withStorageError<Value>(
+        _ body: () throws(PrivateDirectory.Failure) -> Value
+    ) throws(StorageError) -> Value {
+        do throws(PrivateDirectory.Failure) { return try body() } catch { throw error.storageError }
+    }
+}

@@ -1,0 +1,193 @@
+internal import Foundation
+
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#elseif canImport(Android)
+    internal import Android
+#endif
+
+/// A directory that only this user can read, whose files are replaced as a whole.
+struct PrivateDirectory: Sendable {
+    let path: String
+
+    /// What a system call said.
+    struct Failure: Error, Sendable {
+        let call: String
+        let number: Int32
+
+        var storageError: StorageError {
+            StorageError("\(call): \(String(cString: strerror(number)))", status: Int(number))
+        }
+    }
+
+    /// Files are small; a larger one is not ours.
+    static let maximumSize = 256 * 1024
+
+    /// The bytes of a file; nil where there is none. Refuses a file that others may read or write, and links.
+    func read(_ name: String) throws(Failure) -> [UInt8]? {
+        let descriptor = open(path + "/" + name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            // The directory itself may be missing: that is absent too, nothing was ever written.
+            if errno == ENOENT { return nil }
+            throw Failure(call: "open", number: errno)
+        }
+        defer { close(descriptor) }
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else { throw Failure(call: "fstat", number: errno) }
+        guard information.st_mode & 0o077 == 0, information.st_uid == geteuid() else {
+            throw Failure(call: "permissions", number: EPERM)
+        }
+        guard information.st_size <= Self.maximumSize else { throw Failure(call: "size", number: EFBIG) }
+        return try read(descriptor, Int(information.st_size))
+    }
+
+    /// Replaces a file: temporary file, fsync, rename, fsync of the directory.
+    func write(_ bytes: [UInt8], to name: String) throws(Failure) {
+        try ensureExists()
+        let temporary = "\(path)/.\(name).\(getpid()).\(UInt32.random(in: 0 ... .max)).tmp"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(0o600))
+        guard descriptor >= 0 else { throw Failure(call: "open", number: errno) }
+        do throws(Failure) {
+            defer { close(descriptor) }
+            try write(bytes, descriptor)
+            try synchronize(descriptor)
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        guard rename(temporary, path + "/" + name) == 0 else {
+            let number = errno
+            unlink(temporary)
+            throw Failure(call: "rename", number: number)
+        }
+        try synchronizeDirectory()
+    }
+
+    /// Removes a file; one that is not there counts as removed.
+    func remove(_ name: String) throws(Failure) {
+        guard unlink(path + "/" + name) == 0 else {
+            if errno == ENOENT { return }
+            throw Failure(call: "unlink", number: errno)
+        }
+        try synchronizeDirectory()
+    }
+
+    /// Takes an advisory lock on a file of its own, never removed; nil where somebody holds it.
+    func lock(_ name: String) throws(Failure) -> FileLock? {
+        try ensureExists()
+        let descriptor = open(path + "/" + name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode_t(0o600))
+        guard descriptor >= 0 else { throw Failure(call: "open", number: errno) }
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            let number = errno
+            if number == EINTR { continue }
+            close(descriptor)
+            if number == EWOULDBLOCK { return nil }
+            throw Failure(call: "flock", number: number)
+        }
+        return FileLock(descriptor)
+    }
+
+    /// Makes the directory with mode 0700; one that others can enter is refused, not repaired.
+    private func ensureExists() throws(Failure) {
+        if mkdir(path, mode_t(0o700)) != 0, errno != EEXIST {
+            guard errno == ENOENT else { throw Failure(call: "mkdir", number: errno) }
+            let parent = (path as NSString).deletingLastPathComponent
+            guard !parent.isEmpty, parent != path else { throw Failure(call: "mkdir", number: ENOENT) }
+            try PrivateDirectory(path: parent).ensureExistsUnchecked()
+            guard mkdir(path, mode_t(0o700)) == 0 || errno == EEXIST else {
+                throw Failure(call: "mkdir", number: errno)
+            }
+        }
+        var information = stat()
+        guard lstat(path, &information) == 0 else { throw Failure(call: "stat", number: errno) }
+        guard information.st_mode & S_IFMT == S_IFDIR else { throw Failure(call: "stat", number: ENOTDIR) }
+        guard information.st_mode & 0o077 == 0, information.st_uid == geteuid() else {
+            throw Failure(call: "permissions", number: EPERM)
+        }
+    }
+
+    // The parents are the user's own affair: whoever can write there can replace the directory, and is the user.
+    private func ensureExistsUnchecked() throws(Failure) {
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw Failure(call: "mkdir", number: EACCES)
+        }
+    }
+
+    private func read(_ descriptor: Int32, _ size: Int) throws(Failure) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: size)
+        var filled = 0
+        while filled < size {
+            let count = bytes.withUnsafeMutableBytes { buffer in
+                #if canImport(Darwin)
+                    Darwin.read(descriptor, buffer.baseAddress?.advanced(by: filled), size - filled)
+                #else
+                    Foundation.read(descriptor, buffer.baseAddress?.advanced(by: filled), size - filled)
+                #endif
+            }
+            if count == 0 { break }
+            guard count > 0 else {
+                if errno == EINTR { continue }
+                throw Failure(call: "read", number: errno)
+            }
+            filled += count
+        }
+        return Array(bytes.prefix(filled))
+    }
+
+    private func write(_ bytes: [UInt8], _ descriptor: Int32) throws(Failure) {
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes { buffer in
+                #if canImport(Darwin)
+                    Darwin.write(descriptor, buffer.baseAddress?.advanced(by: written), bytes.count - written)
+                #else
+                    Foundation.write(descriptor, buffer.baseAddress?.advanced(by: written), bytes.count - written)
+                #endif
+            }
+            guard count > 0 else {
+                if errno == EINTR { continue }
+                throw Failure(call: "write", number: errno)
+            }
+            written += count
+        }
+    }
+
+    private func synchronizeDirectory() throws(Failure) {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Failure(call: "open", number: errno) }
+        defer { close(descriptor) }
+        try synchronize(descriptor)
+    }
+
+    private func synchronize(_ descriptor: Int32) throws(Failure) {
+        #if canImport(Darwin)
+            // On Apple's systems fsync does not reach the medium.
+            if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+        #endif
+        guard fsync(descriptor) == 0 else { throw Failure(call: "fsync", number: errno) }
+    }
+}
+
+/// A lock on an open file; it ends with the process at the latest.
+final class FileLock: StorageLock {
+    private let descriptor: Locked<Int32?>
+
+    init(_ descriptor: Int32) { self.descriptor = Locked(descriptor) }
+
+    deinit { release() }
+
+    func release() {
+        let held = descriptor.withLock { held in
+            defer { held = nil }
+            return held
+        }
+        if let held { close(held) }
+    }
+}

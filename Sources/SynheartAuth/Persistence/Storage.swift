@@ -1,0 +1,67 @@
+public import AuthContract
+internal import Crypto
+
+internal import struct Foundation.Data
+
+/// Keeps one small record for each app, as a whole. Calls may block; the SDK makes them on a queue of its own.
+public protocol Storage: Sendable {
+    /// The record, that there is none, or that nobody can say now: a locked device never reads as absent.
+    func read(_ name: RecordName) -> StorageReading
+
+    /// Replaces the record, all or nothing, durably.
+    func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError)
+
+    /// Removes the record; one that is not there counts as removed.
+    func remove(_ name: RecordName) throws(StorageError)
+
+    /// Keeps a copy of a record that could not be decoded beside it.
+    func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError)
+
+    /// Takes a lock that all processes which share the storage respect; nil where somebody has it. A process that dies
+    /// loses its locks. One record has several locks, named by `scope`.
+    func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)?
+}
+
+/// What reading a record found.
+public enum StorageReading: Sendable, Hashable {
+    case found([UInt8])
+    case absent
+    case unavailable(StorageError)
+}
+
+/// A lock that is held.
+public protocol StorageLock: Sendable {
+    /// Gives it back; once is enough, twice does no harm.
+    func release()
+}
+
+/// Storage did not do what it was asked. Holds nothing of a record.
+public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// For logs.
+    public let reason: String
+    /// The platform's own number (an errno, an OSStatus).
+    public let status: Int?
+
+    /// An error.
+    public init(_ reason: String, status: Int? = nil) {
+        self.reason = reason
+        self.status = status
+    }
+
+    public var description: String { "\(reason)\(status.map { " (\($0))" } ?? "")" }
+}
+
+/// Names an app's record without saying which app: the hash of its id, so that no id can name a path.
+public struct RecordName: Sendable, Hashable, CustomStringConvertible {
+    /// 64 hexadecimal digits: SHA-256 of the app id.
+    public let text: String
+
+    /// The name of an app's record.
+    public init(_ appID: AppID) { self.init(hashing: appID.text) }
+
+    init(hashing text: String) {
+        self.text = Hexadecimal.encode(Array(SHA256.hash(data: Data(text.utf8))))
+    }
+
+    public var description: String { text }
+}

@@ -1,0 +1,116 @@
+internal import AuthContract
+
+/// Registers a device. Runs while the operation lock is held.
+struct Registrar: Sendable {
+    let context: IdentityContext
+
+    /// Brings the identity from wherever it stands to registered or pending.
+    func register() async throws(SynheartAuthError) -> Registration {
+        if let settled = try await settleWhatIsThere() { return settled }
+        context.log.event(.registrationStarted)
+        let start = context.clock.continuous
+        do throws(SynheartAuthError) {
+            let registration = try await runAttempts()
+            context.log.event(.registrationFinished, duration: context.clock.continuous - start)
+            return registration
+        } catch {
+            context.log.event(.registrationFailed, .warning, error: error, duration: context.clock.continuous - start)
+            throw error
+        }
+    }
+
+    /// Answers from what is there, or clears what an earlier call left so that a registration can begin.
+    private func settleWhatIsThere() async throws(SynheartAuthError) -> Registration? {
+        var record = try await context.ledger.load()
+        if case .reset = record.journal {
+            try await Resetter(context: context).finish(record)
+            record = try await context.ledger.load()
+        }
+        switch (record.state, record.identity) {
+        case (.registered, _), (.registering, .active):
+            if let registration = try await context.existingRegistration(record) { return registration }
+            if let key = record.key { try await context.ledger.apply(.keyLost(key.alias)) }
+            try await wipe()
+        case (.keyInvalid, _): try await wipe()
+        case (.registering, .pending): return try await askForDecision(record)
+        case (.challengeReceived, _), (.keyReady, _), (.registering, .none):
+            try await context.ledger.apply(.registrationFailed(forgetsKey: false))
+        case (.unregistered, _): break
+        }
+        return nil
+    }
+
+    private func wipe() async throws(SynheartAuthError) {
+        for alias in KeyAlias.both(context.appID) { await context.deleteKey(alias) }
+        try await context.ledger.apply(.wiped)
+    }
+
+    /// What became of a registration that the service wanted to think about.
+    private func askForDecision(_ record: IdentityRecord) async throws(SynheartAuthError) -> Registration? {
+        guard let key = record.key, let deviceID = record.deviceID, try await context.publicKey(key) != nil else {
+            try await context.ledger.apply(.registrationFailed(forgetsKey: true))
+            return nil
+        }
+        let status = try await context.signedCall(.status, record: record, alias: key.alias).read(StatusResponse.self)
+        switch status.status {
+        case .registered:
+            try await context.ledger.apply(.registered(deviceID, at: status.registeredAt))
+            return Registration(status: .registered, deviceId: deviceID.text)
+        case .pending: return Registration(status: .pending, deviceId: deviceID.text)
+        case .rejected:
+            try await context.ledger.apply(.registrationFailed(forgetsKey: false))
+            throw SynheartAuthError(.attestationFailed, "the service rejected this device")
+        case .revoked, .deregistered:
+            throw SynheartAuthError(.deviceRevoked, "the service has revoked this device")
+        }
+    }
+
+    private func runAttempts() async throws(SynheartAuthError) -> Registration {
+        var refusals = 0
+        for attempt in 0... {
+            do throws(RegistrationFailure) {
+                return try await RegistrationAttempt(context: context).run()
+            } catch {
+                context.log.event(.attemptFailed, .warning, error: error.error)
+                try await giveUpAttempt(error)
+                if error.retry == .once { refusals += 1 }
+                guard error.retry != .never, refusals <= 1,
+                    let delay = RetryPolicy.registration.delay(
+                        after: attempt, random: context.random, retryAfter: error.error.retryAfter)
+                else { throw error.error }
+                try await context.sleeper.pause(delay, .retry)
+            }
+        }
+        throw SynheartAuthError(.networkError, "unreachable")
+    }
+
+    private func giveUpAttempt(_ failure: RegistrationFailure) async throws(SynheartAuthError) {
+        do throws(SynheartAuthError) {
+            // Without the first transition there is nothing to take back.
+            guard try await context.ledger.load().state != .unregistered else { return }
+            try await context.ledger.apply(.registrationFailed(forgetsKey: failure.forgetsKey))
+        } catch {
+            // The first cause tells more; the record is settled by the next call.
+            throw failure.error
+        }
+    }
+}
+
+/// Why an attempt failed, and whether another one helps.
+struct RegistrationFailure: Error {
+    enum Retry: Sendable { case never, once, withBackoff }
+
+    let error: SynheartAuthError
+    var retry = Retry.never
+    var forgetsKey = false
+}
+
+extension IdentityContext {
+    /// The registration that the record speaks of, where the key is there too. No network.
+    func existingRegistration(_ record: IdentityRecord) async throws(SynheartAuthError) -> Registration? {
+        guard record.identity == .active, let deviceID = record.deviceID, let key = record.key,
+            try await publicKey(key) != nil
+        else { return nil }
+        return Registration(status: .alreadyRegistered, deviceId: deviceID.text)
+    }
+}

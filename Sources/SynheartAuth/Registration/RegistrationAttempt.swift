@@ -1,0 +1,168 @@
+internal import AuthContract
+
+/// One pass through the eight steps of a registration (RFC-AUTH-MOBILE-0001 section 7), with a challenge of its own.
+struct RegistrationAttempt: Sendable {
+    let context: IdentityContext
+
+    /// A challenge that is good until a moment of the continuous clock.
+    struct LiveChallenge: Sendable {
+        let bytes: [UInt8]
+        let goodUntil: Duration
+    }
+
+    struct SigningKey: Sendable {
+        let reference: IdentityRecord.KeyReference
+        let publicKey: DevicePublicKey
+        /// The service may know it from a request whose answer was lost.
+        let mayBeKnown: Bool
+    }
+
+    func run() async throws(RegistrationFailure) -> Registration {
+        let challenge = try await fetchChallenge()  // steps 1 and 2
+        let key = try await makeKey(challenge)  // step 3
+        let nonce = BindingNonce(challenge: challenge.bytes, publicKeyText: key.publicKey.base64)  // step 4
+        let evidence = try await attest(key, challenge, nonce)  // step 5
+        let response = try await send(evidence, key, challenge, nonce)  // steps 6 and 7
+        return try await persist(response)  // step 8
+    }
+
+    private func fetchChallenge() async throws(RegistrationFailure) -> LiveChallenge {
+        let challenge: LiveChallenge
+        do throws(SynheartAuthError) {
+            let request = ChallengeRequest(appID: context.appID)
+            let answer = try await context.call(.challenge, body: request.bytes)
+            let response = try answer.read(ChallengeResponse.self)
+            guard response.challenge.count >= 32, response.ttlSeconds > 0 else {
+                throw SynheartAuthError(.networkError, "the answer is not a challenge")
+            }
+            // Counted from before the request left: never longer than the service counts.
+            let life = Duration.seconds(min(response.ttlSeconds, 600))
+            challenge = LiveChallenge(bytes: response.challenge, goodUntil: answer.sentAt + life)
+        } catch {
+            throw RegistrationFailure(error: error, retry: error.code == .networkError ? .withBackoff : .never)
+        }
+        try await apply(.challengeReceived(authOrigin: context.configuration.origin.text))
+        return challenge
+    }
+
+    private func makeKey(_ challenge: LiveChallenge) async throws(RegistrationFailure) -> SigningKey {
+        if let key = try await keyOfEarlierAttempt() {
+            try await apply(.keyReady(key.reference, isReused: true))
+            return key
+        }
+        let alias = KeyAlias.primary(context.appID)
+        let publicKey: DevicePublicKey
+        do throws(KeyStoreError) {
+            publicKey = try await context.keys { store throws(KeyStoreError) in
+                try store.create(alias, challenge: challenge.bytes)
+            }
+        } catch {
+            throw RegistrationFailure(error: creationError(error))
+        }
+        let reference = IdentityRecord.KeyReference(alias: alias, thumbprint: publicKey.thumbprint)
+        try await apply(.keyReady(reference, isReused: false))
+        return SigningKey(reference: reference, publicKey: publicKey, mayBeKnown: false)
+    }
+
+    // The service may have registered it: asked again with the same key, it gives the same device id.
+    private func keyOfEarlierAttempt() async throws(RegistrationFailure) -> SigningKey? {
+        do throws(SynheartAuthError) {
+            guard case .registration(let reference, let isSent) = try await context.ledger.load().journal,
+                isSent || !context.configuration.keyStore.attestsKeys,
+                let publicKey = try await context.publicKey(reference)
+            else { return nil }
+            return SigningKey(reference: reference, publicKey: publicKey, mayBeKnown: isSent)
+        } catch {
+            throw RegistrationFailure(error: error)
+        }
+    }
+
+    private func creationError(_ error: KeyStoreError) -> SynheartAuthError {
+        // A key that could not be made was never invalidated.
+        let code: KeyStoreError.Code = error.isKeyLost ? .failed : error.code
+        return context.error(KeyStoreError(code, status: error.status, reason: error.reason))
+    }
+
+    private func attest(
+        _ key: SigningKey, _ challenge: LiveChallenge, _ nonce: BindingNonce
+    ) async throws(RegistrationFailure) -> AttestationEvidence {
+        try await AttestationStep(context: context, challenge: challenge).run { handle in
+            AttestationSubject(
+                appID: context.appID, challenge: challenge.bytes, bindingNonce: nonce, publicKey: key.publicKey,
+                alias: key.reference.alias, handle: handle)
+        }
+    }
+
+    private func send(
+        _ evidence: AttestationEvidence, _ key: SigningKey, _ challenge: LiveChallenge, _ nonce: BindingNonce
+    ) async throws(RegistrationFailure) -> RegisterResponse {
+        let platform = context.attestation.platform
+        let keyProof: RequestSignature
+        do throws(KeyStoreError) {
+            let message = KeyProof.registration(nonce)
+            keyProof = try await context.keys { store throws(KeyStoreError) in
+                try store.sign(message, with: key.reference.alias)
+            }
+        } catch {
+            throw RegistrationFailure(error: context.error(error), forgetsKey: error.isKeyLost && !key.mayBeKnown)
+        }
+        guard context.clock.continuous < challenge.goodUntil else {
+            throw RegistrationFailure(
+                error: SynheartAuthError(.challengeExpired, "the challenge expired on the way"), retry: .withBackoff)
+        }
+        let request = RegisterRequest(
+            appID: context.appID, publicKeyText: key.publicKey.base64, challenge: challenge.bytes, platform: platform,
+            proof: evidence.proof, keyProof: keyProof.der, keyAttestation: evidence.keyAttestation)
+        try await apply(.registrationSending(platform))
+        do throws(SynheartAuthError) {
+            return try await context.call(.register, body: request.bytes).read(RegisterResponse.self)
+        } catch {
+            throw refusal(error, key)
+        }
+    }
+
+    private func refusal(_ error: SynheartAuthError, _ key: SigningKey) -> RegistrationFailure {
+        switch error.code {
+        case .networkError, .challengeExpired, .server(ErrorCode.invalidChallenge.rawValue):
+            return RegistrationFailure(error: error, retry: .withBackoff)
+        case .attestationFailed where key.mayBeKnown:
+            // An earlier copy may have registered this key: giving it up is for the host to decide.
+            let error = SynheartAuthError(
+                .attestationFailed, error.message, recovery: .reset, cause: error, serverTime: error.serverTime)
+            return RegistrationFailure(error: error)
+        case .attestationFailed: return RegistrationFailure(error: error, forgetsKey: true)
+        default: return RegistrationFailure(error: error)
+        }
+    }
+
+    private func persist(_ response: RegisterResponse) async throws(RegistrationFailure) -> Registration {
+        let deviceID = response.deviceID
+        switch response.status {
+        case .registered:
+            try await apply(.registered(deviceID, at: try await now()))
+            return Registration(status: .registered, deviceId: deviceID.text)
+        case .pending:
+            try await apply(.pending(deviceID, at: try await now()))
+            return Registration(status: .pending, deviceId: deviceID.text)
+        case .rejected:
+            throw RegistrationFailure(
+                error: SynheartAuthError(.attestationFailed, "the service rejected this device"))
+        }
+    }
+
+    private func now() async throws(RegistrationFailure) -> UnixTime {
+        do throws(SynheartAuthError) {
+            return try await context.ledger.load().clockOffset.serverTime(atLocal: context.clock.wallMilliseconds)
+        } catch {
+            throw RegistrationFailure(error: error)
+        }
+    }
+
+    private func apply(_ event: IdentityEvent) async throws(RegistrationFailure) {
+        do throws(SynheartAuthError) {
+            try await context.ledger.apply(event)
+        } catch {
+            throw RegistrationFailure(error: error)
+        }
+    }
+}

@@ -1,0 +1,59 @@
+internal import AuthContract
+
+/// Gives an identity up: the service is told where it can be, then the keys go, then the record. Runs while the operation
+/// lock is held.
+struct Resetter: Sendable {
+    let context: IdentityContext
+
+    /// The service is not waited for longer.
+    static let limit = Duration.seconds(3)
+
+    func reset(_ reason: ResetReason) async throws(SynheartAuthError) {
+        let record: IdentityRecord
+        do throws(SynheartAuthError) {
+            record = try await context.ledger.loadOfAnyOrigin()
+        } catch {
+            // A record that cannot be decoded names no device; one that cannot be read now may.
+            guard error.recovery == .reset else { throw error }
+            return try await deleteEverything()
+        }
+        guard record != IdentityRecord(appID: context.appID) else { return }
+        let deviceID = record.deviceID
+        try await finish(try await context.ledger.apply(.resetStarted(reason)))
+        context.log.event(.identityReset, device: deviceID)
+    }
+
+    /// Runs a reset, or what is left of one, to its end.
+    func finish(_ record: IdentityRecord) async throws(SynheartAuthError) {
+        await tellService(record)
+        try await deleteEverything()
+    }
+
+    private func deleteEverything() async throws(SynheartAuthError) {
+        for alias in KeyAlias.both(context.appID) { await context.deleteKey(alias) }
+        try await context.ledger.clear()
+    }
+
+    /// Best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done; offline, the row stays until an operator or the
+    /// key's age ends it.
+    private func tellService(_ record: IdentityRecord) async {
+        guard record.deviceID != nil, let key = record.key,
+            record.authOrigin == context.configuration.origin.text
+        else { return }
+        let context = context
+        _ = await withDeadline(Self.limit, context.sleeper) {
+            for alias in [key.alias, KeyAlias.other(than: key.alias, of: context.appID)] {
+                do throws(SynheartAuthError) {
+                    _ = try await context.signedCall(.device, record: record, alias: alias, deadline: Self.limit)
+                    return
+                } catch {
+                    // After a rotation that was never answered the service may know the other key alone.
+                    switch error.code {
+                    case .server(ErrorCode.invalidSignature.rawValue), .keyInvalidated: continue
+                    default: return
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+internal import AuthContract
+
+/// Replaces the key. Runs while the operation lock is held; signing goes on with the old key meanwhile.
+///
+/// A copy of a rotation that was sent may arrive late. So the pending key is the same until the service has answered, and
+/// it is deleted only once the service names another key at a time when no copy can be accepted any more.
+struct Rotator: Sendable {
+    let context: IdentityContext
+
+    /// The service accepts a signature for at most ten minutes after its timestamp; five more for its clock and ours.
+    static let lifeOfACopy: Int64 = 15 * 60
+
+    /// One attempt. Whatever its outcome, the identity is back in `registered`.
+    func attempt(_ reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
+        var record = try await prepare()
+        if case .rotation(let leftover) = record.journal, leftover.isRefused {
+            // Sending the refused key once more helps nobody; the service says which key counts.
+            if let rotation = try await settle(leftover, record) { return rotation }
+            record = try await context.ledger.load()
+        }
+        let key = try record.signingKey()
+        context.log.event(.rotationStarted, device: record.deviceID)
+        record = try await context.ledger.apply(
+            .rotationStarted(.other(than: key.alias, of: context.appID), reason))
+        guard case .rotation(let pending) = record.journal else { throw Self.failed("no rotation is under way") }
+        do throws(SynheartAuthError) {
+            let newKey = try await makeKey(pending)
+            return try await confirm(at: try await send(newKey, pending, record))
+        } catch {
+            return try await resolve(error)
+        }
+    }
+
+    /// Deletes a key that an earlier rotation superseded. No network.
+    func disposeLeftover() async throws(SynheartAuthError) {
+        guard case .disposal(let alias) = try await context.ledger.load().journal else { return }
+        await context.deleteKey(alias)
+        try await context.ledger.apply(.keyDisposed)
+    }
+
+    private func prepare() async throws(SynheartAuthError) -> IdentityRecord {
+        try await disposeLeftover()
+        let record = try await context.ledger.load()
+        _ = try record.signingKey()
+        return record
+    }
+
+    /// The new key: the one that the journal names, as soon as a copy of its rotation may be on its way.
+    private func makeKey(_ pending: PendingRotation) async throws(SynheartAuthError) -> DevicePublicKey {
+        if let thumbprint = pending.thumbprint {
+            let reference = IdentityRecord.KeyReference(alias: pending.alias, thumbprint: thumbprint)
+            guard let key = try await context.publicKey(reference) else {
+                throw SynheartAuthError(.keyInvalidated, "the pending key is gone")
+            }
+            return key
+        }
+        do throws(KeyStoreError) {
+            return try await context.keys { store throws(KeyStoreError) in
+                try store.create(pending.alias, challenge: nil)
+            }
+        } catch {
+            let code: KeyStoreError.Code = error.isKeyLost ? .failed : error.code
+            throw context.error(KeyStoreError(code, status: error.status, reason: error.reason))
+        }
+    }
+
+    private func send(
+        _ newKey: DevicePublicKey, _ pending: PendingRotation, _ record: IdentityRecord
+    ) async throws(SynheartAuthError) -> UnixTime {
+        let current = try record.signingKey()
+        guard let deviceID = record.deviceID else { throw SynheartAuthError(.notRegistered, "no device id") }
+        let proof: RequestSignature
+        do throws(KeyStoreError) {
+            let message = KeyProof.rotation(deviceID: deviceID, newPublicKeyText: newKey.base64)
+            proof = try await context.keys { store throws(KeyStoreError) in
+                try store.sign(message, with: pending.alias)
+            }
+        } catch {
+            throw context.error(error)
+        }
+        let request = RotateKeyRequest(
+            appID: context.appID, deviceID: deviceID, newPublicKeyText: newKey.base64, reason: pending.reason,
+            newKeyProof: proof.der)
+        let answer = try await context.signedCall(
+            .rotateKey, body: request.bytes, record: record, alias: current.alias,
+            beforeSending: { timestamp throws(SynheartAuthError) in
+                try await context.ledger.apply(
+                    .rotationSending(thumbprint: newKey.thumbprint, timestamp: timestamp))
+            })
+        return try answer.read(RotateKeyResponse.self).effectiveAt
+    }
+
+    private func confirm(at time: UnixTime) async throws(SynheartAuthError) -> KeyRotation {
+        let record = try await context.ledger.apply(.rotationConfirmed(at: time))
+        // Effective already; the old key is deleted now or by the next call.
+        try? await disposeLeftover()
+        context.log.event(.rotationFinished, device: record.deviceID)
+        return KeyRotation(deviceId: record.deviceID?.text ?? "", effectiveAt: time)
+    }
+
+    /// What a failed attempt leaves: finished after all, or the old key active and the pending one kept.
+    private func resolve(_ error: SynheartAuthError) async throws(SynheartAuthError) -> KeyRotation {
+        let record = try await context.ledger.load()
+        guard case .rotation(let pending) = record.journal, record.identity == .active else { throw error }
+        switch error.code {
+        case .rotationFailed, .keyInvalidated, .server(ErrorCode.invalidSignature.rawValue):
+            // The current key may not be ours to sign with any more: the service says which one counts.
+            if pending.lastCopy != nil, let rotation = try await settle(pending, record) { return rotation }
+            if error.code == .keyInvalidated { try await loseKey(record) }
+        default: break
+        }
+        try await suspend(isRefused: error.code == .rotationFailed)
+        context.log.event(.rotationFailed, .warning, device: record.deviceID, error: error)
+        throw error
+    }
+
+    private func loseKey(_ record: IdentityRecord) async throws(SynheartAuthError) {
+        guard let key = record.key, try await context.publicKey(key) == nil else { return }
+        try await context.ledger.apply(.keyLost(key.alias))
+        throw SynheartAuthError(.keyInvalidated, "the key is gone; registerDevice makes a new one")
+    }
+
+    /// Asks the service which key counts. Ours, new: the rotation is confirmed. Ours, old: nil, and the pending key is
+    /// given up if no copy can arrive any more. Neither: somebody else rotated.
+    private func settle(
+        _ pending: PendingRotation, _ record: IdentityRecord
+    ) async throws(SynheartAuthError) -> KeyRotation? {
+        let status: StatusResponse?
+        do throws(SynheartAuthError) {
+            status = try await statusByEitherKey(pending, record)
+        } catch {
+            try await suspend(isRefused: pending.isRefused)
+            throw error
+        }
+        let state = try await context.ledger.load().state
+        switch status?.keyThumbprint {
+        case let named? where named == pending.thumbprint:
+            if state == .registered { try await context.ledger.apply(.rotationStarted(pending.alias, pending.reason)) }
+            return try await confirm(at: status?.keyRotatedAt ?? status?.serverTimestamp ?? UnixTime(0))
+        case let named? where named == record.key?.thumbprint:
+            try await giveUpIfNoCopyCanArrive(pending, serverTime: status?.serverTimestamp, state)
+            return nil
+        default:
+            try await suspend(isRefused: true)
+            let error = SynheartAuthError(
+                .rotationFailed, "the service names a key that this device never had", recovery: .reset,
+                isRetryable: false)
+            context.log.event(.foreignKey, .error, device: record.deviceID, error: error)
+            throw error
+        }
+    }
+
+    private func giveUpIfNoCopyCanArrive(
+        _ pending: PendingRotation, serverTime: UnixTime?, _ state: IdentityState
+    ) async throws(SynheartAuthError) {
+        let remaining = serverTime.flatMap { time in pending.lastCopy.map { ($0 + Self.lifeOfACopy) - time } } ?? 1
+        guard remaining < 0 else {
+            try await suspend(isRefused: true)
+            throw SynheartAuthError(
+                .rotationFailed, "the service kept the old key", retryAfter: .seconds(min(remaining + 1, 3600)))
+        }
+        if state == .registered { try await context.ledger.apply(.rotationStarted(pending.alias, pending.reason)) }
+        try await context.ledger.apply(.rotationAbandoned)
+        try await disposeLeftover()
+    }
+
+    /// The status, asked with the old key and, where that is refused or gone, with the new one; nil: both are refused.
+    private func statusByEitherKey(
+        _ pending: PendingRotation, _ record: IdentityRecord
+    ) async throws(SynheartAuthError) -> StatusResponse? {
+        for alias in [record.key?.alias, pending.alias].compactMap({ $0 }) {
+            do throws(SynheartAuthError) {
+                return try await context.signedCall(.status, record: record, alias: alias).read(StatusResponse.self)
+            } catch {
+                switch error.code {
+                case .server(ErrorCode.invalidSignature.rawValue), .keyInvalidated: continue
+                default: throw error
+                }
+            }
+        }
+        return nil
+    }
+
+    private func suspend(isRefused: Bool) async throws(SynheartAuthError) {
+        guard try await context.ledger.load().state == .registering else { return }
+        try await context.ledger.apply(.rotationSuspended(isRefused: isRefused))
+    }
+
+    private static func failed(_ message: String) -> SynheartAuthError { SynheartAuthError(.rotationFailed, message) }
+}

@@ -1,0 +1,106 @@
+internal import AuthContract
+
+/// What every operation on one identity needs.
+struct IdentityContext: Sendable {
+    let appID: AppID
+    let configuration: SynheartAuth.Configuration
+    let ledger: IdentityLedger
+    let queue: BlockingQueue
+    let log: IdentityLog
+    let service: ServiceClient
+
+    var clock: any DeviceClock { configuration.clock }
+    var sleeper: any Sleeper { configuration.sleeper }
+    var random: any RandomSource { configuration.random }
+    var attestation: any AttestationProvider { configuration.attestation }
+
+    init(appID: AppID, configuration: SynheartAuth.Configuration, changes: StateChanges) {
+        self.appID = appID
+        self.configuration = configuration
+        queue = BlockingQueue(label: "ai.synheart.auth.identity")
+        log = IdentityLog(appID: appID, logger: configuration.logger)
+        ledger = IdentityLedger(
+            appID: appID, authOrigin: configuration.origin.text, storage: configuration.storage, queue: queue,
+            sleeper: configuration.sleeper, log: log, changes: changes)
+        service = ServiceClient(
+            origin: configuration.origin, transport: configuration.transport, clock: configuration.clock,
+            isDevelopment: configuration.isDevelopment)
+    }
+
+    /// One call of the key store, on the queue for blocking calls.
+    func keys<Value: Sendable>(
+        _ body: @escaping @Sendable (any KeyStore) throws(KeyStoreError) -> Value
+    ) async throws(KeyStoreError) -> Value {
+        let store = configuration.keyStore
+        return try await queue.run { () throws(KeyStoreError) in try body(store) }
+    }
+
+    func error(_ error: KeyStoreError) -> SynheartAuthError { .keyStore(error, configuration.keyStore.protection) }
+
+    /// The key under this name, where it is the one meant.
+    func publicKey(_ reference: IdentityRecord.KeyReference) async throws(SynheartAuthError) -> DevicePublicKey? {
+        do throws(KeyStoreError) {
+            let key = try await keys { store throws(KeyStoreError) in try store.load(reference.alias) }
+            return key?.thumbprint == reference.thumbprint ? key : nil
+        } catch {
+            if error.isKeyLost { return nil }
+            throw self.error(error)
+        }
+    }
+
+    /// Deletes a key as well as it goes: where the hardware refuses, the alias is abandoned.
+    func deleteKey(_ alias: KeyAlias) async {
+        await queue.run { [store = configuration.keyStore] in try? store.delete(alias) }
+    }
+
+    /// An exchange with the service, which also teaches the clock. What it teaches is kept where it can be.
+    func call(
+        _ route: Route, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
+        deadline: Duration = .seconds(30)
+    ) async throws(SynheartAuthError) -> ServiceClient.Answer {
+        let outcome = await service.exchange(route, headers: headers, body: body, deadline: deadline)
+        if let offset = outcome.offset { await learn(offset) }
+        if let time = outcome.mustRotateBy { _ = try? await ledger.apply(.rotationDemanded(by: time)) }
+        return try outcome.result.get()
+    }
+
+    private func learn(_ offset: ClockOffset) async {
+        guard let record = try? await ledger.load(), offset.isNews(comparedTo: record.clockOffset) else { return }
+        _ = try? await ledger.apply(.clockLearned(offset))
+    }
+
+    /// A signed request of the SDK's own, with this key. A clock that was off and a nonce that was seen are answered once
+    /// each by signing again.
+    func signedCall(
+        _ route: Route, body: [UInt8] = [], record: IdentityRecord, alias: KeyAlias, deadline: Duration = .seconds(30),
+        beforeSending: (UnixTime) async throws(SynheartAuthError) -> Void = { _ in }
+    ) async throws(SynheartAuthError) -> ServiceClient.Answer {
+        var record = record
+        var seen: Set<SynheartAuthError.Code> = []
+        while true {
+            let signer = RequestSigner(context: self)
+            let headers = try await signer.sign(
+                method: route.method, path: route.rawValue, body: body, record: record, alias: alias)
+            try await beforeSending(headers.timestamp)
+            do throws(SynheartAuthError) {
+                return try await call(route, headers: headers.fields, body: body, deadline: deadline)
+            } catch {
+                guard error.code == .clockSkew || error.code == .nonceReplay, seen.insert(error.code).inserted else {
+                    throw error
+                }
+                let offset = record.clockOffset
+                record = try await ledger.loadOfAnyOrigin()
+                if error.code == .clockSkew, record.clockOffset == offset { throw error.unlearnableClock }
+            }
+        }
+    }
+}
+
+extension SynheartAuthError {
+    /// The same where nothing was learned: the date is further off than the SDK may correct.
+    var unlearnableClock: SynheartAuthError {
+        SynheartAuthError(
+            .clockSkew, "the device's clock is off, and by more than can be corrected", recovery: .correctClock,
+            isRetryable: false, cause: self, serverTime: serverTime)
+    }
+}

@@ -1,0 +1,135 @@
+internal import AuthContract
+
+/// The record of one identity: reads it, and is the only code that can persist a change, by applying an event.
+struct IdentityLedger: Sendable {
+    let appID: AppID
+    let authOrigin: String
+    let storage: any Storage
+    let queue: BlockingQueue
+    let sleeper: any Sleeper
+    let log: IdentityLog
+    let changes: StateChanges
+
+    private var name: RecordName { RecordName(appID) }
+
+    /// The record as it is now; a blank one where there is none. Another service's record is an error.
+    func load() async throws(SynheartAuthError) -> IdentityRecord {
+        let record = try await loadOfAnyOrigin()
+        if let origin = record.authOrigin, origin != authOrigin {
+            throw SynheartAuthError(
+                .storageError, "the identity belongs to another auth service; reset it first", recovery: .reset)
+        }
+        return record
+    }
+
+    /// The record, whichever service it belongs to: what a reset gives up.
+    func loadOfAnyOrigin() async throws(SynheartAuthError) -> IdentityRecord {
+        for attempt in 0... {
+            switch await reading() {
+            case .found(let bytes): return try await decode(bytes)
+            case .absent: return IdentityRecord(appID: appID)
+            case .unavailable(let error):
+                guard let delay = RetryPolicy.storage.delay(after: attempt, random: nil) else {
+                    throw SynheartAuthError(
+                        .storageError, "the record cannot be read now: \(error.reason)", recovery: .retry,
+                        isRetryable: true, cause: error)
+                }
+                try await sleeper.pause(delay, .retry)
+            }
+        }
+        throw SynheartAuthError(.storageError, "unreachable")
+    }
+
+    /// Applies an event to the record as it is at that moment and persists the result.
+    @discardableResult
+    func apply(_ event: IdentityEvent) async throws(SynheartAuthError) -> IdentityRecord {
+        let lock = try await lock(.record)
+        defer { lock.release() }
+        let before = try await isReset(event) ? loadOfAnyOrigin() : load()
+        let after: IdentityRecord
+        do throws(SynheartAuthError) {
+            after = try IdentityReducer.reduce(before, event)
+        } catch {
+            log.failure(error)
+            throw error
+        }
+        guard after != before else { return after }
+        let (storage, name, bytes) = (storage, name, after.bytes)
+        do throws(StorageError) {
+            try await queue.run { () throws(StorageError) in try storage.write(bytes, to: name) }
+        } catch {
+            throw SynheartAuthError(.storageError, "the record was not written: \(error.reason)", cause: error)
+        }
+        if after.state != before.state { announce(before.state, after) }
+        return after
+    }
+
+    /// Removes the record, as the last step of a reset. Nothing of the identity is left but a copy that could not be read.
+    func clear() async throws(SynheartAuthError) {
+        let lock = try await lock(.record)
+        defer { lock.release() }
+        let (storage, name) = (storage, name)
+        do throws(StorageError) {
+            try await queue.run { () throws(StorageError) in try storage.remove(name) }
+        } catch {
+            throw SynheartAuthError(.storageError, "the record was not removed: \(error.reason)", cause: error)
+        }
+    }
+
+    /// Whose turn it is among processes: `operation` for as long as one runs, `record` for one change.
+    enum LockScope: String, Sendable {
+        case operation, record
+    }
+
+    /// Waits until nobody else holds the lock, at most two minutes.
+    func lock(_ scope: LockScope) async throws(SynheartAuthError) -> any StorageLock {
+        let (storage, name) = (storage, name)
+        for _ in 0..<Self.lockAttempts {
+            do throws(StorageError) {
+                let lock = try await queue.run { () throws(StorageError) in
+                    try storage.lock(name, for: scope.rawValue)
+                }
+                if let lock { return lock }
+            } catch {
+                throw SynheartAuthError(
+                    .storageError, "the record cannot be locked: \(error.reason)", recovery: .retry, isRetryable: true,
+                    cause: error)
+            }
+            try await sleeper.pause(Self.lockPause, .turn)
+        }
+        throw SynheartAuthError(
+            .storageError, "another process holds the record", recovery: .retry, isRetryable: true)
+    }
+
+    private static let lockPause = Duration.milliseconds(20)
+    private static let lockAttempts = 6_000
+
+    private func reading() async -> StorageReading {
+        let (storage, name) = (storage, name)
+        return await queue.run { storage.read(name) }
+    }
+
+    private func decode(_ bytes: [UInt8]) async throws(SynheartAuthError) -> IdentityRecord {
+        do {
+            return try IdentityRecord(bytes, appID: appID)
+        } catch {
+            // A copy is kept for whoever has to find out; the record stays, so that nothing starts over silently.
+            let (storage, name) = (storage, name)
+            await queue.run { try? storage.setAside(bytes, of: name) }
+            let failure = SynheartAuthError(
+                .storageError, "the record cannot be decoded", recovery: .reset, cause: error)
+            log.failure(failure)
+            throw failure
+        }
+    }
+
+    private func isReset(_ event: IdentityEvent) -> Bool {
+        if case .resetStarted = event { true } else { false }
+    }
+
+    private func announce(_ from: IdentityState, _ record: IdentityRecord) {
+        let transition = StateTransition(from: from, to: record.state)
+        log.transition(transition, record.deviceID)
+        changes.send(StateChange(appId: appID.text, transition: transition))
+    }
+}

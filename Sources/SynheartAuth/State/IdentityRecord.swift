@@ -1,0 +1,206 @@
+internal import AuthContract
+internal import StrictJSON
+
+/// What is persisted of one identity, as a whole. Never in it: private keys, attestations, tokens.
+struct IdentityRecord: Sendable, Hashable {
+    /// What the service knows this device as; beside the state because `registering` means pending or rotating.
+    enum Identity: String, Sendable {
+        /// Nothing, or nothing that can be used.
+        case none
+        /// The service has not decided yet.
+        case pending
+        /// Requests can be signed.
+        case active
+    }
+
+    let appID: AppID
+    var state = IdentityState.unregistered
+    var identity = Identity.none
+    var deviceID: DeviceID?
+    var platform: Platform?
+    /// The current key's name and RFC 7638 thumbprint.
+    var key: KeyReference?
+    var registeredAt: UnixTime?
+    var keyRotatedAt: UnixTime?
+    /// Server clock - local clock.
+    var clockOffset = ClockOffset.none
+    var attestationKey: AttestationKey?
+    /// The service that the identity belongs to.
+    var authOrigin: String?
+    /// By when the service wants the key replaced (`X-Synheart-Rotate`).
+    var mustRotateBy: UnixTime?
+    /// The operation under way, or what is left of one that was cut short.
+    var journal: JournalEntry?
+
+    init(appID: AppID) { self.appID = appID }
+
+    struct KeyReference: Sendable, Hashable {
+        var alias: KeyAlias
+        var thumbprint: String
+    }
+
+    /// The provider's own handle (App Attest's key id), persisted before it is used; used up by one attestation.
+    struct AttestationKey: Sendable, Hashable {
+        var id: String
+        var isUsed: Bool
+    }
+}
+
+/// Written before each step that the outside can see, so that what a kill leaves behind can be finished or undone.
+enum JournalEntry: Sendable, Hashable {
+    /// A registration has this key; `isSent`: the service may know it.
+    case registration(IdentityRecord.KeyReference, isSent: Bool)
+    /// A rotation makes, or has made, a key under this name.
+    case rotation(PendingRotation)
+    /// This key is superseded and has to be deleted.
+    case disposal(KeyAlias)
+    /// A reset has to tell the service and delete the keys.
+    case reset(ResetReason)
+}
+
+struct PendingRotation: Sendable, Hashable {
+    var alias: KeyAlias
+    var reason: RotationReason
+    /// Known once the key is made.
+    var thumbprint: String?
+    /// The latest timestamp that a copy was signed with: no copy is accepted long after it. Nil: none was sent.
+    var lastCopy: UnixTime?
+    /// The service answered a copy with `ROTATION_FAILED`.
+    var isRefused = false
+}
+
+/// Why an identity is given up (RFC-AUTH-MOBILE-0001 section 9.3).
+public enum ResetReason: String, Sendable, Hashable, CaseIterable {
+    /// The service says so, such as by `DEVICE_REVOKED`.
+    case serverInstructed = "server_instructed"
+    /// The user asked for it, such as by signing out everywhere.
+    case userRequested = "user_requested"
+    /// The key is lost and rotation is impossible.
+    case keyLost = "key_lost"
+}
+
+extension IdentityRecord {
+    static let version: Int64 = 1
+
+    /// The record's text as it is persisted.
+    var bytes: [UInt8] {
+        var json = JSONObject()
+        json["version"] = .integer(Self.version)
+        json["app_id"] = .string(appID.text)
+        json["state"] = .string(state.rawValue)
+        json["identity"] = .string(identity.rawValue)
+        json["device_id"] = deviceID.map { .string($0.text) }
+        json["platform"] = platform.map { .string($0.rawValue) }
+        json["key_alias"] = key.map { .string($0.alias.text) }
+        json["key_thumbprint"] = key.map { .string($0.thumbprint) }
+        json["registered_at"] = registeredAt.map { .integer($0.seconds) }
+        json["key_rotated_at"] = keyRotatedAt.map { .integer($0.seconds) }
+        json["clock_offset_ms"] = .integer(clockOffset.milliseconds)
+        json["attestation_key_id"] = attestationKey.map { .string($0.id) }
+        json["attestation_key_used"] = attestationKey.map { .bool($0.isUsed) }
+        json["auth_origin"] = authOrigin.map { .string($0) }
+        json["must_rotate_by"] = mustRotateBy.map { .integer($0.seconds) }
+        json["journal"] = journal.map { .object($0.json) }
+        return JSONValue.object(json).bytes
+    }
+
+    /// Reads a persisted record. Everything about it is checked: another version, another app or states that do not go
+    /// together are errors, never a fresh start.
+    init(_ bytes: [UInt8], appID: AppID) throws {
+        let fields = try JSONFields(JSONValue(parsing: bytes))
+        guard try fields.integer("version") == Self.version else { throw JSONError(.unknownName, path: "version") }
+        guard try fields.string("app_id") == appID.text else { throw JSONError(.wrongType, path: "app_id") }
+        self.init(appID: appID)
+        state = try fields.parsed("state") { try IdentityState(rawValue: $0).orThrow() }
+        identity = try fields.parsed("identity") { try Identity(rawValue: $0).orThrow() }
+        deviceID = try fields.optionalParsed("device_id") { try DeviceID($0) }
+        platform = try fields.optionalChoice("platform")
+        if let alias = try fields.optionalString("key_alias") {
+            key = try KeyReference(fields, alias: alias, appID: appID)
+        }
+        registeredAt = try fields.optionalInteger("registered_at").map { UnixTime($0) }
+        keyRotatedAt = try fields.optionalInteger("key_rotated_at").map { UnixTime($0) }
+        guard let offset = ClockOffset(milliseconds: try fields.integer("clock_offset_ms")) else {
+            throw JSONError(.wrongType, path: "clock_offset_ms")
+        }
+        clockOffset = offset
+        if let id = try fields.optionalString("attestation_key_id") {
+            attestationKey = AttestationKey(id: id, isUsed: try fields.bool("attestation_key_used"))
+        }
+        authOrigin = try fields.optionalString("auth_origin")
+        mustRotateBy = try fields.optionalInteger("must_rotate_by").map { UnixTime($0) }
+        journal = try fields.optionalObject("journal").map { try JournalEntry($0, appID: appID) }
+        guard isConsistent else { throw JSONError(.wrongType, path: "state") }
+    }
+
+    /// Which identities a state allows, and what an identity must have.
+    var isConsistent: Bool {
+        let allowed: Bool =
+            switch state {
+            case .unregistered, .challengeReceived, .keyReady, .keyInvalid: identity == .none
+            case .registering: true
+            case .registered: identity == .active
+            }
+        return allowed && (identity == .none || (deviceID != nil && key != nil && platform != nil))
+    }
+}
+
+extension IdentityRecord.KeyReference {
+    fileprivate init(_ fields: JSONFields, alias: String, appID: AppID) throws {
+        self.init(
+            alias: try KeyAlias.named(alias, of: appID).orThrow(), thumbprint: try fields.string("key_thumbprint"))
+    }
+}
+
+extension JournalEntry {
+    fileprivate var json: JSONObject {
+        var json = JSONObject()
+        switch self {
+        case .registration(let key, let isSent):
+            json["operation"] = "registration"
+            json["key_alias"] = .string(key.alias.text)
+            json["key_thumbprint"] = .string(key.thumbprint)
+            json["sent"] = .bool(isSent)
+        case .rotation(let rotation):
+            json["operation"] = "rotation"
+            json["key_alias"] = .string(rotation.alias.text)
+            json["key_thumbprint"] = rotation.thumbprint.map { .string($0) }
+            json["reason"] = .string(rotation.reason.rawValue)
+            json["last_copy"] = rotation.lastCopy.map { .integer($0.seconds) }
+            json["refused"] = .bool(rotation.isRefused)
+        case .disposal(let alias):
+            json["operation"] = "disposal"
+            json["key_alias"] = .string(alias.text)
+        case .reset(let reason):
+            json["operation"] = "reset"
+            json["reason"] = .string(reason.rawValue)
+        }
+        return json
+    }
+
+    fileprivate init(_ fields: JSONFields, appID: AppID) throws {
+        let alias = try fields.optionalString("key_alias").map { try KeyAlias.named($0, of: appID).orThrow() }
+        switch (try fields.string("operation"), alias) {
+        case ("registration", let alias?):
+            let key = try IdentityRecord.KeyReference(fields, alias: alias.text, appID: appID)
+            self = .registration(key, isSent: try fields.bool("sent"))
+        case ("rotation", let alias?):
+            self = .rotation(
+                PendingRotation(
+                    alias: alias, reason: try fields.optionalChoice("reason") ?? .scheduled,
+                    thumbprint: try fields.optionalString("key_thumbprint"),
+                    lastCopy: try fields.optionalInteger("last_copy").map { UnixTime($0) },
+                    isRefused: try fields.bool("refused")))
+        case ("disposal", let alias?): self = .disposal(alias)
+        case ("reset", _): self = .reset(try fields.parsed("reason") { try ResetReason(rawValue: $0).orThrow() })
+        default: throw JSONError(.wrongType, path: "journal.operation")
+        }
+    }
+}
+
+extension Optional {
+    fileprivate func orThrow() throws -> Wrapped {
+        guard let self else { throw JSONError(.wrongType, path: "") }
+        return self
+    }
+}

@@ -1,0 +1,174 @@
+internal import AuthContract
+
+/// Everything that can happen to a record.
+enum IdentityEvent: Sendable, Hashable {
+    // Registration, in the order of its steps.
+    case challengeReceived(authOrigin: String)
+    case keyReady(IdentityRecord.KeyReference, isReused: Bool)
+    case attestationKeyMade(id: String)
+    case attestationKeyForgotten
+    case registrationSending(Platform)
+    case registered(DeviceID, at: UnixTime)
+    case pending(DeviceID, at: UnixTime)
+    /// `forgetsKey`: the service certainly does not name the key, or will never accept it.
+    case registrationFailed(forgetsKey: Bool)
+
+    // Rotation.
+    case rotationStarted(KeyAlias, RotationReason)
+    case rotationSending(thumbprint: String, timestamp: UnixTime)
+    case rotationConfirmed(at: UnixTime)
+    /// Not this time; the pending key is kept because a copy may still arrive.
+    case rotationSuspended(isRefused: Bool)
+    /// The service certainly does not name the pending key.
+    case rotationAbandoned
+    case rotationDemanded(by: UnixTime)
+    case keyDisposed
+
+    // The key is lost: only while it still is the one that the record names.
+    case keyLost(KeyAlias)
+    case wiped
+
+    case resetStarted(ResetReason)
+    case clockLearned(ClockOffset)
+}
+
+/// The one place that says how a record changes. Pure: same record and event, same result.
+enum IdentityReducer {
+    static func reduce(_ record: IdentityRecord, _ event: IdentityEvent) throws(SynheartAuthError) -> IdentityRecord {
+        var next = record
+        switch event {
+        case .challengeReceived(let origin):
+            try next.move(.challenge)
+            next.authOrigin = origin
+        case .keyReady(let key, let isReused):
+            try next.move(.key)
+            if !isReused || next.journal == nil { next.journal = .registration(key, isSent: false) }
+        case .attestationKeyMade(let id):
+            next.attestationKey = IdentityRecord.AttestationKey(id: id, isUsed: false)
+        case .attestationKeyForgotten:
+            next.attestationKey = nil
+        case .registrationSending(let platform):
+            guard case .registration(let key, _) = record.journal else { throw record.refusal(of: .registering) }
+            try next.move(.attempt)
+            next.platform = platform
+            next.journal = .registration(key, isSent: true)
+            next.attestationKey?.isUsed = true
+        case .registered(let deviceID, let time):
+            try next.settle(.active, deviceID, at: time)
+        case .pending(let deviceID, let time):
+            try next.settle(.pending, deviceID, at: time)
+        case .registrationFailed(let forgetsKey):
+            try next.fail(forgetsKey: forgetsKey)
+
+        case .rotationStarted(let alias, let reason):
+            guard alias != record.key?.alias else { throw record.refusal(of: .registering) }
+            if record.state != .registering { try next.move(.rotation) }
+            guard next.identity == .active else { throw record.refusal(of: .registering) }
+            if case .rotation = record.journal {
+            } else {
+                next.journal = .rotation(PendingRotation(alias: alias, reason: reason))
+            }
+        case .rotationSending(let thumbprint, let timestamp):
+            try next.editRotation { rotation in
+                rotation.thumbprint = thumbprint
+                rotation.lastCopy = max(rotation.lastCopy ?? timestamp, timestamp)
+                rotation.isRefused = false
+            }
+        case .rotationConfirmed(let time):
+            try next.promote(at: time)
+        case .rotationSuspended(let isRefused):
+            try next.editRotation { $0.isRefused = isRefused }
+            try next.move(.rotationEnd)
+        case .rotationAbandoned:
+            guard case .rotation(let rotation) = record.journal else { throw record.refusal(of: .registered) }
+            try next.move(.rotationEnd)
+            next.journal = .disposal(rotation.alias)
+        case .rotationDemanded(let time):
+            next.mustRotateBy = time
+        case .keyDisposed:
+            if case .disposal = record.journal { next.journal = nil }
+
+        case .keyLost(let alias):
+            guard record.identity == .active, record.key?.alias == alias else { return record }
+            // A key lost during a rotation passes through `registered`, as the table has it.
+            if next.state == .registering { try next.move(.rotationEnd) }
+            try next.move(.keyLoss)
+            next.identity = .none
+        case .wiped:
+            try next.move(.wipe)
+            next = IdentityRecord(blank: next)
+
+        case .resetStarted(let reason):
+            try next.move(.reset)
+            next.identity = .none
+            next.journal = .reset(reason)
+        case .clockLearned(let offset):
+            next.clockOffset = offset
+        }
+        return next
+    }
+}
+
+extension IdentityRecord {
+    /// A record without an identity that keeps what belongs to the device: its clock, and the service it talks to.
+    fileprivate init(blank record: IdentityRecord) {
+        self.init(appID: record.appID)
+        clockOffset = record.clockOffset
+        authOrigin = record.authOrigin
+    }
+
+    fileprivate func refusal(of state: IdentityState) -> SynheartAuthError {
+        .invalidTransition(from: self.state, to: state)
+    }
+
+    fileprivate mutating func move(_ cause: StateTable.Cause) throws(SynheartAuthError) {
+        state = try StateTable.next(state, cause)
+    }
+
+    fileprivate mutating func settle(
+        _ identity: Identity, _ deviceID: DeviceID, at time: UnixTime
+    ) throws(SynheartAuthError) {
+        let target: IdentityState = identity == .active ? .registered : .registering
+        guard state == .registering, self.identity != .active else { throw refusal(of: target) }
+        if identity == .active { try move(.success) }
+        if case .registration(let key, _) = journal { self.key = key }
+        guard key != nil else { throw refusal(of: target) }
+        self.identity = identity
+        self.deviceID = deviceID
+        registeredAt = registeredAt ?? time
+        journal = nil
+    }
+
+    fileprivate mutating func fail(forgetsKey: Bool) throws(SynheartAuthError) {
+        guard identity != .active else { throw refusal(of: .unregistered) }
+        try move(.failure)
+        // The service may name the key: kept, so that the next registration asks with the same one.
+        let kept: JournalEntry? =
+            if case .registration = journal { journal } else { key.map { .registration($0, isSent: true) } }
+        let attestationKey = attestationKey
+        self = IdentityRecord(blank: self)
+        if !forgetsKey {
+            journal = kept
+            self.attestationKey = attestationKey
+        }
+    }
+
+    fileprivate mutating func editRotation(_ edit: (inout PendingRotation) -> Void) throws(SynheartAuthError) {
+        guard state == .registering, identity == .active, case .rotation(var rotation) = journal else {
+            throw refusal(of: .registering)
+        }
+        edit(&rotation)
+        journal = .rotation(rotation)
+    }
+
+    fileprivate mutating func promote(at time: UnixTime) throws(SynheartAuthError) {
+        guard identity == .active, case .rotation(let rotation) = journal, let thumbprint = rotation.thumbprint,
+            let old = key
+        else { throw refusal(of: .registered) }
+        try move(.rotationEnd)
+        key = KeyReference(alias: rotation.alias, thumbprint: thumbprint)
+        keyRotatedAt = time
+        mustRotateBy = nil
+        journal = .disposal(old.alias)
+    }
+}

@@ -1,0 +1,35 @@
+internal import Foundation
+
+/// The clocks of a device.
+public protocol DeviceClock: Sendable {
+    /// Milliseconds since 1970-01-01T00:00:00Z as the user's device has it: may be wrong, may jump.
+    var wallMilliseconds: Int64 { get }
+
+    /// Time since some fixed moment, which runs on while the device sleeps and never jumps.
+    var continuous: Duration { get }
+}
+
+/// The operating system's clocks.
+public struct SystemClock: DeviceClock {
+    // The moment that `continuous` counts from.
+    private static let start = ContinuousClock.now
+
+    /// The clocks of this process.
+    public init() {}
+
+    public var wallMilliseconds: Int64 {
+        // Dates beyond what fits cannot come from a system clock; clamped so that none can trap.
+        Int64(max(-9e15, min(9e15, (Date().timeIntervalSince1970 * 1000).rounded())))
+    }
+
+    public var continuous: Duration { Self.start.duration(to: .now) }
+}
+
+extension Duration {
+    /// Whole milliseconds, clamped to what any real interval needs.
+    var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let clamped = max(-4_000_000_000_000, min(4_000_000_000_000, seconds))
+        return clamped * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,90 @@
+import AppAttest
+import Crypto
+import Foundation
+import StrictJSON
+import Testing
+
+/// One changed bit anywhere is refused: nothing in an object is left unread or unauthenticated.
+///
+/// Every 211th bit is changed by default; all of them with `APP_ATTEST_EVERY_BIT=1`, which wants a release build.
+@Suite struct BitFlips {
+    static let stride = ProcessInfo.processInfo.environment["APP_ATTEST_EVERY_BIT"] == nil ? 211 : 1
+
+    /// The objects whose forms differ most: without extensions, with, and the oldest.
+    static func sample(_ vectors: [Vector]) -> [Vector] {
+        let old = vectors.first { $0.fields.optionalValue("extensions") == nil }
+        let new = vectors.first { $0.fields.optionalValue("extensions") != nil }
+        return [vectors.last, new, old].compactMap(\.self)
+    }
+
+    /// The bits whose change goes unnoticed.
+    func unnoticed(_ object: [UInt8], offset: Int, _ accepts: ([UInt8]) -> Bool) -> [Int] {
+        Swift.stride(from: offset % Self.stride, to: object.count * 8, by: Self.stride).filter { bit in
+            var changed = object
+            changed[bit / 8] ^= 1 << (bit % 8)
+            return accepts(changed)
+        }
+    }
+
+    @Test(arguments: zip(sample(Vector.kind("attestation", "valid")), [0, 20, 40]))
+    func inAnAttestationAreRefused(_ vector: Vector, offset: Int) throws {
+        let verifier = AttestationVerifier(policy: try vector.policy())
+        let keyID = try #require(vector.keyID)
+        let hash = try #require(vector.clientDataHash)
+        let date = try #require(vector.date("valid_at"))
+        let receipts = ReceiptVerifier(policy: .stored)
+        // The receipt inside is judged by itself: a changed bit of it is found there.
+        let unnoticed = unnoticed(vector.object, offset: offset) { changed in
+            guard let attestation = try? verifier.verify(changed, keyID: keyID, clientDataHash: hash, at: date) else {
+                return false
+            }
+            return (try? receipts.verify(attestation.receipt, against: .init(of: attestation), at: date + 86400)) != nil
+        }
+        #expect(unnoticed == [])
+    }
+
+    @Test(arguments: zip(sample(Vector.kind("assertion", "valid")), [0, 1, 2]))
+    func inAnAssertionAreRefused(_ vector: Vector, offset: Int) throws {
+        let verifier = AssertionVerifier(policy: try vector.policy())
+        let key = try #require(vector.publicKey)
+        let hash = try #require(vector.clientDataHash)
+        let unnoticed = unnoticed(vector.object, offset: offset) { changed in
+            guard let object = try? AssertionObject(parsing: changed) else { return false }
+            return (try? verifier.verify(object, clientDataHash: hash, publicKey: key, previousCounter: 0)) != nil
+        }
+        #expect(unnoticed == [])
+    }
+
+    static let current = Vector.kind("receipt", "valid").filter { ($0["creation_time"] ?? "") > "2020-10" }
+
+    /// Out of attestations, with the content in two chunks and in one, and from Apple's server.
+    static let receipts = [
+        current.first, current.last, current.first { $0["receipt_type"] == "RECEIPT" },
+    ].compactMap(\.self)
+
+    @Test(arguments: zip(receipts, [0, 20, 40])) func inAReceiptAreRefused(_ vector: Vector, offset: Int) throws {
+        let unnoticed = try unnoticedInReceipt(vector, offset: offset)
+        #expect(unnoticed == [])
+    }
+
+    /// Free bits: nothing covers the attributes in receipts of 2020, which are signed in name only. The digest among them is
+    /// compared, the rest (when it was signed, with what) is read by nobody.
+    @Test(arguments: Vector.kind("receipt", "valid").filter { ($0["creation_time"] ?? "") < "2020-10" }.prefix(1))
+    func inAReceiptOf2020AreRefusedButForTheAttributes(_ vector: Vector) throws {
+        let object = vector.object
+        let contentType: [UInt8] = [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x09, 0x03]
+        let start = try #require(object.indices.last { object[$0...].starts(with: contentType) })
+        let attributes = (start - 5) * 8..<(start + 147) * 8
+        let unnoticed = try unnoticedInReceipt(vector, offset: 0)
+        #expect(unnoticed.allSatisfy(attributes.contains))
+    }
+
+    func unnoticedInReceipt(_ vector: Vector, offset: Int) throws -> [Int] {
+        let verifier = ReceiptVerifier(policy: .stored)
+        let expectations = try vector.receiptExpectations()
+        let date = try #require(vector.date("creation_time"))
+        return unnoticed(vector.object, offset: offset) { changed in
+            (try? verifier.verify(changed, against: expectations, at: date)) != nil
+        }
+    }
+}

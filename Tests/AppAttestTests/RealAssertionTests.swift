@@ -1,0 +1,87 @@
+import AppAttest
+import Crypto
+import Foundation
+import StrictJSON
+import Testing
+
+@Suite struct RealAssertions {
+    static let valid = Vector.kind("assertion", "valid")
+    static let unknownApp = Vector.kind("assertion", "signature valid")
+
+    @Test func allAreThere() {
+        #expect(Self.valid.count == 15)
+        #expect(Self.unknownApp.count == 1)
+    }
+
+    @Test(arguments: valid) func verifyOnceAndNotAgain(_ vector: Vector) throws {
+        let verifier = AssertionVerifier(policy: try vector.policy())
+        let object = try AssertionObject(parsing: vector.object)
+        let key = try #require(vector.publicKey)
+        let hash = try #require(vector.clientDataHash)
+        let assertion = try verifier.verify(
+            object, clientDataHash: hash, publicKey: key, previousCounter: vector.counter - 1)
+        #expect(assertion.counter == vector.counter)
+        let extensions = try vector.fields.optionalObject("extensions")
+        #expect(assertion.extensions?.bundleVersion == (try extensions?.optionalString("apple_bundle_version_01")))
+
+        for counter in [vector.counter, vector.counter + 1, .max] {
+            #expect(
+                code { try verifier.verify(object, clientDataHash: hash, publicKey: key, previousCounter: counter) }
+                    == .counterNotGreater)
+        }
+        #expect(
+            code { try verifier.verify(object, clientDataHash: ClientDataHash([]), publicKey: key, previousCounter: 0) }
+                == .signatureInvalid)
+        let otherKey = P256.Signing.PrivateKey().publicKey
+        #expect(
+            code { try verifier.verify(object, clientDataHash: hash, publicKey: otherKey, previousCounter: 0) }
+                == .signatureInvalid)
+        let otherApp = AssertionVerifier(policy: AppAttestPolicy(appIDs: [try #require(AppID("A.b"))]))
+        #expect(
+            code { try otherApp.verify(object, clientDataHash: hash, publicKey: key, previousCounter: 0) }
+                == .appIDNotAllowed)
+    }
+
+    @Test(arguments: valid.filter { $0.bytes("client_data") != nil })
+    func areHeldToTheChallenge(_ vector: Vector) throws {
+        let verifier = AssertionVerifier(policy: try vector.policy())
+        let clientData = try #require(vector.bytes("client_data"))
+        let key = try #require(vector.publicKey)
+        func refusal(_ challenge: ChallengeCheck) -> AppAttestError.Code? {
+            code {
+                try verifier.verify(
+                    vector.object, clientData: clientData, challenge: challenge, publicKey: key, previousCounter: 0)
+            }
+        }
+        #expect(refusal(.clientDataIs(clientData)) == nil)
+        #expect(refusal(.clientDataIs(clientData + [0])) == .challengeMismatch)
+        #expect(refusal(.clientData(holds: [1]) { _ in [1] }) == nil)
+        #expect(refusal(.clientData(holds: [1]) { _ in [2] }) == .challengeMismatch)
+        #expect(refusal(.clientData(holds: [1]) { _ in nil }) == .challengeMismatch)
+    }
+
+    /// macOS 27.2: the map holds the category and nothing else, and category development is real in production.
+    @Test(arguments: unknownApp) func ofAnAppNobodyNamedVerifyButForTheApp(_ vector: Vector) throws {
+        let object = try AssertionObject(parsing: vector.object)
+        let key = try #require(vector.publicKey)
+        try AssertionSteps.verifySignature(object, try #require(vector.clientDataHash), key)
+        let verifier = AssertionVerifier(policy: AppAttestPolicy(appIDs: []))
+        let hash = try #require(vector.clientDataHash)
+        #expect(
+            code { try verifier.verify(object, clientDataHash: hash, publicKey: key, previousCounter: 0) }
+                == .appIDNotAllowed)
+        let extensions = try AssertionSteps.verifyExtensions(object, AppAttestPolicy(appIDs: []))
+        #expect(extensions?.category == .development)
+        #expect(extensions?.names == ["apple_validation_category_01"])
+    }
+
+    @Test(arguments: Vector.kind("assertion", "signature not reproduced"))
+    func whoseClientDataIsLostCanStillBeRead(_ vector: Vector) throws {
+        #expect(try AssertionObject(parsing: vector.object).claimedCounter == vector.counter)
+    }
+
+    @Test(arguments: Vector.kind("assertion", "invalid"))
+    func whoseAuthenticatorDataIsTextAreRefused(_ vector: Vector) throws {
+        #expect(code { try AssertionObject(parsing: vector.object) } == .malformedAuthenticatorData)
+    }
+}

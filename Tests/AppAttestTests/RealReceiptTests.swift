@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+@testable import AppAttest
+
+@Suite struct RealReceipts {
+    static let valid = Vector.kind("receipt", "valid")
+    static let invalid = Vector.kind("receipt", "invalid")
+
+    @Test func allAreThere() {
+        #expect(Self.valid.count == 51)
+        #expect(Self.invalid.count == 1)
+    }
+
+    /// Some publishers cut their receipts out of an attestation and took more than the receipt.
+    static let followed = valid.filter { Receipt.prefix(of: $0.bytes("object") ?? []) != $0.bytes("object") }
+
+    @Test(arguments: followed) func withSomethingAfterThemAreRefusedAsTheyAre(_ vector: Vector) throws {
+        let object = try #require(vector.bytes("object"))
+        #expect(code { try Receipt(parsing: object) } == .malformedReceipt)
+    }
+
+    /// Apple's signer used signed attributes until September 2020.
+    @Test func ofBothFormsAreThere() throws {
+        #expect(Self.followed.count == 10)
+        let withAttributes = try Self.valid.filter {
+            try Receipt(parsing: $0.object).signedData.signedAttributes != nil
+        }
+        #expect(withAttributes.count == 8)
+        #expect(withAttributes.allSatisfy { ($0["creation_time"] ?? "") < "2020-10" })
+    }
+
+    @Test(arguments: valid) func verifyAndSayWhatAppleKnows(_ vector: Vector) throws {
+        let created = try #require(vector.date("creation_time"))
+        let expectations = try vector.receiptExpectations()
+        let receipt = try ReceiptVerifier().verify(vector.object, against: expectations, at: created + 299)
+        let fields = receipt.fields
+        #expect(fields.kind.rawValue == vector["receipt_type"])
+        #expect(fields.creationTime == created)
+        #expect(fields.expirationTime == vector.date("expiration_time"))
+        #expect(fields.notBefore == vector.date("not_before"))
+        #expect(fields.riskMetric == vector["risk_metric"].flatMap { Int($0) })
+        #expect(fields.environment == vector["environment"])
+        #expect(fields.unknownTypes.isEmpty)
+    }
+
+    @Test(arguments: valid) func areFreshForFiveMinutesAndStoredForEver(_ vector: Vector) throws {
+        let created = try #require(vector.date("creation_time"))
+        let expectations = try vector.receiptExpectations()
+        func refusal(_ policy: ReceiptVerifier.Policy, at date: Date) -> AppAttestError.Code? {
+            code {
+                try ReceiptVerifier(policy: policy).verify(vector.object, against: expectations, at: date)
+            }
+        }
+        #expect(refusal(.init(), at: created + 300) == nil)
+        #expect(refusal(.init(), at: created + 301) == .receiptTooOld)
+        #expect(refusal(.init(), at: created - 60) == nil)
+        #expect(refusal(.init(), at: created - 61) == .createdInFuture)
+        #expect(refusal(.init(maximumAge: .infinity), at: created + 91 * 86400) == .receiptExpired)
+        #expect(refusal(.stored, at: created + 20 * 365 * 86400) == nil)
+    }
+
+    @Test(arguments: valid) func areRefusedForAnythingElseThanTheyWereMadeFor(_ vector: Vector) throws {
+        let created = try #require(vector.date("creation_time"))
+        let original = try vector.receiptExpectations()
+        func refusal(_ change: (inout ReceiptExpectations) throws -> Void) rethrows -> AppAttestError.Code? {
+            var expectations = original
+            try change(&expectations)
+            return code {
+                try ReceiptVerifier().verify(vector.object, against: expectations, at: created)
+            }
+        }
+        #expect(refusal { _ in } == nil)
+        #expect(refusal { $0.clientDataHash = nil } == nil)
+        #expect(try refusal { $0.appIDs = [try #require(AppID("A.b"))] } == .appIDNotAllowed)
+        #expect(refusal { $0.keyID = KeyID(x963: []) } == .publicKeyMismatch)
+        #expect(refusal { $0.clientDataHash = ClientDataHash([]) } == .clientDataHashMismatch)
+        #expect(
+            refusal { $0.environment = $0.environment == .production ? .development : .production }
+                == .environmentMismatch)
+    }
+
+    @Test(arguments: invalid) func whoseCertificatesWereChangedAreRefused(_ vector: Vector) throws {
+        let created = try #require(vector.date("creation_time"))
+        let expectations = try vector.receiptExpectations()
+        do throws(AppAttestError) {
+            _ = try ReceiptVerifier().verify(vector.object, against: expectations, at: created)
+            Issue.record("verified")
+        } catch {
+            print("the changed receipt:", error)
+            #expect(error.step == .certificateChain)
+        }
+    }
+
+    @Test(arguments: valid.prefix(2)) func doNotChainToTheRootOfAttestations(_ vector: Vector) throws {
+        let swapped = try #require(TrustAnchors(pem: try pem("Apple_App_Attestation_Root_CA")))
+        let created = try #require(vector.date("creation_time"))
+        let expectations = try vector.receiptExpectations()
+        #expect(
+            code {
+                try ReceiptVerifier(trustAnchors: swapped).verify(vector.object, against: expectations, at: created)
+            } == .untrustedChain)
+    }
+}

@@ -1,0 +1,83 @@
+import AppAttest
+import Crypto
+import Foundation
+import Testing
+
+@Suite struct Values {
+    @Test func theBuiltInRootsAreApplesOwn() throws {
+        func fingerprints(_ certificates: [AppleCertificate]) -> [String] {
+            certificates.map {
+                SHA256.hash(data: $0.bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+            }
+        }
+        #expect(
+            fingerprints(TrustAnchors.apple.attestation) == [
+                "1cb9823ba28ba6ad2d33a006941de2ae4f513ef1d4e831b9f7e0fa7b6242c932"
+            ])
+        #expect(
+            fingerprints(TrustAnchors.apple.receipts) == [
+                "63343abfb89a6a03ebb57e9b3f5fa7be7c4f5c756f3017b3a8c488c3653e9179"
+            ])
+    }
+
+    @Test func anchorsAreNeverSilentlyNone() {
+        #expect(TrustAnchors(pem: "") == nil)
+        #expect(TrustAnchors(pem: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n") == nil)
+        #expect(TrustAnchors(attestationRoots: [], receiptRoots: []) == nil)
+        #expect(TrustAnchors(attestationRoots: [[0x30, 0]], receiptRoots: [[0x30, 0]]) == nil)
+    }
+
+    @Test func macAccessControlIsTheValueApplePublishes() {
+        let published = "MEAMAjExMDowCQwCb2uhAwEB/zAJDAJvYaEDAQH/MAsMBG9kZWyhAwEB/zAVDARvc2duoAYMBHJzZWMwBaYDAgEB"
+        #expect(Data(AttestationSteps.macAccessControl).base64EncodedString() == published)
+    }
+
+    @Test(arguments: [
+        "", "nodot", ".bundle", "TEAM.", "TEAM.com.exa mple", "TEAM.é", String(repeating: "a.", count: 128),
+    ])
+    func isNoAppID(_ text: String) { #expect(AppID(text) == nil) }
+
+    @Test func keyIDsAreThirtyTwoOctets() {
+        #expect(KeyID([UInt8](repeating: 0, count: 31)) == nil)
+        #expect(KeyID(base64: "not base64") == nil)
+        #expect(
+            KeyID(base64: "lQc/dOWrL7j4B2ZV0He+1XjrQfJNh/40V3bPbXDt7bI=")?.base64
+                == "lQc/dOWrL7j4B2ZV0He+1XjrQfJNh/40V3bPbXDt7bI=")
+    }
+
+    @Test func bundleVersionsAreComparedByTheirNumbers() throws {
+        func version(_ text: String) throws -> BundleVersion { try #require(BundleVersion(text)) }
+        #expect(try version("9") < version("10"))
+        #expect(try version("1.2") < version("1.10"))
+        #expect(try version("1.2") == version("1.2.0"))
+        #expect(try version("1.2") < version("1.2.1"))
+        #expect(try version("1314") > version("2"))
+        for text in ["", "1.", ".1", "1.2b3", "1..2", "-1", "1.2.3.4.5.6.7.8.9", String(repeating: "9", count: 19)] {
+            #expect(BundleVersion(text) == nil)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("1970-01-01T00:00:00Z", 0), ("2026-04-21T18:13:12.153Z", 1_776_795_192.153),
+            ("2024-02-29T23:59:59.9Z", 1_709_251_199.9),
+            ("2024-08-10T15:17:08.99Z", 1_723_303_028.99), ("0000-03-01T00:00:00Z", -62_162_035_200),
+            ("9999-12-31T23:59:59Z", 253_402_300_799),
+        ] as [(String, Double)])
+    func aTimeIsRead(_ text: String, _ seconds: Double) throws {
+        let date = try #require(Timestamp.parse(text))
+        #expect(abs(date.timeIntervalSince1970 - seconds) < 0.0005)
+        let written = try #require(Timestamp.format(date))
+        #expect(Timestamp.parse(written).map { abs($0.timeIntervalSince(date)) < 0.001 } == true)
+        #expect(written.prefix(19) == text.prefix(19))
+    }
+
+    @Test(arguments: [
+        "", "2026-04-21", "2026-04-21T18:13:12", "2026-04-21T18:13:12.Z", "2026-02-29T00:00:00Z",
+        "2026-13-01T00:00:00Z",
+        "2026-04-31T00:00:00Z", "2026-04-21T24:00:00Z", "2026-04-21T18:60:00Z", "2026-04-21T18:13:60Z",
+        "2026-04-21T18:13:12+00:00",
+        "2026-04-21 18:13:12Z", "+026-04-21T18:13:12Z", "2026-04-21T18:13:12.1234567890Z", "2026-04-00T00:00:00Z",
+        "२०२६-04-21T18:13:12Z",
+    ]) func isNoTime(_ text: String) { #expect(Timestamp.parse(text) == nil) }
+}

@@ -1,0 +1,78 @@
+import AppAttest
+import Crypto
+import Foundation
+import StrictJSON
+import Testing
+
+/// One real object with what is known of it.
+struct Vector: Sendable, CustomTestStringConvertible {
+    let fields: JSONFields
+
+    static let all: [Vector] = {
+        guard
+            let url = Bundle.module.url(forResource: "vectors", withExtension: "jsonl", subdirectory: "Vectors"),
+            let data = try? Data(contentsOf: url)
+        else { return [] }
+        return data.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            (try? JSONFields(JSONValue(parsing: line))).map(Vector.init)
+        }
+    }()
+
+    static func kind(_ kind: String, _ expected: String? = nil) -> [Vector] {
+        all.filter { $0.kind == kind && (expected == nil || $0.expected.hasPrefix(expected ?? "")) }
+    }
+
+    subscript(name: String) -> String? { try? fields.optionalString(name) }
+
+    var testDescription: String { self["name"] ?? "" }
+    var kind: String { self["kind"] ?? "" }
+    var expected: String { self["expected"] ?? "" }
+    /// The object; a receipt without what its publisher took with it.
+    var object: [UInt8] {
+        let bytes = bytes("object") ?? []
+        return kind == "receipt" ? Receipt.prefix(of: bytes) : bytes
+    }
+    var appID: AppID? { self["app_id"].flatMap(AppID.init) }
+    var keyID: KeyID? { self["key_id"].flatMap(KeyID.init(base64:)) }
+    var environment: AttestEnvironment? {
+        AttestEnvironment.allCases.first { [$0.rawValue, $0.receiptName].contains(self["environment"]) }
+    }
+    var clientDataHash: ClientDataHash? {
+        if let clientData = bytes("client_data") {
+            return self["client_data_form"] == "raw" ? ClientDataHash(clientData) : ClientDataHash(hashing: clientData)
+        }
+        return bytes("client_data_hash").map { ClientDataHash($0) }
+    }
+    var publicKey: P256.Signing.PublicKey? {
+        bytes("public_key_x963").flatMap { try? P256.Signing.PublicKey(x963Representation: $0) }
+    }
+    var counter: UInt32 { UInt32((try? fields.optionalInteger("counter")) ?? 0) }
+
+    func bytes(_ name: String) -> [UInt8]? { self[name].flatMap { Data(base64Encoded: $0) }.map { Array($0) } }
+    func date(_ name: String) -> Date? { self[name].flatMap(Timestamp.parse) }
+
+    /// A policy that this vector fits.
+    func policy() throws -> AppAttestPolicy {
+        AppAttestPolicy(appIDs: [try #require(appID)], environments: Set(AttestEnvironment.allCases))
+    }
+
+    func receiptExpectations() throws -> ReceiptExpectations {
+        ReceiptExpectations(
+            appIDs: [try #require(appID)], keyID: try #require(keyID),
+            clientDataHash: ClientDataHash(try #require(bytes("client_hash_b64"))),
+            environment: try #require(environment))
+    }
+}
+
+/// The code with which something is refused; nil where it is not.
+func code(_ body: () throws -> some Any) -> AppAttestError.Code? {
+    do {
+        _ = try body()
+        return nil
+    } catch let error as AppAttestError {
+        return error.code
+    } catch {
+        Issue.record(error)
+        return nil
+    }
+}
