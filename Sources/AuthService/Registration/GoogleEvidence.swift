@@ -83,9 +83,11 @@ struct GoogleEvidence: Sendable {
     private func verify(
         _ token: String, _ input: EvidenceInput, _ providers: any EvidenceProviders
     ) async throws(Refusal) -> VerifiedIntegrity {
-        do throws(PlayIntegrityError) {
+        do {
             let verdict = try await decode(IntegrityToken(token), token, providers)
             return try integrity.verify(verdict, binding: .either(input.nonce.playIntegrityText), at: input.at.date)
+        } catch let refusal as Refusal {
+            throw refusal
         } catch { throw Refusal(.invalidAttestation, "play integrity: \(error)") }
     }
 
@@ -94,7 +96,9 @@ struct GoogleEvidence: Sendable {
         _ token: IntegrityToken, _ text: String, _ providers: any EvidenceProviders
     ) async throws -> IntegrityVerdict {
         var outcome = token.decode(with: responseKeys)
-        if case .couldNotCheck = outcome, let account = policy.playIntegrity.serviceAccount, let package = policy.packages.first {
+        if case .couldNotCheck = outcome, let account = policy.playIntegrity.serviceAccount,
+            let package = policy.packages.first
+        {
             outcome = await providers.decode(text, package: package, serviceAccount: account)
         }
         switch outcome {
