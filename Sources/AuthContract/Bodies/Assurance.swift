@@ -30,11 +30,8 @@ public struct Assurance: WireBody, Hashable {
     }
 
     public init(_ fields: JSONFields) throws {
-        guard let app: App = try fields.optionalChoice("app"), let key: Key = try fields.optionalChoice("key") else {
-            throw JSONError(.missing, path: fields.pathOf("app"))
-        }
-        self.app = app
-        self.key = key
+        app = try fields.choice("app")
+        key = try fields.choice("key")
         labels = try fields.optionalStrings("labels") ?? []
     }
 

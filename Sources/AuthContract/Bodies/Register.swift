@@ -42,10 +42,7 @@ public struct RegisterRequest: WireBody, Hashable {
         appID = try fields.appID()
         publicKeyText = try fields.string("public_key")
         challenge = try fields.base64("challenge")
-        guard let platform: Platform = try fields.optionalChoice("platform") else {
-            throw JSONError(.missing, path: fields.pathOf("platform"))
-        }
-        self.platform = platform
+        platform = try fields.choice("platform")
         proof = try fields.optionalString("proof")
         keyProof = try fields.optionalBase64("key_proof")
         keyAttestation = try fields.certificateChain("key_attestation")
@@ -105,10 +102,7 @@ public struct RegisterResponse: WireBody, Hashable {
 
     public init(_ fields: JSONFields) throws {
         deviceID = try fields.deviceID()
-        guard let status: RegistrationStatus = try fields.optionalChoice("status") else {
-            throw JSONError(.missing, path: fields.pathOf("status"))
-        }
-        self.status = status
+        status = try fields.choice("status")
     }
 
     public var json: JSONObject {

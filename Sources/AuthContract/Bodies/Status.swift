@@ -38,11 +38,8 @@ public struct StatusResponse: WireBody, Hashable {
 
     public init(_ fields: JSONFields) throws {
         deviceID = try fields.deviceID()
-        guard let status: DeviceStatus = try fields.optionalChoice("status"),
-            let platform: Platform = try fields.optionalChoice("platform")
-        else { throw JSONError(.missing, path: fields.pathOf("status")) }
-        self.status = status
-        self.platform = platform
+        status = try fields.choice("status")
+        platform = try fields.choice("platform")
         registeredAt = try fields.unixTime("registered_at")
         keyRotatedAt = try fields.optionalInteger("key_rotated_at").map { UnixTime($0) }
         keyAgeSeconds = try fields.integer("key_age_seconds")

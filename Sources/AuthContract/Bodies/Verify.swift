@@ -41,7 +41,10 @@ public struct VerifyRequest: WireBody, Hashable {
     }
 
     public init(_ fields: JSONFields) throws {
-        method = try fields.string("method")
+        method = try fields.parsed("method") { text in
+            guard text.isToken else { throw ContractError("the method must be a token") }
+            return text
+        }
         scheme = try fields.string("scheme")
         guard scheme == "http" || scheme == "https" else { throw JSONError(.wrongType, path: fields.pathOf("scheme")) }
         authority = try fields.string("authority")
@@ -94,14 +97,6 @@ public struct VerifyRequest: WireBody, Hashable {
     }
 }
 
-/// Which scheme a request was signed under.
-public enum SignatureScheme: Int, Sendable, Hashable, Comparable, CaseIterable {
-    case one = 1
-    case two = 2
-
-    public static func < (left: SignatureScheme, right: SignatureScheme) -> Bool { left.rawValue < right.rawValue }
-}
-
 /// Who signed a request that verified.
 public struct VerifiedIdentity: Sendable, Hashable {
     public let appID: AppID
@@ -136,11 +131,10 @@ public enum VerifyResponse: WireBody, Hashable {
 
     public init(_ fields: JSONFields) throws {
         let identity = try fields.optionalValue("device_id").map { _ in
-            guard let platform: Platform = try fields.optionalChoice("platform"),
-                let scheme = SignatureScheme(rawValue: Int(truncatingIfNeeded: try fields.integer("signature_scheme")))
-            else { throw JSONError(.wrongType, path: fields.pathOf("platform")) }
+            guard let scheme = Int(exactly: try fields.integer("signature_scheme")).flatMap(SignatureScheme.init)
+            else { throw JSONError(.wrongType, path: fields.pathOf("signature_scheme")) }
             return VerifiedIdentity(
-                appID: try fields.appID(), deviceID: try fields.deviceID(), platform: platform,
+                appID: try fields.appID(), deviceID: try fields.deviceID(), platform: try fields.choice("platform"),
                 assurance: try Assurance(fields.object("assurance")), signatureScheme: scheme,
                 keyAgeSeconds: try fields.integer("key_age_seconds"))
         }

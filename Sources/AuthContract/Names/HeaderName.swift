@@ -6,6 +6,10 @@ public enum HeaderName {
     public static let timestamp = "X-Synheart-Timestamp"
     public static let nonce = "X-Synheart-Nonce"
     public static let signatureVersion = "X-Synheart-Sig-Version"
+    public static let contentDigest = "Content-Digest"
+    public static let signatureInput = "Signature-Input"
+    /// The `Signature` of RFC 9421, beside `Signature-Input`.
+    public static let messageSignature = "Signature"
     public static let assertion = "X-Synheart-Assertion"
     public static let developmentMode = "X-Synheart-Dev-Mode"
     public static let serverTime = "X-Synheart-Server-Time"

@@ -10,10 +10,10 @@ public struct HeaderFields: Sendable, Hashable {
         /// The value without surrounding white space.
         public let value: String
 
-        /// A line.
+        /// A line; spaces and tabs around the value are no part of it (RFC 9110 section 5.5).
         public init(_ name: String, _ value: String) {
             self.name = name
-            self.value = value
+            self.value = String(value.utf8.trimmingOptionalWhitespace)
         }
     }
 
@@ -41,10 +41,16 @@ public struct HeaderFields: Sendable, Hashable {
     }
 
     private static func isSame(_ left: String, _ right: String) -> Bool {
-        left.utf8.elementsEqual(right.utf8) { lowerCase($0) == lowerCase($1) }
+        left.utf8.elementsEqual(right.utf8) { $0.lowerCased == $1.lowerCased }
     }
+}
 
-    private static func lowerCase(_ byte: UInt8) -> UInt8 {
-        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
+extension String.UTF8View {
+    fileprivate var trimmingOptionalWhitespace: Substring {
+        let isWhitespace = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        var trimmed = self[...]
+        while let first = trimmed.first, isWhitespace(first) { trimmed.removeFirst() }
+        while let last = trimmed.last, isWhitespace(last) { trimmed.removeLast() }
+        return Substring(trimmed)
     }
 }

@@ -16,6 +16,7 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
         self.text = String(text)
     }
 
+    /// The path as it is signed.
     public var description: String { text }
 
     /// Whether `prefix` (such as `/ingest`) names this path or one below it.

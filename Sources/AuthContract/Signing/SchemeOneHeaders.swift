@@ -1,9 +1,14 @@
 /// The six headers of a request signed under scheme 1.
 public struct SchemeOneHeaders: Sendable {
+    /// The app that the request says it is of.
     public let appID: AppID
+    /// The device that the request says it is of.
     public let deviceID: DeviceID
+    /// The signature, still to be verified.
     public let signature: RequestSignature
+    /// When the request says it was signed; covered by the signature.
     public let timestamp: UnixTime
+    /// Not covered by the signature: replay is known by `signature.r` as well.
     public let nonce: RequestNonce
 
     /// The value of `X-Synheart-Sig-Version`.
@@ -22,8 +27,8 @@ public struct SchemeOneHeaders: Sendable {
 
     /// Reads them: exactly one of each, each in its exact form.
     public init(_ fields: HeaderFields) throws(ContractError) {
-        guard try fields.one(HeaderName.signatureVersion) == Self.version else {
-            throw ContractError("\(HeaderName.signatureVersion) must be \(Self.version)")
+        guard try SignatureScheme(claimedBy: fields) == .one else {
+            throw ContractError("the request is not signed under scheme 1", code: .unsupportedSigVersion)
         }
         appID = try AppID(fields.one(HeaderName.appID))
         deviceID = try DeviceID(fields.one(HeaderName.deviceID))

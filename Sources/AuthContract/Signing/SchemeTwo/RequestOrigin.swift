@@ -1,0 +1,77 @@
+/// Where a request goes: scheme and authority, normalised, so that equal origins are equal values.
+public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
+    /// The schemes of HTTP.
+    public enum Scheme: String, Sendable, Hashable, CaseIterable {
+        case http, https
+
+        var defaultPort: String { self == .https ? "443" : "80" }
+    }
+
+    /// `@scheme` (RFC 9421 section 2.2.4).
+    public let scheme: Scheme
+    /// `@authority` (RFC 9421 section 2.2.3): the host in lower case, and the port unless it is the scheme's own.
+    public let authority: String
+
+    /// An origin of its parts. The scheme may stand in either case; the authority is `host` or `host:port`, the host a
+    /// name, an IPv4 address or an IPv6 address in brackets. User information, escapes and empty parts are refused.
+    public init(scheme: String, authority: String) throws(ContractError) {
+        guard let scheme = Scheme(rawValue: String(decoding: scheme.utf8.map(\.lowerCased), as: UTF8.self)) else {
+            throw ContractError("the scheme must be http or https")
+        }
+        let text = authority.utf8.map(\.lowerCased)
+        // The colons of an IPv6 address stand before its closing bracket.
+        let hostEnd = text.first == UInt8(ascii: "[") ? (text.firstIndex(of: UInt8(ascii: "]")) ?? 0) + 1 : 0
+        let portStart = text[hostEnd...].firstIndex(of: UInt8(ascii: ":"))
+        let host = text[..<(portStart ?? text.endIndex)]
+        guard Self.isHost(host) else { throw ContractError("the authority must be a host, with or without a port") }
+        self.scheme = scheme
+        var normalised = String(decoding: host, as: UTF8.self)
+        if let portStart {
+            let port = String(decoding: text[(portStart + 1)...], as: UTF8.self)
+            guard Self.isPort(port) else { throw ContractError("the port must be a number from 1 to 65535") }
+            if port != scheme.defaultPort { normalised += ":" + port }
+        }
+        self.authority = normalised
+    }
+
+    /// Parses `scheme://authority`, without a path.
+    public init(_ text: String) throws(ContractError) {
+        let bytes = Array(text.utf8)
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
+            throw ContractError("an origin must be written as scheme://authority")
+        }
+        try self.init(
+            scheme: String(decoding: bytes[..<colon], as: UTF8.self),
+            authority: String(decoding: bytes[(colon + 3)...], as: UTF8.self))
+    }
+
+    /// The origin as `scheme://authority`.
+    public var description: String { "\(scheme.rawValue)://\(authority)" }
+
+    /// Whether nobody but this machine can be meant: `localhost`, `127.0.0.0/8`, `[::1]`.
+    public var isLoopback: Bool {
+        if authority == "[::1]" || authority.hasPrefix("[::1]:") { return true }
+        let host = authority.prefix { $0 != ":" }
+        if host == "localhost" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts.first == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+
+    private static func isHost(_ host: ArraySlice<UInt8>) -> Bool {
+        guard (1...255).contains(host.count) else { return false }
+        guard host.first == UInt8(ascii: "[") else {
+            return host.allSatisfy { $0.isLetter || $0.isDigit || "-._~".utf8.contains($0) }
+        }
+        let address = host.dropFirst().dropLast()
+        return host.last == UInt8(ascii: "]") && address.contains(UInt8(ascii: ":"))
+            && address.allSatisfy {
+                Hexadecimal.digit($0, upperCase: false) != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
+            }
+    }
+
+    private static func isPort(_ text: String) -> Bool {
+        guard let port = UInt16(text), port > 0 else { return false }
+        // Written in one way only: no sign, no leading zeros.
+        return String(port) == text
+    }
+}

@@ -1,0 +1,24 @@
+/// Scheme 2: a profile of HTTP Message Signatures (RFC 9421) of which nothing is negotiable.
+public enum SchemeTwo {
+    /// The label of our signature among those of a message.
+    public static let label = "synheart"
+    /// The `tag` parameter, which says whose profile it is.
+    public static let tag = "synheart-auth-v2"
+    /// The `alg` parameter: ECDSA P-256 with SHA-256, r || s on the wire (RFC 9421 section 3.3.4).
+    public static let algorithm = "ecdsa-p256-sha256"
+
+    /// What a signature covers: all of these, in this order.
+    public enum Component: String, Sendable, Hashable, CaseIterable {
+        case method = "@method"
+        case scheme = "@scheme"
+        case authority = "@authority"
+        case path = "@path"
+        case query = "@query"
+        case contentDigest = "content-digest"
+        case appID = "x-app-id"
+        case deviceID = "x-device-id"
+    }
+
+    /// The components as `Signature-Input` lists them.
+    static let coveredComponents = Component.allCases.map { StructuredField.Item(.string($0.rawValue)) }
+}

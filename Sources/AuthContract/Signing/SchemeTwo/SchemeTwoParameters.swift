@@ -1,0 +1,57 @@
+/// The parameters of a scheme 2 signature (RFC 9421 section 2.3): these five and no others. They are signed too.
+public struct SchemeTwoParameters: Sendable, Hashable {
+    /// When the signature was made, on the signer's clock.
+    public let created: UnixTime
+    /// Makes the request different from every other: 1 to 128 visible ASCII characters, opaque.
+    public let nonce: String
+    /// The RFC 7638 thumbprint of the key, 43 characters.
+    public let keyID: String
+
+    /// The signature's member of `Signature-Input`, its parameters in the order in which the signer wrote them.
+    let input: StructuredField.InnerList
+
+    /// Parameters for a signature about to be made. Refuses a time before 1970 or beyond 15 digits.
+    public init(created: UnixTime, nonce: RequestNonce, key: DevicePublicKey) throws(ContractError) {
+        try self.init(
+            StructuredField.InnerList(
+                SchemeTwo.coveredComponents,
+                [
+                    .init("created", .integer(created.seconds)), .init("nonce", .string(nonce.text)),
+                    .init("keyid", .string(key.thumbprint)), .init("tag", .string(SchemeTwo.tag)),
+                    .init("alg", .string(SchemeTwo.algorithm)),
+                ]))
+    }
+
+    /// Parameters as they were received. Another list of components, tag, algorithm or set of parameters is
+    /// `unsupportedSigVersion`; a value out of form `invalidRequest`.
+    init(_ input: StructuredField.InnerList) throws(ContractError) {
+        guard input.items == SchemeTwo.coveredComponents else {
+            throw ContractError("the signature must cover our components, in our order", code: .unsupportedSigVersion)
+        }
+        var values: [String: StructuredField.BareItem] = [:]
+        for parameter in input.parameters { values[parameter.key] = parameter.value }
+        guard values.count == 5, values["tag"]?.string == SchemeTwo.tag, values["alg"]?.string == SchemeTwo.algorithm,
+            let created = values["created"], let nonce = values["nonce"], let keyID = values["keyid"]
+        else {
+            throw ContractError(
+                "the signature must have the parameters created, nonce, keyid, tag and alg of our profile",
+                code: .unsupportedSigVersion)
+        }
+        guard let seconds = created.integer, Self.times.contains(seconds) else {
+            throw ContractError("created must be unix seconds")
+        }
+        guard let nonce = nonce.string, (1...128).contains(nonce.utf8.count), nonce.utf8.allSatisfy(\.isVisible) else {
+            throw ContractError("the nonce must be 1 to 128 visible characters")
+        }
+        guard let keyID = keyID.string, Base64.url.decode(keyID)?.count == 32 else {
+            throw ContractError("keyid must be the RFC 7638 thumbprint of the key")
+        }
+        self.created = UnixTime(seconds)
+        self.nonce = nonce
+        self.keyID = keyID
+        self.input = input
+    }
+
+    // What an Integer of RFC 9651 can hold, from the epoch on.
+    private static let times: ClosedRange<Int64> = 0...999_999_999_999_999
+}

@@ -1,0 +1,88 @@
+/// Structured field values (RFC 9651), the notation of `Signature-Input`, `Signature` and `Content-Digest`.
+///
+/// Display Strings are left out: no field of ours or of a fellow signature has use for one.
+enum StructuredField {
+    /// A value without parameters (section 3.3).
+    enum BareItem: Sendable, Hashable {
+        case integer(Int64)
+        /// A number with one to three fractional digits, in thousandths.
+        case decimal(thousandths: Int64)
+        case string(String)
+        case token(String)
+        case bytes([UInt8])
+        case boolean(Bool)
+        case date(Int64)
+    }
+
+    /// A key and its value, of a parameter (section 3.1.2).
+    struct Parameter: Sendable, Hashable {
+        let key: String
+        let value: BareItem
+
+        init(_ key: String, _ value: BareItem) {
+            self.key = key
+            self.value = value
+        }
+    }
+
+    /// A value with its parameters.
+    struct Item: Sendable, Hashable {
+        let value: BareItem
+        let parameters: [Parameter]
+
+        init(_ value: BareItem, _ parameters: [Parameter] = []) {
+            self.value = value
+            self.parameters = parameters
+        }
+    }
+
+    /// Items in parentheses, with parameters of their own (section 3.1.1).
+    struct InnerList: Sendable, Hashable {
+        let items: [Item]
+        let parameters: [Parameter]
+
+        init(_ items: [Item], _ parameters: [Parameter] = []) {
+            self.items = items
+            self.parameters = parameters
+        }
+    }
+
+    /// What a key of a dictionary stands for.
+    enum Member: Sendable, Hashable {
+        case item(Item)
+        case innerList(InnerList)
+    }
+
+    /// Members by key, in the order in which they were written (section 3.2).
+    struct Dictionary: Sendable, Hashable {
+        /// Key and value of a member.
+        struct Entry: Sendable, Hashable {
+            let key: String
+            let member: Member
+        }
+
+        let entries: [Entry]
+
+        init(_ entries: [Entry]) { self.entries = entries }
+
+        subscript(key: String) -> Member? { entries.first { $0.key == key }?.member }
+    }
+}
+
+extension StructuredField.Dictionary {
+    /// A dictionary of one item: all that we ever send.
+    init(_ key: String, _ member: StructuredField.Member) {
+        self.init([Entry(key: key, member: member)])
+    }
+}
+
+extension StructuredField.BareItem {
+    /// The whole number of seconds, count or the like, where the value is an Integer.
+    var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
+
+    /// The text, where the value is a String (a Token is none).
+    var string: String? { if case .string(let value) = self { value } else { nil } }
+
+    /// The bytes, where the value is a Byte Sequence.
+    var bytes: [UInt8]? { if case .bytes(let value) = self { value } else { nil } }
+}
