@@ -25,6 +25,10 @@ let hummingbird: [Target.Dependency] = [
     .product(name: "NIOHTTPTypes", package: "swift-nio-extras"), .product(name: "HTTPTypes", package: "swift-http-types"),
 ]
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let httpClient: [Target.Dependency] = [
+    .product(name: "AsyncHTTPClient", package: "async-http-client"), .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOSSL", package: "swift-nio-ssl"),
+]
 
 /// A target together with its tests, which mirror it under `Tests/`.
 func room(
@@ -65,9 +69,12 @@ let package = Package(
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.2"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/vapor/jwt-kit.git", from: "5.7.1"),
     ],
     targets: [
         // Small readers, each a total function: bytes in, value or a located error out.
@@ -109,6 +116,19 @@ let package = Package(
         room(
             "SQLiteStores", ["AuthService", "AuthContract", "StrictJSON", crypto, grdb, logging],
             tests: ["AuthService", "AuthContract", "StoreConformance", crypto, grdb]),
+
+        // Apple's and Google's services, behind AuthService's protocols: the one library that links an HTTP client.
+        room(
+            "AttestationProviders",
+            [
+                "AuthService", "AuthContract", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON",
+                crypto, logging, .product(name: "JWTKit", package: "jwt-kit"),
+            ] + httpClient,
+            tests: [
+                "AuthService", "AuthContract", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON",
+                "StoreConformance", "AttestationTestKit", crypto, cryptoExtras, x509, logging,
+            ] + hummingbird,
+            testResources: [.copy("Vectors")]),
 
         // HTTP: routes, listeners, limits, logs.
         room("AuthServer", ["AuthService", "AuthContract", "StrictJSON", logging] + hummingbird, tests: nil),

@@ -30,16 +30,27 @@ struct ChecksCanFailTests {
         }
     }
 
+    /// Gives every due receipt to everybody, and records for whoever comes.
+    private struct GenerousReceipts: ReceiptStore {
+        let due: DueReceipt
+
+        func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt? { nil }
+
+        func record(
+            _ change: ReceiptChange, of due: DueReceipt, recording event: AuditEvent?
+        ) async throws(StoreError) -> Bool { true }
+    }
+
     private func failures(
-        replay: (any ReplayStore)? = nil, challenges: (any ChallengeStore)? = nil
+        replay: (any ReplayStore)? = nil, challenges: (any ChallengeStore)? = nil,
+        receipts: (any ReceiptStore)? = nil
     ) async throws -> Set<String> {
         var names: Set<String> = []
         for check in StoreConformance.checks {
             let memory = MemoryStores()
             let stores = StoresUnderTest(
                 challenges: challenges ?? memory, replay: replay ?? memory, apps: memory, devices: memory,
-                audit: memory,
-                now: SystemClock().now)
+                audit: memory, receipts: receipts ?? memory, now: SystemClock().now)
             do { try await check.run(on: stores) } catch let failure as ConformanceFailure {
                 names.insert(failure.guarantee)
             }
