@@ -24,7 +24,8 @@ extension JSONValue {
         case .number(let value): text += value.digits
         case .string(let value): Self.write(value, to: &text)
         case .array(let elements):
-            Self.write(elements, between: ("[", "]"), to: &text, layout: layout, indent: indent) { element, text, inner in
+            Self.write(elements, between: ("[", "]"), to: &text, layout: layout, indent: indent) {
+                element, text, inner in
                 element.write(to: &text, layout: layout, indent: inner)
             }
         case .object(let object):
