@@ -40,7 +40,8 @@ public struct DeviceCheckKey: Sendable {
     /// A token for one request.
     func token(at time: UnixTime) async throws -> String {
         let issuedAt = IssuedAtClaim(value: Date(timeIntervalSince1970: TimeInterval(time.seconds)))
-        return try await keys.sign(Claims(iss: IssuerClaim(value: teamID), iat: issuedAt), kid: JWKIdentifier(string: keyID))
+        return try await keys.sign(
+            Claims(iss: IssuerClaim(value: teamID), iat: issuedAt), kid: JWKIdentifier(string: keyID))
     }
 
     private struct Claims: JWTPayload {

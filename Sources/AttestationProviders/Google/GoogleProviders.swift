@@ -37,7 +37,8 @@ public struct GoogleProviders: EvidenceProviders {
     ) {
         self.lists = lists
         decoder = IntegrityDecoder(
-            http: http, settings: settings, clock: clock, backOff: BackOff(random: random, pause: pause), logger: logger)
+            http: http, settings: settings, clock: clock, backOff: BackOff(random: random, pause: pause), logger: logger
+        )
     }
 
     /// Has Google decode a Play Integrity token. An outage is an outcome, not an error.

@@ -72,7 +72,8 @@ final class IntegrityDecoder: Sendable {
                 try await send(request, package, fresh, within: left - (ContinuousClock.now - start)), package)
         } catch {
             // The access token has a back-off of its own; a network that failed may be asked again.
-            return error.code == .network ? .again(after: nil, else: .couldNotCheck(error)) : .done(.couldNotCheck(error))
+            return error.code == .network
+                ? .again(after: nil, else: .couldNotCheck(error)) : .done(.couldNotCheck(error))
         }
     }
 

@@ -39,7 +39,8 @@ public final class ProviderHTTP: Sendable {
         } catch is NIOTooManyBytesError {
             throw .tooLarge
         } catch let error as HTTPClientError {
-            let isTime = [.deadlineExceeded, .connectTimeout, .readTimeout, .getConnectionFromPoolTimeout].contains(error)
+            let isTime = [.deadlineExceeded, .connectTimeout, .readTimeout, .getConnectionFromPoolTimeout].contains(
+                error)
             throw isTime ? .tooSlow : .unreachable("\(error)")
         } catch { throw .unreachable("\(error)") }
     }

@@ -41,7 +41,9 @@ struct KeptListFile: Sendable {
     /// The copy; nil where there is none, or none that is whole.
     func load(at now: UnixTime) async -> KeptList? {
         let loaded = try? await onFileThread { () -> KeptList? in
-            guard let bytes = try? boundedContents(of: file.path, limit: RevocationStatusList.maximumLength + 4096)?.bytes,
+            guard
+                let bytes = try? boundedContents(of: file.path, limit: RevocationStatusList.maximumLength + 4096)?
+                    .bytes,
                 let end = bytes.firstIndex(of: UInt8(ascii: "\n")),
                 let json = try? JSONValue(parsing: bytes[..<end]), let fields = try? JSONFields(json),
                 (try? fields.string("source")) == source, let digest = try? fields.string("sha256"),

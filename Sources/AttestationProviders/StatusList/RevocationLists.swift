@@ -94,9 +94,7 @@ public actor RevocationLists {
     /// Keeps the lists current until the task is cancelled.
     public func run() async {
         while !Task.isCancelled {
-            await withTaskGroup(of: Void.self) { group in
-                for source in entries.keys { group.addTask { await self.refreshIfDue(source) } }
-            }
+            await refreshAll()
             // Short enough for a source that becomes known meanwhile.
             let next = entries.values.map { $0.dueAt - clock.now }.min() ?? 30
             do { try await pause(.seconds(min(max(next, 1), 30))) } catch { return }
@@ -110,6 +108,12 @@ public actor RevocationLists {
             RevocationListState(
                 source: source, entries: entry.held?.list.count, ageSeconds: entry.held.map { now - $0.confirmedAt },
                 isUsable: usable(source) != nil, failure: entry.failure)
+        }
+    }
+
+    func refreshAll() async {
+        await withTaskGroup(of: Void.self) { group in
+            for source in entries.keys { group.addTask { await self.refreshIfDue(source) } }
         }
     }
 

@@ -22,7 +22,8 @@ extension StoreConformance {
                 let later = try await stores.takeDue(samples, at: stores.lease, lease: stores.lease + 900)
                 try expect(later.count, is: 4, "what was taken after the lease")
             },
-            ConformanceCheck("Only receipts of registered devices are due, and none that is never exchanged") { stores in
+            ConformanceCheck("Only receipts of registered devices are due, and none that is never exchanged") {
+                stores in
                 let samples = try Samples(stores)
                 for status in DeviceStatus.allCases where status != .registered {
                     try await stores.add(samples.dueDevice(at: stores.now - 1, status: status), samples)
@@ -86,7 +87,8 @@ extension StoreConformance {
                 try await stores.add(device, samples)
                 let first = try unwrap(try await stores.takeDue(samples).first, "due receipt")
                 let second = try unwrap(
-                    try await stores.takeDue(samples, at: stores.lease, lease: stores.lease + 900).first, "second lease")
+                    try await stores.takeDue(samples, at: stores.lease, lease: stores.lease + 900).first, "second lease"
+                )
                 let event = samples.event(.securityEvent, device: device.deviceID)
                 func record(_ due: DueReceipt) async throws -> Bool {
                     try await stores.receipts.record(samples.replacement, of: due, recording: event)
