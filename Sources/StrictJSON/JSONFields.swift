@@ -26,7 +26,8 @@ public struct JSONFields: Sendable {
 
     /// The value of a member that may be absent.
     public func optionalValue(_ name: String) -> JSONValue? {
-        object[name].flatMap { $0.isNull ? nil : $0 }
+        guard let value = object[name], !value.isNull else { return nil }
+        return value
     }
 
     /// The value of a member that must be there.
@@ -93,6 +94,13 @@ public struct JSONFields: Sendable {
     /// The members of an object that must be there.
     public func object(_ name: String) throws(JSONError) -> JSONFields {
         try require(optionalObject(name), name)
+    }
+
+    /// One of a fixed set of words, that must be there.
+    public func choice<Choice: RawRepresentable<String>>(
+        _ name: String, _ type: Choice.Type = Choice.self
+    ) throws(JSONError) -> Choice {
+        try require(optionalChoice(name, type), name)
     }
 
     /// One of a fixed set of words, that may be absent.

@@ -6,7 +6,7 @@ extension JSONValue {
         /// Levels of arrays and objects inside one another.
         public var depth: Int
 
-        /// By default 64 KiB and 16 levels, as `spec/service.md` (Protection) has it for the device API.
+        /// By default 64 KiB and 16 levels: what the device API accepts.
         public init(bytes: Int = 64 * 1024, depth: Int = 16) {
             self.bytes = bytes
             self.depth = depth
@@ -195,10 +195,12 @@ private struct JSONParser {
         let start = position
         let unit = try parseHexadecimal()
         if let scalar = Unicode.Scalar(unit) { return scalar }
-        // A surrogate: only the leading one of a pair may stand here.
+        // A surrogate: only the leading one of a pair may stand here, with the other at once behind it.
         guard (0xD800...0xDBFF).contains(unit) else { throw JSONError(.invalidText, offset: start) }
-        try expect(UInt8(ascii: "\\"))
-        try expect(UInt8(ascii: "u"))
+        for byte in "\\u".utf8 {
+            guard try peek() == byte else { throw JSONError(.invalidText, offset: start) }
+            position += 1
+        }
         let trailing = try parseHexadecimal()
         guard (0xDC00...0xDFFF).contains(trailing),
             let scalar = Unicode.Scalar(0x10000 + ((unit - 0xD800) << 10) + (trailing - 0xDC00))
