@@ -1,9 +1,9 @@
-import ArgumentParser
+public import ArgumentParser
 import AuthContract
 import AuthServer
 import AuthService
 import Foundation
-import Logging
+public import Logging
 import SQLiteStores
 
 /// Runs the service.
@@ -20,7 +20,8 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(help: "The public listener's address.") var host: String?
     @Option(help: "The public listener's port; 0 picks a free one.") var port: Int?
-    @Option(name: .customLong("operations-port"), help: "The operations listener's port, on loopback; 0 picks a free one.")
+    @Option(
+        name: .customLong("operations-port"), help: "The operations listener's port, on loopback; 0 picks a free one.")
     var operationsPort: Int?
     @Flag(name: .customLong("insecure-http"), help: "Serve another address than loopback without TLS.")
     var insecureHTTP = false
@@ -35,12 +36,13 @@ struct ServeCommand: AsyncParsableCommand {
             var settings = ServerSettings()
             settings.host = host ?? environment("HOST") ?? settings.host
             settings.port = try port ?? environmentPort("PORT") ?? settings.port
-            settings.operationsPort = try operationsPort ?? environmentPort("OPERATIONS_PORT") ?? settings.operationsPort
+            settings.operationsPort =
+                try operationsPort ?? environmentPort("OPERATIONS_PORT") ?? settings.operationsPort
             settings.insecureHTTP = insecureHTTP
 
             let stores = try SQLiteStores(path: database.path)
             let key = try ServiceKeyFile(database: database.path).load()
-            let service = AuthService(stores: try stores.serving(), key: key)
+            let service = AuthService(stores: stores.all, key: key)
             let server = AuthServer(
                 service: service, settings: settings,
                 readiness: Readiness([.init("database") { _ = try await service.apps.records() }]), logger: logger)
@@ -48,6 +50,7 @@ struct ServeCommand: AsyncParsableCommand {
                 print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
                 fflush(nil)
             }
+            await stores.close()
         }
     }
 
