@@ -17,7 +17,8 @@ struct AppRecordTests {
     /// Every member, none at its default.
     private static func everything() -> JSONValue {
         [
-            "app_id": "com.example.app", "name": "Example", "enabled": false, "mode": "observe", "build_channel": "staging",
+            "app_id": "com.example.app", "name": "Example", "enabled": false, "mode": "observe",
+            "build_channel": "staging",
             "development_integrity_allowed": true,
             "ios": [
                 "app_ids": ["TEAMID1234.com.example.app", "TEAMID1234.com.example.app.beta"],
@@ -48,7 +49,8 @@ struct AppRecordTests {
                 ],
             ],
             "signature": [
-                "minimum_scheme": 2, "past_window_seconds": 600, "future_window_seconds": 300, "unsigned_query": "allow",
+                "minimum_scheme": 2, "past_window_seconds": 600, "future_window_seconds": 300,
+                "unsigned_query": "allow",
                 "replay_on_reads": false, "path_prefix_strip": "/ingest", "authorities": ["api.example.com"],
                 "token_audiences": ["x"],
             ],
@@ -115,10 +117,12 @@ struct AppRecordTests {
         "A value out of range is refused by its path",
         arguments: [
             ("app_id", "x_next"), ("enabled", "yes"), ("mode", "dry"), ("build_channel", "prod"), ("ios.app_ids", []),
-            ("ios.environments", []), ("ios.environments", ["sandbox"]), ("ios.categories", ["4"]), ("ios.categories", [-1]),
+            ("ios.environments", []), ("ios.environments", ["sandbox"]), ("ios.categories", ["4"]),
+            ("ios.categories", [-1]),
             ("ios.assertions_required_on", ["pay"]), ("android.packages", []), ("android.certificate_digests", []),
             ("android.certificate_digests", ["AAAA"]), ("android.proof", "any"), ("android.minimum_version_code", -1),
-            ("android.play_integrity.maximum_age_seconds", 0), ("android.play_integrity.maximum_activity_level", "LEVEL_5"),
+            ("android.play_integrity.maximum_age_seconds", 0),
+            ("android.play_integrity.maximum_activity_level", "LEVEL_5"),
             ("android.key_attestation.minimum_security_level", "Software"), ("android.key_attestation.boot_states", []),
             ("android.key_attestation.boot_states", ["Unverified"]), ("signature.minimum_scheme", 3),
             ("signature.past_window_seconds", 601), ("signature.past_window_seconds", 0),

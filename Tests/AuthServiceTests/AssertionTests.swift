@@ -27,7 +27,10 @@ struct AssertionTests {
 
     @Test(
         "No other way of writing the path goes round the demand",
-        arguments: ["/v1/%70ay", "/%76%31/pay", "/v1%2Fpay", "/v1%2fpay/now", "//v1/pay", "/v1//pay", "/v1%5cpay", "/v1/pay%2Fnow"])
+        arguments: [
+            "/v1/%70ay", "/%76%31/pay", "/v1%2Fpay", "/v1%2fpay/now", "//v1/pay", "/v1//pay", "/v1%5cpay",
+            "/v1/pay%2Fnow",
+        ])
     func disguisedPath(path: String) async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         let (device, _) = try await world.device()
@@ -36,7 +39,9 @@ struct AssertionTests {
         }
     }
 
-    @Test("Escapes that mean something else are let alone", arguments: ["/v1/search/%C3%A9", "/v1/a%20b", "/v1/%zz", "/v1/%7"])
+    @Test(
+        "Escapes that mean something else are let alone",
+        arguments: ["/v1/search/%C3%A9", "/v1/a%20b", "/v1/%zz", "/v1/%7"])
     func otherEscapes(path: String) async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         let (device, _) = try await world.device()
@@ -60,7 +65,8 @@ struct AssertionTests {
         try await expect(.invalidAssertion) { try await world.world.verify(wrong) }
         let malformed = try world.world.signed(device).adding(HeaderName.assertion, "-")
         try await expect(.invalidRequest) { try await world.world.verify(malformed) }
-        let twice = try world.world.signed(device).adding(HeaderName.assertion, "AAAA").adding(HeaderName.assertion, "AAAA")
+        let twice = try world.world.signed(device).adding(HeaderName.assertion, "AAAA").adding(
+            HeaderName.assertion, "AAAA")
         try await expect(.invalidRequest) { try await world.world.verify(twice) }
     }
 

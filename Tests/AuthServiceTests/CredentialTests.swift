@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Credentials")
 struct CredentialTests {
-    private func made(_ world: World, role: CredentialRole = .service, life: Int64 = 1000) async throws
+    private func made(
+        _ world: World, role: CredentialRole = .service, life: Int64 = 1000
+    ) async throws
         -> (credential: Credential, text: Secret)
     {
         try await world.service.credentials.create(
@@ -31,8 +33,10 @@ struct CredentialTests {
         let other = try await made(world).text.exposed
         let mixed = text.prefix(21) + other.dropFirst(21)
         let wrong: [String?] = [
-            nil, "", text, "Basic \(text)", "Bearer", "Bearer ", "Bearer  \(text)", "Bearer \(text) ", "Bearer \(text)x",
-            "Bearer \(text.dropLast())", "Bearer \(text.uppercased())", "Bearer \(mixed)", "Bearer sya_", "Bearer sya__",
+            nil, "", text, "Basic \(text)", "Bearer", "Bearer ", "Bearer  \(text)", "Bearer \(text) ",
+            "Bearer \(text)x",
+            "Bearer \(text.dropLast())", "Bearer \(text.uppercased())", "Bearer \(mixed)", "Bearer sya_",
+            "Bearer sya__",
             "Bearer \(String(repeating: "x", count: 100_000))",
         ]
         for authorization in wrong {

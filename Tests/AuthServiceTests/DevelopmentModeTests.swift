@@ -14,7 +14,8 @@ struct DevelopmentModeTests {
     @Test(
         "A development proof needs the allowance, the channel and the header: all three",
         arguments: [
-            ("dev", true, ["true"], nil), ("staging", true, ["true"], nil), ("dev", false, ["true"], .devModeNotAllowed),
+            ("dev", true, ["true"], nil), ("staging", true, ["true"], nil),
+            ("dev", false, ["true"], .devModeNotAllowed),
             ("dev", true, [], .devModeNotAllowed), ("dev", true, ["TRUE"], .devModeNotAllowed),
             ("dev", true, ["1"], .devModeNotAllowed), ("dev", true, ["true", "true"], .devModeNotAllowed),
             ("dev", true, ["false"], .devModeNotAllowed), ("staging", false, ["true"], .devModeNotAllowed),
@@ -57,7 +58,9 @@ struct DevelopmentModeTests {
             let request = try world.signed(device, for: operation).adding(header.0, value)
             try await expect(.devModeNotAllowed) { try await world.service.authenticate(request, for: operation) }
         }
-        try await expect(.devModeNotAllowed) { try await world.verify(try world.signed(device).adding(header.0, value)) }
+        try await expect(.devModeNotAllowed) {
+            try await world.verify(try world.signed(device).adding(header.0, value))
+        }
         try await world.verify(device)
         try await world.status(device)
     }
@@ -98,7 +101,8 @@ struct DevelopmentModeTests {
             appID: try AppID(World.appID), id: DeviceID(from: world.random), key: P256.Signing.PrivateKey())
         _ = try await world.stores.insert(
             DeviceRecord(
-                appID: device.appID, deviceID: device.id, platform: .android, status: .registered, key: device.publicKey,
+                appID: device.appID, deviceID: device.id, platform: .android, status: .registered,
+                key: device.publicKey,
                 assurance: Assurance(app: .playIntegrity, key: .appVouched), registeredAt: world.clock.now),
             maximumPending: 1, recording: AuditEvent(.deviceRegistered, at: world.clock.now, actor: "test"))
         return device

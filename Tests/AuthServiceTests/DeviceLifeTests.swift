@@ -83,7 +83,8 @@ struct DeviceLifeTests {
     func deleteRevoked() async throws {
         let world = try await World()
         let device = try await world.device()
-        let verified = try await world.service.authenticate(try world.signed(device, for: .deregister), for: .deregister)
+        let verified = try await world.service.authenticate(
+            try world.signed(device, for: .deregister), for: .deregister)
         try await world.revoke(device)
         try await expect(.deviceRevoked) { try await world.service.deregister(verified) }
         #expect(try await world.row(device).status == .revoked)
@@ -194,7 +195,9 @@ struct DeviceLifeTests {
         try await world.verify(after)
     }
 
-    private static func rotatedElsewhere(_ device: TestDevice, _ world: World, _ node: AuthService) async throws -> TestDevice {
+    private static func rotatedElsewhere(
+        _ device: TestDevice, _ world: World, _ node: AuthService
+    ) async throws -> TestDevice {
         var after = device
         after.key = P256.Signing.PrivateKey()
         try await world.rotate(device, try world.rotation(device, to: after.key), at: node)

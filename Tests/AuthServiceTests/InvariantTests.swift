@@ -47,7 +47,9 @@ struct InvariantTests {
             }
         case 2:
             // Somebody else's key, or one that was given up.
-            let taken = others.flatMap { [$0.device.key] + $0.retired }.filter { $0.rawRepresentation != one.device.key.rawRepresentation }
+            let taken = others.flatMap { [$0.device.key] + $0.retired }.filter {
+                $0.rawRepresentation != one.device.key.rawRepresentation
+            }
             guard !taken.isEmpty else { return }
             let key = taken[world.random.below(taken.count)]
             try await expect(one.isOut ? world.out(one.device) : .rotationFailed) {
@@ -62,7 +64,11 @@ struct InvariantTests {
             #expect(answer == nil || isCurrent)
         case 4 where world.random.below(3) == 0:
             guard !one.isOut else { return }
-            if world.random.below(2) == 0 { try await world.revoke(one.device) } else { try await world.deregister(one.device) }
+            if world.random.below(2) == 0 {
+                try await world.revoke(one.device)
+            } else {
+                try await world.deregister(one.device)
+            }
             one.isOut = true
         default:
             let refusal = try await refusal { try await world.verify(one.device) }

@@ -9,7 +9,9 @@ import Testing
 struct ProviderOutageTests {
     private static let waiting: [String: JSONValue] = ["registration": ["provider_outage": "pending"]]
 
-    private func enrolment(_ world: World, _ key: P256.Signing.PrivateKey, package: String = World.appID) async throws
+    private func enrolment(
+        _ world: World, _ key: P256.Signing.PrivateKey, package: String = World.appID
+    ) async throws
         -> RegisterRequest
     {
         let now = world.clock.now
@@ -95,7 +97,9 @@ struct ProviderOutageTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
     }
 
-    @Test("What a day does not settle is rejected, and the proof erased", arguments: [(86_400, false), (86_401, true)] as [(Int64, Bool)])
+    @Test(
+        "What a day does not settle is rejected, and the proof erased",
+        arguments: [(86_400, false), (86_401, true)] as [(Int64, Bool)])
     func patience(seconds: Int64, isRejected: Bool) async throws {
         let world = try await World(Self.waiting)
         let device = try await waitingDevice(world)
@@ -180,7 +184,9 @@ struct ProviderOutageTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
     }
 
-    @Test("Settling that a store interrupts is done again", arguments: [MemoryStores.Call.replaceEvidence, .setStatus, .eraseProof])
+    @Test(
+        "Settling that a store interrupts is done again",
+        arguments: [MemoryStores.Call.replaceEvidence, .setStatus, .eraseProof])
     func interrupted(call: MemoryStores.Call) async throws {
         let world = try await World(Self.waiting)
         let device = try await waitingDevice(world)

@@ -53,7 +53,9 @@ struct RegistrationTests {
         }
     }
 
-    @Test("A challenge is not used up by a request that is refused before it: another app's state, a platform not configured")
+    @Test(
+        "A challenge is not used up by a request that is refused before it: another app's state, a platform not configured"
+    )
     func challengeIsTakenAfterAppAndPlatform() async throws {
         let world = try await World(["android": .null])
         let key = P256.Signing.PrivateKey()
@@ -242,7 +244,9 @@ struct RegistrationTests {
         _ = try await world.device()
     }
 
-    @Test("A production app refuses a development proof, and what a test or development vouched for at every verification")
+    @Test(
+        "A production app refuses a development proof, and what a test or development vouched for at every verification"
+    )
     func production() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -264,7 +268,9 @@ struct RegistrationTests {
         }
     }
 
-    @Test("A store that fails refuses with 503, and nothing is stored", arguments: [MemoryStores.Call.take, .insertDevice])
+    @Test(
+        "A store that fails refuses with 503, and nothing is stored",
+        arguments: [MemoryStores.Call.take, .insertDevice])
     func storeFails(call: MemoryStores.Call) async throws {
         let world = try await World()
         let enrolment = try await world.enrolment(P256.Signing.PrivateKey())

@@ -25,7 +25,9 @@ struct RotationTests {
         #expect(try await world.audited(.keyRotated).count == 1)
     }
 
-    @Test("The previous key verifies for the overlap, to the second", arguments: [(60, nil), (61, .invalidSignature)] as [(Int64, ErrorCode?)])
+    @Test(
+        "The previous key verifies for the overlap, to the second",
+        arguments: [(60, nil), (61, .invalidSignature)] as [(Int64, ErrorCode?)])
     func overlap(seconds: Int64, expected: ErrorCode?) async throws {
         let world = try await World()
         let device = try await world.device()

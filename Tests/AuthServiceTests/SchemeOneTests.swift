@@ -68,7 +68,10 @@ struct SchemeOneTests {
         "Values out of form are 400",
         arguments: [
             (HeaderName.timestamp, ["", "178027200", "17802720000", "+780272000", "1780272000.0", "١٧٨٠٢٧٢٠٠٠"]),
-            (HeaderName.nonce, ["", "x", "00000000-0000-1000-8000-000000000000", "{00000000-0000-4000-8000-000000000000}"]),
+            (
+                HeaderName.nonce,
+                ["", "x", "00000000-0000-1000-8000-000000000000", "{00000000-0000-4000-8000-000000000000}"]
+            ),
             (HeaderName.deviceID, ["", "x", "00000000-0000-4000-8000-00000000000A"]),
             (HeaderName.signature, ["", "====", "AAAA", "MEUCIQ=="]),
             (HeaderName.appID, ["", "com.example.app_next", "com example"]),
@@ -109,7 +112,8 @@ struct SchemeOneTests {
     @Test(
         "A path that two servers could read differently is 400",
         arguments: [
-            "", "v1/data", "https://api.example.com/v1/data", "*", "/v1/./data", "/v1/../data", "/..", "/v1/%2e%2E/data",
+            "", "v1/data", "https://api.example.com/v1/data", "*", "/v1/./data", "/v1/../data", "/..",
+            "/v1/%2e%2E/data",
             "/v1/.%2e/x", "/v1/%2E", "/v1/data#x", "/v1/da ta", "/v1/d\u{E9}", "/v1/data?x", "/v1\u{0}",
         ])
     func paths(path: String) async throws {
@@ -118,7 +122,8 @@ struct SchemeOneTests {
         try await expect(.invalidRequest) { try await world.verify(device, RequestDraft().with { $0.path = path }) }
     }
 
-    @Test("Other paths are signed as they are sent", arguments: ["/", "/v1/%0A", "/v1/a%2fb", "//x", "/v1/..x/...", "/~"])
+    @Test(
+        "Other paths are signed as they are sent", arguments: ["/", "/v1/%0A", "/v1/a%2fb", "//x", "/v1/..x/...", "/~"])
     func plainPaths(path: String) async throws {
         let world = try await World()
         let device = try await world.device()

@@ -29,9 +29,11 @@ struct SchemeTwoTests {
         let world = try await World(["signature": ["authorities": ["api.example.com", "http://api.example.com"]]])
         let device = try await world.device()
         let drafts: [(String, RequestDraft)] = [
-            ("method", two.with { $0.signedMethod = "PUT" }), ("case of the method", two.with { $0.signedMethod = "post" }),
+            ("method", two.with { $0.signedMethod = "PUT" }),
+            ("case of the method", two.with { $0.signedMethod = "post" }),
             ("path", two.with { $0.signedPath = "/v1/other" }), ("query", two.with { $0.signedQuery = "a=1" }),
-            ("no query", two.with { ($0.query, $0.signedQuery) = ("a=1", "") }), ("body", two.with { $0.signedBody = [] }),
+            ("no query", two.with { ($0.query, $0.signedQuery) = ("a=1", "") }),
+            ("body", two.with { $0.signedBody = [] }),
             ("scheme", two.with { $0.signedOrigin = "http://api.example.com" }),
             ("authority", two.with { $0.signedOrigin = "https://api.example.org" }),
         ]
@@ -98,7 +100,9 @@ struct SchemeTwoTests {
         }
     }
 
-    @Test("The windows apply to created", arguments: [(-300, nil), (-301, .clockSkew), (60, nil), (61, .clockSkew)] as [(Int64, ErrorCode?)])
+    @Test(
+        "The windows apply to created",
+        arguments: [(-300, nil), (-301, .clockSkew), (60, nil), (61, .clockSkew)] as [(Int64, ErrorCode?)])
     func freshness(ahead: Int64, expected: ErrorCode?) async throws {
         let world = try await World()
         let device = try await world.device()

@@ -18,7 +18,8 @@ struct TokenTests {
         let header = try #require(try JSONValue(parsing: texts[0]).object)
         let key = try #require(
             keys["keys"]?.array?.compactMap(\.object).first { $0["kid"] == header["kid"] }, "an unknown key")
-        let point = [0x04] + (try #require(key["x"]?.string.flatMap { Base64.url.decode($0) }))
+        let point =
+            [0x04] + (try #require(key["x"]?.string.flatMap { Base64.url.decode($0) }))
             + (try #require(key["y"]?.string.flatMap { Base64.url.decode($0) }))
         let signature = try P256.Signing.ECDSASignature(rawRepresentation: texts[2])
         let input = token.prefix(upTo: try #require(token.lastIndex(of: ".")))
@@ -46,7 +47,8 @@ struct TokenTests {
         #expect(claims["exp"] == .integer(world.clock.now.seconds + 600))
         let jwk = claims["cnf"]?.object?["jwk"]?.object
         #expect(jwk?["kty"] == "EC" && jwk?["crv"] == "P-256" && jwk?["d"] == nil)
-        let point = [0x04] + (jwk?["x"]?.string.flatMap { Base64.url.decode($0) } ?? [])
+        let point =
+            [0x04] + (jwk?["x"]?.string.flatMap { Base64.url.decode($0) } ?? [])
             + (jwk?["y"]?.string.flatMap { Base64.url.decode($0) } ?? [])
         #expect(point == device.publicKey.x963)
         let second = try await world.token(device)
@@ -87,7 +89,9 @@ struct TokenTests {
         #expect(x == Base64.url.encode(device.publicKey.x963[1..<33]))
     }
 
-    @Test("A new signing key is published before its first use for longer than the set may be cached; an old one until its last token has expired")
+    @Test(
+        "A new signing key is published before its first use for longer than the set may be cached; an old one until its last token has expired"
+    )
     func signingKeyRotation() async throws {
         let world = try await World()
         let device = try await world.device()

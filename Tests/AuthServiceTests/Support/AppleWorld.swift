@@ -36,10 +36,12 @@ struct AppleWorld {
         by other: AppleAuthority? = nil, proving: Bool = true
     ) async throws -> (RegisterRequest, AppleAttestKey) {
         let date = world.clock.now.date
-        let request = try await world.enrolment(key, proof: { nonce in
-            Base64.standard.encode(
-                try phone(by: other ?? authority).attest(attestKey, clientDataHash: nonce.bytes, at: date))
-        }, proving: proving)
+        let request = try await world.enrolment(
+            key,
+            proof: { nonce in
+                Base64.standard.encode(
+                    try phone(by: other ?? authority).attest(attestKey, clientDataHash: nonce.bytes, at: date))
+            }, proving: proving)
         return (request, attestKey)
     }
 

@@ -17,7 +17,9 @@ func expect(
     _ attempt: () async throws -> some Any
 ) async throws -> Refusal? {
     let refusal = try await refusal(attempt)
-    #expect(refusal?.code == code, comment() ?? Comment(rawValue: "\(refusal?.reason ?? "accepted")"), sourceLocation: sourceLocation)
+    #expect(
+        refusal?.code == code, comment() ?? Comment(rawValue: "\(refusal?.reason ?? "accepted")"),
+        sourceLocation: sourceLocation)
     return refusal
 }
 

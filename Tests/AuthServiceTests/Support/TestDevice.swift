@@ -1,6 +1,7 @@
 import AuthContract
 import AuthService
 import Crypto
+
 import struct Foundation.Data
 
 /// A device in software.
@@ -77,7 +78,8 @@ struct RequestDraft {
                 body: signedBody ?? body)
             fields =
                 SchemeOneHeaders(
-                    appID: appID, deviceID: deviceID, signature: RequestSignature(try device.key.signature(for: message)),
+                    appID: appID, deviceID: deviceID,
+                    signature: RequestSignature(try device.key.signature(for: message)),
                     timestamp: timestamp, nonce: nonce
                 ).fields
         case .two:

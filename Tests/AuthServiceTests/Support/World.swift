@@ -2,10 +2,11 @@ import AttestationTestKit
 import AuthContract
 import AuthService
 import Crypto
-import struct Foundation.Data
 import StoreConformance
 import StrictJSON
 import Testing
+
+import struct Foundation.Data
 
 /// A service over stores in memory, a clock that a test moves, and devices in software.
 struct World {
@@ -176,7 +177,9 @@ struct World {
 
     /// Signs a fresh request and asks `/verify`.
     @discardableResult
-    func verify(_ device: TestDevice, _ draft: RequestDraft = RequestDraft(), at node: AuthService? = nil) async throws
+    func verify(
+        _ device: TestDevice, _ draft: RequestDraft = RequestDraft(), at node: AuthService? = nil
+    ) async throws
         -> VerifyResponse
     { try await verify(try signed(device, draft), at: node) }
 
@@ -211,7 +214,9 @@ struct World {
     }
 
     @discardableResult
-    func rotate(_ device: TestDevice, _ body: RotateKeyRequest, at node: AuthService? = nil) async throws
+    func rotate(
+        _ device: TestDevice, _ body: RotateKeyRequest, at node: AuthService? = nil
+    ) async throws
         -> RotateKeyResponse
     {
         let node = node ?? service
