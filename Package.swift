@@ -57,6 +57,7 @@ let package = Package(
         .library(name: "AttestationTestKit", targets: ["AttestationTestKit"]),
         .library(name: "AuthService", targets: ["AuthService"]),
         .library(name: "SQLiteStores", targets: ["SQLiteStores"]),
+        .executable(name: "synheart-auth", targets: ["synheart-auth"]),
         .library(name: "StoreConformance", targets: ["StoreConformance"]),
     ],
     dependencies: [
@@ -121,6 +122,23 @@ let package = Package(
             tests: [
                 "AuthService", "AuthContract", "StrictJSON", "StoreConformance", crypto, x509, logging, nioPosix, nioSSL,
             ] + hummingbird),
+
+        // A phone for development, and the command line.
+        room(
+            "SoftwareDevice", ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON"], tests: nil),
+        [
+            .executableTarget(
+                name: "synheart-auth",
+                dependencies: [
+                    "AuthServer", "AuthService", "SQLiteStores", "AuthContract", "StrictJSON", "SynheartAuth",
+                    "SoftwareDevice", "AttestationTestKit", "AttestationInspection", logging,
+                    .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                ], swiftSettings: settings),
+            .testTarget(
+                name: "IntegrationTests",
+                dependencies: ["synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthContract", "StrictJSON"],
+                swiftSettings: settings),
+        ],
     ].flatMap { $0 },
     swiftLanguageModes: [.v6]
 )

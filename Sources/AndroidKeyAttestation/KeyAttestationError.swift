@@ -99,8 +99,10 @@ public struct KeyAttestationError: Error, Sendable {
 }
 
 extension KeyAttestationError: Hashable {
+    /// Whether the codes are the same.
     public static func == (left: KeyAttestationError, right: KeyAttestationError) -> Bool { left.code == right.code }
 
+    /// Hashes the code.
     public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 

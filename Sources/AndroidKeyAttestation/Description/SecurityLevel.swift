@@ -7,6 +7,7 @@ public enum SecurityLevel: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// In a chip of its own.
     case strongBox = 2
 
+    /// Whether the first is less safe than the second.
     public static func < (left: SecurityLevel, right: SecurityLevel) -> Bool { left.rawValue < right.rawValue }
 
     /// The name in Google's schema.

@@ -8,6 +8,7 @@ public final class AppRegistry: Sendable {
     private let devices: any DeviceStore
     private let key: ServiceKey
     private let clock: any ServiceClock
+    private let providers: any EvidenceProviders
     private let memory = Locked(Memory())
 
     private struct Memory: Sendable {
@@ -26,11 +27,15 @@ public final class AppRegistry: Sendable {
     private static let maximumRemembered = 10_000
 
     /// A registry over a store.
-    public init(store: any AppStore, devices: any DeviceStore, key: ServiceKey, clock: any ServiceClock) {
+    init(
+        store: any AppStore, devices: any DeviceStore, key: ServiceKey, clock: any ServiceClock,
+        providers: any EvidenceProviders
+    ) {
         self.store = store
         self.devices = devices
         self.key = key
         self.clock = clock
+        self.providers = providers
     }
 
     /// The app, where it is provisioned and enabled.
@@ -56,7 +61,7 @@ public final class AppRegistry: Sendable {
 
     private func read(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
         do {
-            return try await record(id).map { try ProvisionedApp($0) }
+            return try await record(id).map { try ProvisionedApp($0, providers: providers) }
         } catch let error as StoreError {
             throw Refusal(error)
         } catch {
@@ -87,14 +92,14 @@ public final class AppRegistry: Sendable {
 
     /// Adds an app; false where its id is taken.
     public func add(_ record: AppRecord, actor: String) async throws -> Bool {
-        _ = try ProvisionedApp(record)
+        _ = try ProvisionedApp(record, providers: providers)
         defer { forget() }
         return try await store.insert(try sealed(record), recording: event(.appAdded, record, actor))
     }
 
     /// Replaces an app's record. Throws where its channel changes though it has devices.
     public func change(_ record: AppRecord, actor: String) async throws -> Bool {
-        _ = try ProvisionedApp(record)
+        _ = try ProvisionedApp(record, providers: providers)
         guard let stored = try await store.app(record.appID) else { return false }
         let current = try opened(stored)
         if current.buildChannel != record.buildChannel,

@@ -8,22 +8,27 @@ public struct ProvisionedApp: Sendable {
     /// Where scheme 2 requests to other services may be sent.
     let authorities: Set<RequestOrigin>
     private let apple: AppleEvidence?
+    private let google: GoogleEvidence?
+    private let providers: any EvidenceProviders
 
     /// Prepares a record; throws where a part of it cannot be used, such as an anchor that is no certificate.
-    init(_ record: AppRecord) throws {
+    init(_ record: AppRecord, providers: any EvidenceProviders) throws {
         self.record = record
+        self.providers = providers
         apple = try record.ios.map { try AppleEvidence($0) }
+        google = try record.android.map { try GoogleEvidence($0) }
         authorities = try Set(record.signature.authorities.map { try RequestOrigin(authorityOfApp: $0) })
     }
 
     /// Judges what a registration proves.
     func verify(_ input: EvidenceInput) async throws(Refusal) -> VerifiedEvidence {
-        switch input.request.platform {
+        switch input.platform {
         case .ios:
             guard let apple else { throw Refusal(.invalidAttestation, "ios is not configured") }
-            return try apple.verify(proof: input.request.proof, nonce: input.nonce, at: input.at)
+            return try apple.verify(proof: input.proof, nonce: input.nonce, at: input.at)
         case .android:
-            throw Refusal(.invalidAttestation, "android is not configured")
+            guard let google else { throw Refusal(.invalidAttestation, "android is not configured") }
+            return try await google.verify(input, providers)
         }
     }
 
@@ -57,7 +62,14 @@ public struct ProvisionedApp: Sendable {
             guard advanced else { throw Refusal(.invalidAttestation, "the assertion's counter was used already") }
             return Reattestation(app: nil, key: .appVouched, appAttest: nil)
         case .android:
-            throw Refusal(.invalidAttestation, "android is not configured")
+            guard let google, let challenge = body.challenge else {
+                throw Refusal(.invalidAttestation, "android is not configured")
+            }
+            let input = EvidenceInput(
+                platform: .android, proof: body.proof, keyAttestation: body.keyAttestation, challenge: challenge,
+                key: key, nonce: nonce, at: at)
+            let assurance = try await google.verify(input, providers).assurance
+            return Reattestation(app: assurance.app == .none ? nil : assurance.app, key: assurance.key, appAttest: nil)
         }
     }
 }

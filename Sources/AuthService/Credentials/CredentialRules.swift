@@ -58,7 +58,9 @@ public struct CredentialRules: Sendable {
         let refused = Refusal(.unauthorized, "no credential, or not one of ours")
         guard let authorization, authorization.utf8.count <= 256 else { throw refused }
         let words = authorization.split(separator: " ", maxSplits: 1)
-        guard words.count == 2, words[0].lowercased() == "bearer", words[1].hasPrefix(Self.prefix) else { throw refused }
+        guard words.count == 2, words[0].lowercased() == "bearer", words[1].hasPrefix(Self.prefix) else {
+            throw refused
+        }
         let parts = words[1].dropFirst(Self.prefix.count).split(separator: "_", maxSplits: 1)
         guard parts.count == 2 else { throw refused }
         let id = String(parts[0])

@@ -46,10 +46,12 @@ struct AppleEvidence: Sendable {
             case (true, .development): .appAttestDevelopment
             }
         return VerifiedEvidence(
-            assurance: Assurance(app: app, key: .appVouched, labels: attestation.category.map { ["category:\($0.rawValue)"] } ?? []),
+            assurance: Assurance(
+                app: app, key: .appVouched, labels: attestation.category.map { ["category:\($0.rawValue)"] } ?? []),
             appAttest: AppAttestEvidence(
                 keyID: attestation.keyID.bytes, publicKey: Array(attestation.publicKey.x963Representation),
-                appID: attestation.appID.text, environment: attestation.environment.rawValue, receipt: attestation.receipt,
+                appID: attestation.appID.text, environment: attestation.environment.rawValue,
+                receipt: attestation.receipt,
                 receiptOutcome: outcome, riskMetric: receipt?.fields.riskMetric))
     }
 

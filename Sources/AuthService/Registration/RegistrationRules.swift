@@ -21,7 +21,9 @@ struct RegistrationRules: Sendable {
         let nonce = BindingNonce(challenge: request.challenge, publicKeyText: request.publicKeyText)
         try checkKeyProof(request, key, nonce, policy: app.record.keys)
         let evidence = try await judge(
-            EvidenceInput(request: request, key: key, nonce: nonce, at: clock.now), app: app, http)
+            EvidenceInput(
+                platform: request.platform, proof: request.proof, keyAttestation: request.keyAttestation,
+                challenge: request.challenge, key: key, nonce: nonce, at: clock.now), app: app, http)
         return try await admit(request, key, evidence, app: app)
     }
 
@@ -55,7 +57,7 @@ struct RegistrationRules: Sendable {
     private func judge(
         _ input: EvidenceInput, app: ProvisionedApp, _ http: IncomingRequest
     ) async throws(Refusal) -> VerifiedEvidence {
-        if input.request.proof == RegisterRequest.developmentProof {
+        if input.proof == RegisterRequest.developmentProof {
             try requireDevelopmentAllowed(app, http)
             return VerifiedEvidence(assurance: Assurance(app: .development, key: .unattested))
         }

@@ -9,8 +9,12 @@ struct VerifiedEvidence: Sendable {
 
 /// What a proof is judged with.
 struct EvidenceInput: Sendable {
-    let request: RegisterRequest
+    let platform: Platform
+    let proof: String?
+    let keyAttestation: [[UInt8]]?
+    let challenge: [UInt8]
     let key: DevicePublicKey
+    /// What binds the proof to the challenge and the key.
     let nonce: BindingNonce
     let at: UnixTime
 }

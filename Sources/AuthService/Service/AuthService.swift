@@ -55,11 +55,12 @@ public struct AuthService: Sendable {
     /// - Parameter publicOrigin: where clients reach the service; scheme 2 signatures on its own routes cover it.
     public init(
         stores: Stores, key: ServiceKey, publicOrigin: RequestOrigin? = nil,
+        providers: any EvidenceProviders = NoProviders(),
         protection settings: ProtectionSettings = ProtectionSettings(),
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom()
     ) {
         self.clock = clock
-        apps = AppRegistry(store: stores.apps, devices: stores.devices, key: key, clock: clock)
+        apps = AppRegistry(store: stores.apps, devices: stores.devices, key: key, clock: clock, providers: providers)
         protection = Protection(settings, clock: clock)
         challenges = ChallengeRules(store: stores.challenges, clock: clock, random: random)
         deviceStore = stores.devices
@@ -150,7 +151,8 @@ public struct AuthService: Sendable {
     }
 
     /// `POST /auth/v1/token`.
-    public func issueToken(_ request: TokenRequest, _ verified: VerifiedRequest) async throws(Refusal) -> TokenResponse {
+    public func issueToken(_ request: TokenRequest, _ verified: VerifiedRequest) async throws(Refusal) -> TokenResponse
+    {
         try await tokens.issue(request, to: verified)
     }
 

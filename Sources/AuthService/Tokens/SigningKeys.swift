@@ -62,7 +62,8 @@ public actor SigningKeys {
             throw Refusal(.serviceUnavailable, "there is no signing key", retryAfter: 5)
         }
         let header: JSONObject = JSONObject([("alg", "ES256"), ("typ", .string(type)), ("kid", .string(key.id))])
-        let input = Base64.url.encode(JSONValue.object(header).bytes) + "." + Base64.url.encode(JSONValue.object(claims).bytes)
+        let input =
+            Base64.url.encode(JSONValue.object(header).bytes) + "." + Base64.url.encode(JSONValue.object(claims).bytes)
         guard let signature = try? key.privateKey.signature(for: Array(input.utf8)) else {
             throw Refusal(.internalError, "a token could not be signed")
         }

@@ -1,0 +1,149 @@
+internal import AndroidKeyAttestation
+internal import AuthContract
+internal import PlayIntegrity
+internal import StrictJSON
+
+/// Play Integrity and Key Attestation for one app: its policies, keys and anchors, prepared once.
+struct GoogleEvidence: Sendable {
+    private let policy: AndroidPolicy
+    private let integrity: PlayIntegrityVerifier
+    private let responseKeys: [ResponseKeys]
+    private let keyPolicy: KeyAttestationPolicy
+    private let anchors: AttestationAnchors
+
+    init(_ policy: AndroidPolicy) throws {
+        self.policy = policy
+        let settings = policy.playIntegrity
+        integrity = PlayIntegrityVerifier(packages: Set(policy.packages), policy: PlayIntegrityPolicy(policy))
+        responseKeys = try settings.keys.map {
+            try ResponseKeys(decryptionKey: $0.decryptionKey.exposed, verificationKey: $0.verificationKey)
+        }
+        keyPolicy = KeyAttestationPolicy(policy)
+        anchors = try policy.trustAnchors.reduce(.google) { try $0.adding(AttestationAnchors(pem: $1)) }
+    }
+
+    /// Verifies what was sent: local checks first, Google is asked last.
+    func verify(_ input: EvidenceInput, _ providers: any EvidenceProviders) async throws(Refusal) -> VerifiedEvidence {
+        try requireWhatPolicyNames(input)
+        var outage: Refusal?
+        var attested: VerifiedKeyAttestation?
+        var vouched: VerifiedIntegrity?
+        if let chain = input.keyAttestation {
+            do { attested = try await verify(chain, input, providers) } catch { outage = try outageAllowed(error) }
+        }
+        if let token = input.proof {
+            do { vouched = try await verify(token, input, providers) } catch { outage = try outageAllowed(error) }
+        }
+        // With `either`, one that could not be asked does not refuse where the other verified.
+        if let outage, policy.proof != .either || (attested == nil && vouched == nil) { throw outage }
+        return VerifiedEvidence(assurance: Self.assurance(attested, vouched), appAttest: nil)
+    }
+
+    /// An outage is kept until it is known what else was proven; a refusal refuses.
+    private func outageAllowed(_ refusal: Refusal) throws(Refusal) -> Refusal {
+        guard refusal.code == .providerUnavailable else { throw refusal }
+        return refusal
+    }
+
+    private func requireWhatPolicyNames(_ input: EvidenceInput) throws(Refusal) {
+        let isComplete =
+            switch policy.proof {
+            case .playIntegrity: input.proof != nil
+            case .keyAttestation: input.keyAttestation != nil
+            case .both: input.proof != nil && input.keyAttestation != nil
+            case .either: input.proof != nil || input.keyAttestation != nil
+            }
+        guard isComplete else { throw Refusal(.invalidAttestation, "the app demands \(policy.proof.rawValue)") }
+    }
+
+    // MARK: Key attestation
+
+    private func verify(
+        _ chain: [[UInt8]], _ input: EvidenceInput, _ providers: any EvidenceProviders
+    ) async throws(Refusal) -> VerifiedKeyAttestation {
+        let revocations = try await revocations(providers)
+        let verifier = KeyAttestationVerifier(policy: keyPolicy, anchors: anchors, statusList: revocations)
+        do throws(KeyAttestationError) {
+            return try verifier.verify(
+                KeyAttestationChain(der: chain), challenge: input.challenge, publicKey: input.key.verifyingKey,
+                at: input.at.date)
+        } catch { throw Refusal(.invalidAttestation, "key attestation: \(error)") }
+    }
+
+    private func revocations(_ providers: any EvidenceProviders) async throws(Refusal) -> RevocationStatusList? {
+        guard let source = policy.keyAttestation.statusList, source != "none" else { return nil }
+        guard let list = await providers.revocations(from: source) else {
+            throw Refusal(.providerUnavailable, "no usable list of revoked keys from \(source)", retryAfter: 60)
+        }
+        return list
+    }
+
+    // MARK: Play Integrity
+
+    private func verify(
+        _ token: String, _ input: EvidenceInput, _ providers: any EvidenceProviders
+    ) async throws(Refusal) -> VerifiedIntegrity {
+        do {
+            let verdict = try await decode(IntegrityToken(token), token, providers)
+            return try integrity.verify(verdict, binding: .either(input.nonce.playIntegrityText), at: input.at.date)
+        } catch let refusal as Refusal {
+            throw refusal
+        } catch { throw Refusal(.invalidAttestation, "play integrity: \(error)") }
+    }
+
+    /// Decoded here where the keys are here, else by Google.
+    private func decode(
+        _ token: IntegrityToken, _ text: String, _ providers: any EvidenceProviders
+    ) async throws -> IntegrityVerdict {
+        var outcome = token.decode(with: responseKeys)
+        if case .couldNotCheck = outcome, let account = policy.playIntegrity.serviceAccount,
+            let package = policy.packages.first
+        {
+            outcome = await providers.decode(text, package: package, serviceAccount: account)
+        }
+        switch outcome {
+        case .decoded(let verdict): return verdict
+        case .refused(let error): throw error
+        case .couldNotCheck(let reason):
+            throw Refusal(.providerUnavailable, "play integrity: \(reason)", retryAfter: 30)
+        }
+    }
+
+    private static func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {
+        let app: Assurance.App =
+            if attested?.anchor.origin == .configured { .test } else if vouched != nil { .playIntegrity } else { .none }
+        let key: Assurance.Key =
+            switch attested?.securityLevel {
+            case .strongBox: .strongbox
+            case .some: .tee
+            case nil: .appVouched
+            }
+        return Assurance(app: app, key: key, labels: vouched?.verdict.deviceLabels ?? [])
+    }
+}
+
+extension PlayIntegrityPolicy {
+    fileprivate init(_ policy: AndroidPolicy) {
+        let settings = policy.playIntegrity
+        self.init(certificateDigests: Set(policy.certificateDigests))
+        minimumVersionCode = policy.minimumVersionCode
+        deviceLabels = Set(settings.deviceLabels)
+        requiresLicense = settings.requireLicensed
+        maximumAgeSeconds = settings.maximumAgeSeconds
+        allowsTestResponses = settings.allowTestResponses
+        refusedPlayProtect = Set(settings.refusePlayProtect)
+        refusedAppAccessRisk = Set(settings.refuseAppAccessRisk)
+        maximumActivityLevel = settings.maximumActivityLevel.flatMap { Int64($0.drop { !$0.isNumber }) }
+        refusedDeviceRecall = Set(settings.refuseDeviceRecall)
+    }
+}
+
+extension KeyAttestationPolicy {
+    fileprivate init(_ policy: AndroidPolicy) {
+        let settings = policy.keyAttestation
+        self.init(packages: Set(policy.packages), certificateDigests: Set(policy.certificateDigests))
+        minimumSecurityLevel = settings.minimumSecurityLevel == .strongBox ? .strongBox : .trustedEnvironment
+        bootStates = Set(settings.bootStates.map { $0 == "SelfSigned" ? .selfSigned : .verified })
+        maximumPatchAgeDays = settings.maximumPatchAgeDays.map { Int($0) }
+    }
+}

@@ -1,0 +1,93 @@
+internal import Crypto
+internal import CryptoExtras
+public import Foundation
+public import StrictJSON
+
+/// A Google service account, which may ask for access tokens
+/// ([OAuth for service accounts](https://developers.google.com/identity/protocols/oauth2/service-account#httprest)).
+public struct ServiceAccount: Sendable {
+    /// Its address, the issuer of its assertions.
+    public let clientEmail: String
+    /// Where it asks for access tokens, `https://oauth2.googleapis.com/token`.
+    public let tokenURI: String
+    private let keyID: String
+    private let privateKey: _RSA.Signing.PrivateKey
+
+    /// What an access token is for: decoding Play Integrity tokens.
+    public static let playIntegrityScope = "https://www.googleapis.com/auth/playintegrity"
+
+    /// Reads the JSON file that Google Cloud hands out for a service account.
+    public init(_ fields: JSONFields) throws(JSONError) {
+        clientEmail = try fields.string("client_email")
+        keyID = try fields.string("private_key_id")
+        privateKey = try fields.parsed("private_key") { try _RSA.Signing.PrivateKey(pemRepresentation: $0) }
+        let uri = try fields.optionalString("token_uri") ?? "https://oauth2.googleapis.com/token"
+        // The assertion can be exchanged for access by whoever receives it.
+        guard uri.hasPrefix("https://") || uri.hasPrefix("http://127.0.0.1:") || uri.hasPrefix("http://localhost:")
+        else { throw JSONError(.wrongType, path: fields.pathOf("token_uri")) }
+        tokenURI = uri
+    }
+
+    /// The form body (`application/x-www-form-urlencoded`) of a POST to ``tokenURI``: a JWT, RS256, good for an hour.
+    public func tokenRequestBody(at time: Date, scope: String = playIntegrityScope) throws -> [UInt8] {
+        let issued = Int64(time.timeIntervalSince1970)
+        let header: JSONValue = ["alg": "RS256", "typ": "JWT", "kid": .string(keyID)]
+        let claims: JSONValue = [
+            "iss": .string(clientEmail), "scope": .string(scope), "aud": .string(tokenURI),
+            "iat": .integer(issued), "exp": .integer(issued + 3600),
+        ]
+        let signingInput = Base64.encodeURL(header.bytes) + "." + Base64.encodeURL(claims.bytes)
+        let signature = try privateKey.signature(
+            for: SHA256.hash(data: Array(signingInput.utf8)), padding: .insecurePKCS1v1_5)
+        let assertion = signingInput + "." + Base64.encodeURL(Array(signature.rawRepresentation))
+        return Array("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)".utf8)
+    }
+}
+
+extension ServiceAccount: CustomStringConvertible, CustomReflectable {
+    /// The address, and nothing of the key.
+    public var description: String { clientEmail }
+    /// Nothing of the key.
+    public var customMirror: Mirror { Mirror(self, children: ["clientEmail": clientEmail]) }
+}
+
+/// An access token as Google's token endpoint gives it.
+public struct AccessToken: Sendable {
+    /// The value of `Authorization: Bearer …`; a secret.
+    public let value: String
+    /// How long it is good for, in seconds.
+    public let lifetimeSeconds: Int64
+
+    /// Reads the answer of the token endpoint.
+    ///
+    /// - Throws: ``PlayIntegrityUnavailable``: `QUOTA_EXCEEDED` and `PROVIDER_UNAVAILABLE` may pass, `UNAUTHENTICATED` is a
+    ///   credential that Google does not accept.
+    public init(status: Int, body: [UInt8]) throws(PlayIntegrityUnavailable) {
+        let object = (try? JSONValue(parsing: body))?.object
+        switch status {
+        case 200:
+            guard let value = object?["access_token"]?.string, !value.isEmpty,
+                value.utf8.allSatisfy({ 0x21...0x7E ~= $0 })
+            else {
+                throw PlayIntegrityUnavailable(.unexpectedAnswer, "the token endpoint gave no access token")
+            }
+            self.value = value
+            lifetimeSeconds = object?["expires_in"]?.integer.map { min(max($0, 0), 86_400) } ?? 0
+        case 400, 401, 403:
+            let error = object?["error"]?.string ?? "unknown"
+            throw PlayIntegrityUnavailable(
+                .unauthenticated, "the service account is not accepted (\(error.prefix(64))); check key and clock")
+        case 429: throw PlayIntegrityUnavailable(.quotaExceeded, "too many requests to the token endpoint")
+        case 500...599:
+            throw PlayIntegrityUnavailable(.providerUnavailable, "the token endpoint answered \(status)")
+        default: throw PlayIntegrityUnavailable(.unexpectedAnswer, "the token endpoint answered \(status)")
+        }
+    }
+}
+
+extension AccessToken: CustomStringConvertible, CustomReflectable {
+    /// Nothing of the token.
+    public var description: String { "AccessToken" }
+    /// Nothing of the token.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+}

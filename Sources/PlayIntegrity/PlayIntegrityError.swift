@@ -1,0 +1,218 @@
+/// Why a Play Integrity token is refused: the step of the verification that failed, and the reason.
+///
+/// A refusal speaks about the token. That nobody could be asked is a ``PlayIntegrityUnavailable``, and the two are never
+/// mixed. Two errors are equal when their codes are; `reason` is for logs and may change.
+public struct PlayIntegrityError: Error, Sendable {
+    /// The stable reason.
+    public struct Code: RawRepresentable, Sendable, Hashable {
+        /// The reason as it appears in logs and answers.
+        public let rawValue: String
+
+        /// A reason by its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        private init(_ rawValue: String) { self.rawValue = rawValue }
+
+        /// Neither a compact JWE around a compact JWS nor an opaque token.
+        public static let tokenMalformed = Code("TOKEN_MALFORMED")
+        /// Encrypted or signed with an algorithm other than Google's.
+        public static let algorithmNotAllowed = Code("ALGORITHM_NOT_ALLOWED")
+        /// The header asks for an extension that would have to be understood (`crit`).
+        public static let criticalHeaderNotAllowed = Code("CRITICAL_HEADER_NOT_ALLOWED")
+        /// The content is compressed (`zip`).
+        public static let compressionNotAllowed = Code("COMPRESSION_NOT_ALLOWED")
+        /// The content key is not wrapped with one of the decryption keys.
+        public static let keyUnwrapFailed = Code("KEY_UNWRAP_FAILED")
+        /// The content was changed, or is of the wrong size.
+        public static let decryptionFailed = Code("DECRYPTION_FAILED")
+        /// Not signed by Google.
+        public static let signatureInvalid = Code("SIGNATURE_INVALID")
+        /// The signed content is no JSON object.
+        public static let payloadMalformed = Code("PAYLOAD_MALFORMED")
+        /// Google could not decrypt the token, or it is another package's.
+        public static let rejectedByGoogle = Code("TOKEN_REJECTED_BY_GOOGLE")
+        /// Google's answer has no verdict in it.
+        public static let answerMalformed = Code("ANSWER_MALFORMED")
+
+        /// The verdict does not say what it was made for.
+        public static let requestDetailsMissing = Code("REQUEST_DETAILS_MISSING")
+        /// Requested by another package.
+        public static let packageMismatch = Code("PACKAGE_MISMATCH")
+        /// No nonce where one is due.
+        public static let nonceMissing = Code("NONCE_MISSING")
+        /// Made for another nonce.
+        public static let nonceMismatch = Code("NONCE_MISMATCH")
+        /// No request hash where one is due.
+        public static let requestHashMissing = Code("REQUEST_HASH_MISSING")
+        /// Made for another request.
+        public static let requestHashMismatch = Code("REQUEST_HASH_MISMATCH")
+        /// Nonce and request hash at once: it is not clear which of them Google checked.
+        public static let bindingAmbiguous = Code("BINDING_AMBIGUOUS")
+        /// No time that can be read.
+        public static let timestampMissing = Code("TIMESTAMP_MISSING")
+        /// Made too long ago.
+        public static let tokenStale = Code("TOKEN_STALE")
+        /// Made later than now.
+        public static let tokenFromFuture = Code("TOKEN_FROM_FUTURE")
+        /// A response that was configured for tests.
+        public static let testResponse = Code("TEST_RESPONSE")
+        /// Not the app as Play knows it.
+        public static let appNotRecognized = Code("APP_NOT_RECOGNIZED")
+        /// Another app.
+        public static let appPackageMismatch = Code("APP_PACKAGE_MISMATCH")
+        /// The app is signed by someone else.
+        public static let certificateDigestMismatch = Code("CERTIFICATE_DIGEST_MISMATCH")
+        /// A version of the app that is too old, or unknown.
+        public static let versionTooLow = Code("VERSION_TOO_LOW")
+        /// The device lacks a label that is required.
+        public static let deviceIntegrityMissing = Code("DEVICE_INTEGRITY_MISSING")
+        /// A version of Android that is too old, or unknown.
+        public static let sdkVersionTooLow = Code("SDK_VERSION_TOO_LOW")
+        /// The account has no licence of the app.
+        public static let notLicensed = Code("NOT_LICENSED")
+        /// Play Protect's verdict is one that the policy refuses.
+        public static let playProtectRefused = Code("PLAY_PROTECT_REFUSED")
+        /// Apps are installed or active that the policy refuses.
+        public static let appAccessRiskRefused = Code("APP_ACCESS_RISK_REFUSED")
+        /// More requests in an hour than the policy accepts.
+        public static let activityLevelRefused = Code("ACTIVITY_LEVEL_REFUSED")
+        /// A recall bit is set that the policy refuses.
+        public static let deviceRecallRefused = Code("DEVICE_RECALL_REFUSED")
+    }
+
+    /// The stable reason.
+    public let code: Code
+    /// The step that failed.
+    public let step: PlayIntegrityStep
+    /// What was found, for the log; without secrets.
+    public let reason: String
+
+    init(_ code: Code, _ step: PlayIntegrityStep, _ reason: String) {
+        self.code = code
+        self.step = step
+        self.reason = reason
+    }
+}
+
+extension PlayIntegrityError: Hashable {
+    /// Whether the codes are the same.
+    public static func == (left: PlayIntegrityError, right: PlayIntegrityError) -> Bool { left.code == right.code }
+
+    /// Hashes the code.
+    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+}
+
+extension PlayIntegrityError: CustomStringConvertible {
+    /// Code, step and reason.
+    public var description: String { "\(code.rawValue) at \(step.rawValue): \(reason)" }
+}
+
+/// The steps of the verification, in order.
+public enum PlayIntegrityStep: String, Sendable, Hashable, CaseIterable {
+    /// The form of the token.
+    case token
+    /// The encryption.
+    case decryption
+    /// Google's signature.
+    case signature
+    /// The verdict can be read.
+    case payload
+    /// The package that requested it.
+    case package
+    /// The nonce or the request hash.
+    case nonce
+    /// Age.
+    case age
+    /// Test responses.
+    case testResponse = "test_response"
+    /// Whether Play knows the app.
+    case recognition
+    /// The app's signing certificates.
+    case certificateDigests = "certificate_digests"
+    /// The app's version.
+    case versionCode = "version_code"
+    /// The device's labels.
+    case deviceLabels = "device_labels"
+    /// The version of Android.
+    case sdkVersion = "sdk_version"
+    /// The account's licence.
+    case licensing
+    /// Play Protect.
+    case playProtect = "play_protect"
+    /// Other apps.
+    case appAccessRisk = "app_access_risk"
+    /// Recent activity.
+    case activityLevel = "activity_level"
+    /// Recall bits.
+    case deviceRecall = "device_recall"
+}
+
+/// Why a token could not be checked: not its fault, and a policy decides what it means.
+public struct PlayIntegrityUnavailable: Error, Sendable {
+    /// The stable reason.
+    public struct Code: RawRepresentable, Sendable, Hashable {
+        /// The reason as it appears in logs and answers.
+        public let rawValue: String
+
+        /// A reason by its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        private init(_ rawValue: String) { self.rawValue = rawValue }
+
+        /// A standard token, which Google alone can decode.
+        public static let needsGoogle = Code("NEEDS_GOOGLE")
+        /// A classic token, and no response keys for it.
+        public static let noKeys = Code("NO_KEYS")
+        /// Google could not be reached.
+        public static let network = Code("NETWORK")
+        /// The access token is not accepted (any more).
+        public static let unauthenticated = Code("UNAUTHENTICATED")
+        /// The service account may not decode tokens of this app.
+        public static let projectNotLinked = Code("PROJECT_NOT_LINKED")
+        /// More requests than Google grants.
+        public static let quotaExceeded = Code("QUOTA_EXCEEDED")
+        /// Google has an outage.
+        public static let providerUnavailable = Code("PROVIDER_UNAVAILABLE")
+        /// An answer that the documentation does not know.
+        public static let unexpectedAnswer = Code("UNEXPECTED_ANSWER")
+    }
+
+    /// The stable reason.
+    public let code: Code
+    /// What to do about it, for the log; without secrets.
+    public let reason: String
+
+    /// A reason with an explanation.
+    public init(_ code: Code, _ reason: String) {
+        self.code = code
+        self.reason = reason
+    }
+
+    /// Whether the same request may succeed a little later.
+    public var isTransient: Bool { [.network, .quotaExceeded, .providerUnavailable].contains(code) }
+}
+
+extension PlayIntegrityUnavailable: Hashable {
+    /// Whether the codes are the same.
+    public static func == (left: PlayIntegrityUnavailable, right: PlayIntegrityUnavailable) -> Bool {
+        left.code == right.code
+    }
+
+    /// Hashes the code.
+    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+}
+
+extension PlayIntegrityUnavailable: CustomStringConvertible {
+    /// Code and reason.
+    public var description: String { "\(code.rawValue): \(reason)" }
+}
+
+/// What decoding a token comes to: the three outcomes, never mixed.
+public enum DecodeOutcome: Sendable {
+    /// A verdict that Google signed or sent. It is not judged yet.
+    case decoded(IntegrityVerdict)
+    /// The token is no good.
+    case refused(PlayIntegrityError)
+    /// Nobody could tell.
+    case couldNotCheck(PlayIntegrityUnavailable)
+}

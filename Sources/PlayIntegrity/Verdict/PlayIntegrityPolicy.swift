@@ -1,0 +1,138 @@
+public import StrictJSON
+
+/// What a verifier asks of app, device and account. Nil, like an empty set of things to refuse, is: not checked.
+///
+/// Risk signals (Play Protect, other apps, activity, recall) are reported and not refused unless listed here: refusing one
+/// by default has cost a large team every seventh good device.
+public struct PlayIntegrityPolicy: Sendable, Hashable {
+    /// SHA-256 digests, one of which must be among the app's signing certificates.
+    public var certificateDigests: Set<[UInt8]>?
+    /// Recognition verdicts that are accepted.
+    public var recognitionVerdicts: Set<String>? = ["PLAY_RECOGNIZED"]
+    /// The least version code.
+    public var minimumVersionCode: Int64?
+    /// Labels that the device must have, all of them.
+    public var deviceLabels: Set<String> = ["MEETS_DEVICE_INTEGRITY"]
+    /// The least version of Android's SDK.
+    public var minimumSDKVersion: Int64?
+    /// Whether the account must have a licence of the app.
+    public var requiresLicense = false
+    /// The greatest age, in seconds.
+    public var maximumAgeSeconds: Int64? = 600
+    /// How far the token's clock may be ahead, in seconds.
+    public var maximumFutureSeconds: Int64? = 60
+    /// Whether responses that were configured for testers are accepted: never in production.
+    public var allowsTestResponses = false
+    /// Verdicts of Play Protect to refuse.
+    public var refusedPlayProtect: Set<String> = []
+    /// Kinds of other apps to refuse.
+    public var refusedAppAccessRisk: Set<String> = []
+    /// The highest level of recent activity, 1 to 4.
+    public var maximumActivityLevel: Int64?
+    /// Recall bits to refuse when set.
+    public var refusedDeviceRecall: Set<String> = []
+
+    /// A policy with the defaults above for an app that is signed with one of these certificates.
+    public init(certificateDigests: Set<[UInt8]>?) {
+        self.certificateDigests = certificateDigests
+    }
+
+    /// A policy with single members replaced by those of an app record's `play_integrity` object: absent keeps, `null` is
+    /// not checked.
+    ///
+    /// Members: `certificate_digests` (base64url or hexadecimal), `recognition_verdicts`, `minimum_version_code`,
+    /// `device_labels`, `minimum_sdk_version`, `require_licensed`, `maximum_age_seconds`, `maximum_future_seconds`,
+    /// `allow_test_responses`, `refuse_play_protect`, `refuse_app_access_risk`, `maximum_activity_level` (`LEVEL_1` to
+    /// `LEVEL_4`, or the number), `refuse_device_recall`. `keys` and `service_account` are left to whoever decodes tokens;
+    /// `description` and `note` are for people. Any other member, and any value that is not understood, is an error: a
+    /// typing error must not become a default.
+    public func applying(_ fields: JSONFields) throws(JSONError) -> PlayIntegrityPolicy {
+        try fields.allowOnly(
+            "certificate_digests", "recognition_verdicts", "minimum_version_code", "device_labels",
+            "minimum_sdk_version", "require_licensed", "maximum_age_seconds", "maximum_future_seconds",
+            "allow_test_responses", "refuse_play_protect", "refuse_app_access_risk", "maximum_activity_level",
+            "refuse_device_recall", "keys", "service_account", "description", "note")
+        var policy = self
+        try fields.replace("certificate_digests", &policy.certificateDigests) { value in
+            value.elements { $0.string.flatMap(CertificateDigest.octets) }
+        }
+        try fields.replace("recognition_verdicts", &policy.recognitionVerdicts) { $0.elements(\.string) }
+        try fields.replace("minimum_version_code", &policy.minimumVersionCode, \.natural)
+        try fields.replace("minimum_sdk_version", &policy.minimumSDKVersion, \.natural)
+        try fields.replace("maximum_age_seconds", &policy.maximumAgeSeconds, \.natural)
+        try fields.replace("maximum_future_seconds", &policy.maximumFutureSeconds, \.natural)
+        try fields.replace("maximum_activity_level", &policy.maximumActivityLevel) { value in
+            value.string.flatMap(ActivityLevel.number) ?? value.integer.flatMap { 1...4 ~= $0 ? $0 : nil }
+        }
+        policy.deviceLabels = try fields.value("device_labels", deviceLabels, null: []) { $0.elements(\.string) }
+        policy.requiresLicense = try fields.value("require_licensed", requiresLicense, null: false, \.bool)
+        policy.allowsTestResponses = try fields.value(
+            "allow_test_responses", allowsTestResponses, null: false, \.bool)
+        policy.refusedPlayProtect = try fields.value("refuse_play_protect", refusedPlayProtect, null: []) {
+            $0.elements(\.string)
+        }
+        policy.refusedAppAccessRisk = try fields.value("refuse_app_access_risk", refusedAppAccessRisk, null: []) {
+            $0.elements(\.string)
+        }
+        policy.refusedDeviceRecall = try fields.value("refuse_device_recall", refusedDeviceRecall, null: []) {
+            $0.elements(\.string)
+        }
+        return policy
+    }
+}
+
+/// A certificate digest as people and Google write it.
+enum CertificateDigest {
+    /// The 32 octets of a SHA-256 in base64 of either alphabet, or in hexadecimal; nil for anything else.
+    static func octets(_ text: String) -> [UInt8]? {
+        if text.utf8.count == 64 {
+            let digits = text.compactMap { $0.isASCII ? $0.hexDigitValue : nil }
+            guard digits.count == 64 else { return nil }
+            return stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+        }
+        guard let octets = Base64.decodeURL(Base64.normalized(text).utf8), octets.count == 32 else { return nil }
+        return octets
+    }
+}
+
+/// `LEVEL_1` to `LEVEL_4`.
+enum ActivityLevel {
+    static func number(_ name: String) -> Int64? {
+        guard name.hasPrefix("LEVEL_"), let number = Int64(name.dropFirst(6)), 1...4 ~= number else { return nil }
+        return number
+    }
+}
+
+extension JSONFields {
+    fileprivate func replace<Value>(
+        _ name: String, _ value: inout Value?, _ read: (JSONValue) -> Value?
+    ) throws(JSONError) {
+        guard names.contains(name) else { return }
+        guard let given = optionalValue(name) else {
+            value = nil
+            return
+        }
+        guard let new = read(given) else { throw JSONError(.wrongType, path: pathOf(name)) }
+        value = new
+    }
+
+    /// The member's value, `current` where it is absent and `null` where it is null.
+    fileprivate func value<Value>(
+        _ name: String, _ current: Value, null: Value, _ read: (JSONValue) -> Value?
+    ) throws(JSONError) -> Value {
+        guard names.contains(name) else { return current }
+        guard let given = optionalValue(name) else { return null }
+        guard let value = read(given) else { throw JSONError(.wrongType, path: pathOf(name)) }
+        return value
+    }
+}
+
+extension JSONValue {
+    fileprivate func elements<Element: Hashable>(_ read: (JSONValue) -> Element?) -> Set<Element>? {
+        guard let array else { return nil }
+        let elements = array.compactMap(read)
+        return elements.count == array.count ? Set(elements) : nil
+    }
+
+    fileprivate var natural: Int64? { integer.flatMap { $0 >= 0 ? $0 : nil } }
+}

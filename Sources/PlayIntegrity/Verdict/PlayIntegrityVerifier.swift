@@ -1,0 +1,85 @@
+public import Foundation
+internal import StrictJSON
+
+/// What a token was made for: the value that the service gave out.
+public enum IntegrityBinding: Sendable {
+    /// The nonce of a classic request.
+    case nonce(String)
+    /// The request hash of a standard request.
+    case requestHash(String)
+    /// Either, where the app may choose; the token must carry exactly one.
+    case either(String)
+}
+
+/// A verdict that passed every check that was asked for.
+public struct VerifiedIntegrity: Sendable {
+    /// What Google says.
+    public let verdict: IntegrityVerdict
+    /// Checks that nothing was given for.
+    public let unchecked: [PlayIntegrityStep]
+}
+
+/// Judges Google's verdicts by a policy: the same checks, in the same order, whoever decoded the token.
+public struct PlayIntegrityVerifier: Sendable {
+    /// Packages that are accepted.
+    public var packages: Set<String>
+    /// What is asked of app, device and account.
+    public var policy: PlayIntegrityPolicy
+
+    /// A verifier for an app.
+    public init(packages: Set<String>, policy: PlayIntegrityPolicy) {
+        self.packages = packages
+        self.policy = policy
+    }
+
+    /// Judges a verdict for a device that wants to register.
+    ///
+    /// - Parameters:
+    ///   - verdict: decoded with response keys or by Google.
+    ///   - binding: what the token must be made for.
+    ///   - time: the time of the check.
+    /// - Throws: the first check that failed, in the order of ``PlayIntegrityStep``.
+    public func verify(
+        _ verdict: IntegrityVerdict, binding: IntegrityBinding, at time: Date
+    ) throws(PlayIntegrityError) -> VerifiedIntegrity {
+        try judge(verdict, packages: packages, binding: binding, at: time)
+    }
+
+    /// Judges a verdict of which not everything is known any more: what is nil is not compared, and
+    /// ``VerifiedIntegrity/unchecked`` says so. Not for registering devices.
+    public static func audit(
+        _ verdict: IntegrityVerdict, policy: PlayIntegrityPolicy, package: String?, binding: IntegrityBinding?,
+        at time: Date?
+    ) throws(PlayIntegrityError) -> VerifiedIntegrity {
+        let packages = package.map { Set([$0]) }
+        return try PlayIntegrityVerifier(packages: packages ?? [], policy: policy)
+            .judge(verdict, packages: packages, binding: binding, at: time)
+    }
+
+    private func judge(
+        _ verdict: IntegrityVerdict, packages: Set<String>?, binding: IntegrityBinding?, at time: Date?
+    ) throws(PlayIntegrityError) -> VerifiedIntegrity {
+        let checks = VerdictChecks(verdict: verdict, policy: policy)
+        try checks.checkRequestDetails()
+        if let packages { try checks.checkPackage(packages) }
+        try checks.checkBinding(binding)
+        if let time { try checks.checkAge(at: time) }
+        try checks.checkTestResponse()
+        try checks.checkRecognition(packages)
+        try checks.checkCertificateDigests()
+        try checks.checkVersionCode()
+        try checks.checkDeviceLabels()
+        try checks.checkSDKVersion()
+        try checks.checkLicensing()
+        try checks.checkPlayProtect()
+        try checks.checkAppAccessRisk()
+        try checks.checkActivityLevel()
+        try checks.checkDeviceRecall()
+
+        var unchecked: [PlayIntegrityStep] = []
+        if packages == nil { unchecked.append(.package) }
+        if binding == nil { unchecked.append(.nonce) }
+        if time == nil { unchecked.append(.age) }
+        return VerifiedIntegrity(verdict: verdict, unchecked: unchecked)
+    }
+}

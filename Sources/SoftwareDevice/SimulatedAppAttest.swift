@@ -1,0 +1,77 @@
+public import AttestationTestKit
+public import AuthContract
+internal import Foundation
+public import SynheartAuth
+
+/// App Attest as the SDK meets it on a phone, played by the test kit: keys in a folder, attested by an authority of one's own.
+public struct SimulatedAppAttest: AttestationProvider {
+    private let device: AppleDevice
+    private let folder: AttestedKeyFolder
+    private let now: @Sendable () -> Date
+
+    /// App Attest for the app `iosAppID` (team id and bundle id), its keys in `directory`.
+    public init(
+        iosAppID: String, authority: AppleAuthority, directory: String,
+        environment: AppleApp.Environment = .production, now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        device = AppleDevice(
+            system: .iOS("27.0.1"), app: AppleApp(appID: iosAppID, environment: environment), authority: authority)
+        folder = AttestedKeyFolder(directory: directory)
+        self.now = now
+    }
+
+    public var platform: Platform { .ios }
+
+    public func makeHandle() async throws(AttestationError) -> String? {
+        let key = AppleAttestKey()
+        try folder.save(key)
+        return Base64.standard.encode(key.keyID)
+    }
+
+    public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+        guard let handle = subject.handle else { throw AttestationError(.handleInvalid, reason: "no key id") }
+        let key = try folder.load(handle)
+        do {
+            let object = try device.attest(key, clientDataHash: subject.bindingNonce.bytes, at: now())
+            return AttestationEvidence(proof: Base64.standard.encode(object))
+        } catch { throw AttestationError(.refused, reason: "\(error)") }
+    }
+
+    public func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
+        var key = try folder.load(handle)
+        do {
+            let object = try device.assert(&key, clientDataHash: clientDataHash)
+            try folder.save(key)
+            return object
+        } catch { throw AttestationError(.refused, reason: "\(error)") }
+    }
+}
+
+/// The attested keys of one simulated phone: a file each, mode 0600, with the counter beside the key.
+private struct AttestedKeyFolder: Sendable {
+    let directory: String
+
+    func save(_ key: AppleAttestKey) throws(AttestationError) {
+        let text = "\(Base64.standard.encode(key.rawRepresentation)) \(key.counter)\n"
+        do {
+            try FileManager.default.createDirectory(
+                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            try Data(text.utf8).write(to: file(key.keyID), options: .atomic)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file(key.keyID).path)
+        } catch { throw AttestationError(.unavailable, reason: "\(error)") }
+    }
+
+    func load(_ handle: String) throws(AttestationError) -> AppleAttestKey {
+        guard let keyID = Base64.standard.decode(handle), let text = try? String(contentsOf: file(keyID), encoding: .utf8)
+        else { throw AttestationError(.handleInvalid, reason: "no such key") }
+        let parts = text.split(whereSeparator: \.isWhitespace).map(String.init)
+        guard parts.count == 2, let raw = Base64.standard.decode(parts[0]), let counter = UInt32(parts[1]),
+            let key = try? AppleAttestKey(rawRepresentation: raw, counter: counter)
+        else { throw AttestationError(.handleInvalid, reason: "the key's file is damaged") }
+        return key
+    }
+
+    private func file(_ keyID: [UInt8]) -> URL {
+        URL(fileURLWithPath: directory).appendingPathComponent("attest-\(Hexadecimal.encode(keyID))")
+    }
+}

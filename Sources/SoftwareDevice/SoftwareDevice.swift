@@ -1,0 +1,68 @@
+public import AttestationTestKit
+public import AuthContract
+internal import Foundation
+internal import StrictJSON
+public import SynheartAuth
+
+/// A phone for development: the real SDK over real HTTP, its keys and its record in a folder, attested by the test kit.
+public struct SoftwareDevice: Sendable {
+    /// The SDK, configured for this device.
+    public let sdk: SynheartAuth
+    /// What the device was set up with.
+    public let settings: Settings
+
+    /// What is kept in the folder beside the keys.
+    public struct Settings: Sendable {
+        /// The auth service.
+        public let url: String
+        public let appID: AppID
+        /// Team id and bundle id.
+        public let iosAppID: String
+
+        /// Settings of their parts.
+        public init(url: String, appID: AppID, iosAppID: String) {
+            self.url = url
+            self.appID = appID
+            self.iosAppID = iosAppID
+        }
+    }
+
+    /// The team that simulated apps belong to.
+    public static let team = "TESTTEAM01"
+
+    /// A device in `directory`, attested by `authority`.
+    public init(directory: String, settings: Settings, authority: AppleAuthority) throws {
+        var configuration = try SynheartAuth.Configuration(baseUrl: settings.url)
+        configuration.storage = FileStorage(directory: directory)
+        configuration.keyStore = SoftwareKeyStore(directory: directory + "/keys")
+        configuration.attestation = SimulatedAppAttest(
+            iosAppID: settings.iosAppID, authority: authority, directory: directory + "/app-attest")
+        sdk = SynheartAuth(configuration)
+        self.settings = settings
+    }
+}
+
+extension SoftwareDevice.Settings {
+    private static func file(_ directory: String) -> String { directory + "/device.json" }
+
+    /// The settings saved in a folder; nil where there are none.
+    public static func load(_ directory: String) throws -> Self? {
+        guard FileManager.default.fileExists(atPath: file(directory)) else { return nil }
+        let fields = try JSONFields(
+            JSONValue(parsing: Array(try Data(contentsOf: URL(fileURLWithPath: file(directory))))))
+        return Self(
+            url: try fields.string("url"), appID: try fields.parsed("app_id") { try AppID($0) },
+            iosAppID: try fields.string("ios_app_id"))
+    }
+
+    /// Saves the settings in a folder, which is made where it is not there.
+    public func save(_ directory: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let json = JSONObject([
+            ("url", .string(url)), ("app_id", .string(appID.text)), ("ios_app_id", .string(iosAppID)),
+        ])
+        try Data((JSONValue.object(json).text(.pretty) + "\n").utf8)
+            .write(to: URL(fileURLWithPath: Self.file(directory)), options: .atomic)
+    }
+}

@@ -1,0 +1,166 @@
+import ArgumentParser
+import AuthContract
+import Foundation
+import SoftwareDevice
+import StrictJSON
+import SynheartAuth
+
+/// A software device for development.
+struct DeviceCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "device", abstract: "A software device: the real SDK, with keys in a folder, attested by the test kit.",
+        discussion: """
+            The app must trust the test kit's authority, as the record of `apps example` does (channels dev and staging alone).
+
+              synheart-auth device register --url http://127.0.0.1:8080 --app com.example.app
+              synheart-auth device sign --method POST --path /v1/pay --body body.json > headers
+              curl -H @headers --data-binary @body.json https://api.example.com/v1/pay
+              synheart-auth device rotate
+            """,
+        subcommands: [Register.self, Sign.self, Status.self, Rotate.self, Reset.self])
+
+    /// Which device.
+    struct Folder: ParsableArguments {
+        @Option(name: .customLong("dir"), help: "The folder that the device lives in.") var directory = "synheart-device"
+        @Option(help: "The test kit's authority; made where there is none.") var authority = "synheart-authority.pem"
+
+        /// The device that was registered from this folder.
+        func device() throws -> SoftwareDevice {
+            guard let settings = try SoftwareDevice.Settings.load(directory) else {
+                throw CommandFailure(.impossible, "there is no device in \(directory): `device register` makes one")
+            }
+            return try device(settings)
+        }
+
+        func device(_ settings: SoftwareDevice.Settings) throws -> SoftwareDevice {
+            try SoftwareDevice(
+                directory: directory, settings: settings, authority: try AuthorityFile.load(authority))
+        }
+    }
+
+    struct Register: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Register the device; again: nothing happens.")
+        @Option(help: "The auth service.") var url = "http://127.0.0.1:8080"
+        @Option(name: .customLong("app"), help: "The app id.") var app: String
+        @Option(name: .customLong("ios-app-id"), help: "Team id and bundle id that the attestation names.")
+        var iosAppID: String?
+        @OptionGroup var folder: Folder
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await reporting {
+                let appID = try AppID(app)
+                let settings = SoftwareDevice.Settings(
+                    url: url, appID: appID, iosAppID: iosAppID ?? "\(SoftwareDevice.team).\(appID)")
+                if let existing = try SoftwareDevice.Settings.load(folder.directory), existing.appID != appID {
+                    throw CommandFailure(
+                        .refused, "\(folder.directory) holds a device of \(existing.appID): choose another --dir")
+                }
+                let device = try folder.device(settings)
+                let registration = try await asking { () async throws(SynheartAuthError) in
+                    try await device.sdk.registerDevice(appId: app)
+                }
+                try settings.save(folder.directory)
+                output.done(
+                    "\(registration.status.rawValue) \(registration.deviceId)",
+                    JSONObject([
+                        ("status", .string(registration.status.rawValue)),
+                        ("device_id", .string(registration.deviceId)), ("app_id", .string(app)),
+                    ]))
+                if registration.status == .pending { throw ExitCode(CommandFailure.Kind.refused.rawValue) }
+            }
+        }
+    }
+
+    struct Sign: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print the headers of a signed request, as `curl -H @FILE` takes them.")
+        @Option(help: "The HTTP method.") var method = "GET"
+        @Option(help: "The path, escaped, without a query.") var path: String
+        @Option(help: "A file with the body; - for standard input.") var body: String?
+        @OptionGroup var folder: Folder
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await reporting {
+                let device = try folder.device()
+                let bytes = try body.map { try InputFile.bytes($0) } ?? []
+                let headers = try await asking { () async throws(SynheartAuthError) in
+                    try await device.sdk.signRequest(
+                        appId: device.settings.appID.text, method: method, path: path, bodyBytes: bytes)
+                }
+                guard !output.json else {
+                    return output.show(JSONObject(headers.fields.map { ($0.name, .string($0.value)) }))
+                }
+                for field in headers.fields { print("\(field.name): \(field.value)") }
+            }
+        }
+    }
+
+    struct Status: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Ask the service what it knows of the device.")
+        @OptionGroup var folder: Folder
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await reporting {
+                let device = try folder.device()
+                let answer = try await DeviceHTTP(device).send(.status)
+                guard answer.status == 200 else { throw answer.failure }
+                output.show(answer.body.object ?? JSONObject())
+            }
+        }
+    }
+
+    struct Rotate: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Replace the key; the device id stays.")
+        @Flag(help: "The old key may be in other hands: it stops verifying at once.") var compromised = false
+        @OptionGroup var folder: Folder
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await reporting {
+                let device = try folder.device()
+                let rotation = try await asking { () async throws(SynheartAuthError) in
+                    try await device.sdk.rotateKey(
+                        appId: device.settings.appID.text, reason: compromised ? .compromise : .scheduled)
+                }
+                output.done(
+                    "rotated \(rotation.deviceId), effective \(rotation.effectiveAt.iso8601)",
+                    JSONObject([
+                        ("status", "rotated"), ("device_id", .string(rotation.deviceId)),
+                        ("effective_at", .integer(rotation.effectiveAt.seconds)),
+                    ]))
+            }
+        }
+    }
+
+    struct Reset: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Give the identity up and delete its key.")
+        @OptionGroup var folder: Folder
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await reporting {
+                let device = try folder.device()
+                try await asking { () async throws(SynheartAuthError) in
+                    try await device.sdk.resetDeviceIdentity(
+                        appId: device.settings.appID.text, reason: .userRequested)
+                }
+                output.done("reset", JSONObject([("status", "unregistered")]))
+            }
+        }
+    }
+}
+
+/// Runs an operation of the SDK; its refusal becomes a sentence with the code and what to do about it.
+func asking<Value: Sendable>(
+    _ operation: () async throws(SynheartAuthError) -> Value
+) async throws(CommandFailure) -> Value {
+    do {
+        return try await operation()
+    } catch {
+        let kind: CommandFailure.Kind = error.code == .networkError || error.code == .storageError ? .impossible : .refused
+        throw CommandFailure(kind, "\(error)")
+    }
+}

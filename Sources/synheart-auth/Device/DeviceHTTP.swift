@@ -1,0 +1,49 @@
+import AuthContract
+import Foundation
+import SoftwareDevice
+import StrictJSON
+import SynheartAuth
+
+/// Sends signed requests of a software device to its service, and shows just what came back.
+struct DeviceHTTP {
+    private let device: SoftwareDevice
+    private let transport = URLSessionTransport()
+
+    init(_ device: SoftwareDevice) { self.device = device }
+
+    struct Answer {
+        let status: Int
+        let body: JSONValue
+
+        /// The service's refusal as a sentence.
+        var failure: CommandFailure {
+            CommandFailure(.refused, "\(status) \(code ?? "") \(body.object?["message"]?.string ?? "")")
+        }
+
+        var code: String? { body.object?["error"]?.string }
+    }
+
+    /// The headers of a request to one of the service's own routes.
+    func sign(_ route: Route, body: [UInt8] = []) async throws -> [(name: String, value: String)] {
+        try await asking { () async throws(SynheartAuthError) in
+            try await device.sdk.signRequest(
+                appId: device.settings.appID.text, method: route.method, path: route.rawValue, bodyBytes: body)
+        }.fields
+    }
+
+    /// Signs and sends.
+    func send(_ route: Route, body: [UInt8] = []) async throws -> Answer {
+        try await send(route, headers: try await sign(route, body: body), body: body)
+    }
+
+    /// Sends with these headers, which may have been sent before.
+    func send(_ route: Route, headers: [(name: String, value: String)], body: [UInt8] = []) async throws -> Answer {
+        let response: TransportResponse
+        do {
+            response = try await transport.send(
+                TransportRequest(
+                    method: route.method, url: device.settings.url + route.rawValue, headers: headers, body: body))
+        } catch { throw CommandFailure(.impossible, "cannot reach \(device.settings.url): \(error)") }
+        return Answer(status: response.status, body: (try? JSONValue(parsing: response.body)) ?? .null)
+    }
+}

@@ -1,0 +1,36 @@
+import Foundation
+import Testing
+
+/// A database that cannot be used is said so at start, in a sentence, and nothing is served.
+@Suite struct BadDatabase {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func serve(_ database: String) async throws -> Binary.Result {
+        try await Binary.run(["serve", "--database", database, "--port", "0", "--operations-port", "0"])
+    }
+
+    @Test func aFileThatIsNoDatabaseIsRefused() async throws {
+        try Data("this is not a database, and it is longer than a header of one would be".utf8)
+            .write(to: URL(fileURLWithPath: folder.path("db.sqlite")))
+        let result = try await serve(folder.path("db.sqlite"))
+        #expect(result.status == 2)
+        #expect(!result.output.contains("ready"))
+        #expect(result.errors.contains("db.sqlite"))
+    }
+
+    @Test func aFolderThatIsNotThereIsRefused() async throws {
+        let result = try await serve(folder.path("nowhere/db.sqlite"))
+        #expect(result.status == 2)
+        #expect(!result.output.contains("ready"))
+    }
+
+    @Test func anAppRecordWithATypingErrorIsRefusedByName() async throws {
+        let result = try await Binary.run(
+            ["apps", "add", "--file", "-", "--database", folder.path("db.sqlite")],
+            input: #"{"app_id":"com.example.app","ios":{"app_ids":["T.com.example.app"],"enviroments":["production"]}}"#)
+        #expect(result.status == 1)
+        #expect(result.errors.contains("ios.enviroments"))
+    }
+}

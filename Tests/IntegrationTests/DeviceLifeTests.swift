@@ -1,0 +1,131 @@
+import AttestationTestKit
+import AuthContract
+import Foundation
+import SoftwareDevice
+import StrictJSON
+import SynheartAuth
+import Testing
+
+/// The whole house: the server binary in a process of its own, the SDK over HTTP, the command line beside it.
+@Suite struct DeviceLife {
+    let folder: TemporaryFolder
+    let app = "com.example.app"
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func provision() async throws {
+        let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])
+        #expect(example.status == 0, "\(example.errors)")
+        let added = try await Binary.run(
+            ["apps", "add", "--file", "-", "--database", folder.path("db.sqlite")], input: example.output)
+        #expect(added.status == 0, "\(added.errors)")
+    }
+
+    private func device(_ service: RunningService, _ name: String = "device") throws -> SoftwareDevice {
+        try SoftwareDevice(
+            directory: folder.path(name),
+            settings: .init(url: service.publicURL, appID: AppID(app), iosAppID: "\(SoftwareDevice.team).\(app)"),
+            authority: try AuthorityFile.load(folder.path("authority.pem")))
+    }
+
+    /// The status that the service answers to a signed request of the device.
+    private func status(
+        _ device: SoftwareDevice, _ headers: SignedHeaders? = nil
+    ) async throws -> (Int, JSONObject) {
+        let signed: SignedHeaders
+        if let headers {
+            signed = headers
+        } else {
+            signed = try await device.sdk.signRequest(appId: app, method: "GET", path: Route.status.rawValue)
+        }
+        let response = try await URLSessionTransport().send(
+            TransportRequest(
+                method: "GET", url: device.settings.url + Route.status.rawValue, headers: signed.fields, body: []))
+        return (response.status, try JSONValue(parsing: response.body).object ?? JSONObject())
+    }
+
+    @Test func aRegisteredDeviceSurvivesTheKillOfTheService() async throws {
+        try await provision()
+        let service = try await RunningService(database: folder.path("db.sqlite"))
+        let device = try device(service)
+        let registration = try await device.sdk.registerDevice(appId: app)
+        #expect(registration.status == .registered)
+        service.kill()
+
+        let restarted = try await RunningService(database: folder.path("db.sqlite"), port: service.port)
+        let (code, body) = try await status(device)
+        #expect(code == 200)
+        #expect(body["device_id"]?.string == registration.deviceId)
+        #expect(try await device.sdk.registerDevice(appId: app).status == .alreadyRegistered)
+        #expect(restarted.stop() == 0)
+    }
+
+    @Test func aReplayIsRefusedAlsoAfterTheKillOfTheService() async throws {
+        try await provision()
+        let service = try await RunningService(database: folder.path("db.sqlite"))
+        let device = try device(service)
+        try await device.sdk.registerDevice(appId: app)
+        let headers = try await device.sdk.signRequest(appId: app, method: "GET", path: Route.status.rawValue)
+        #expect(try await status(device, headers).0 == 200)
+        #expect(try await status(device, headers).1["error"]?.string == "NONCE_REPLAY")
+        service.kill()
+
+        _ = try await RunningService(database: folder.path("db.sqlite"), port: service.port)
+        let (code, body) = try await status(device, headers)
+        #expect(code == 409)
+        #expect(body["error"]?.string == "NONCE_REPLAY")
+    }
+
+    @Test func rotationAndRevocationOnTheCommandLineTakeEffectAtOnce() async throws {
+        try await provision()
+        let service = try await RunningService(database: folder.path("db.sqlite"))
+        let arguments = ["--dir", folder.path("cli"), "--authority", folder.path("authority.pem"), "--json"]
+        let registered = try await Binary.run(
+            ["device", "register", "--url", service.publicURL, "--app", app] + arguments)
+        #expect(registered.status == 0, "\(registered.errors)")
+        let id = try #require(try JSONValue(parsing: registered.output).object?["device_id"]?.string)
+
+        let before = try await Binary.run(["device", "status"] + arguments)
+        let rotated = try await Binary.run(["device", "rotate"] + arguments)
+        #expect(rotated.status == 0, "\(rotated.errors)")
+        let after = try await Binary.run(["device", "status"] + arguments)
+        let thumbprints = try [before, after].map { try JSONValue(parsing: $0.output).object?["key_thumbprint"]?.string }
+        #expect(thumbprints[0] != nil && thumbprints[1] != nil && thumbprints[0] != thumbprints[1])
+
+        let revoked = try await Binary.run(
+            ["devices", "revoke", "--app", app, "--database", folder.path("db.sqlite"), id, "--json"])
+        #expect(revoked.status == 0, "\(revoked.errors)")
+        // Seen by the running service within a second, which another process only learns by asking.
+        let deadline = ContinuousClock.now + .seconds(5)
+        var refused = try await Binary.run(["device", "status"] + arguments)
+        while refused.status == 0, ContinuousClock.now < deadline {
+            refused = try await Binary.run(["device", "status"] + arguments)
+        }
+        #expect(refused.status == 1)
+        #expect(refused.errors.contains("DEVICE_REVOKED"))
+        let again = try await Binary.run(
+            ["devices", "revoke", "--app", app, "--database", folder.path("db.sqlite"), id])
+        #expect(again.status == 1)
+    }
+
+    @Test func curlTakesTheHeadersThatSignPrints() async throws {
+        try await provision()
+        let service = try await RunningService(database: folder.path("db.sqlite"))
+        let arguments = ["--dir", folder.path("cli"), "--authority", folder.path("authority.pem")]
+        _ = try await Binary.run(["device", "register", "--url", service.publicURL, "--app", app] + arguments)
+        let signed = try await Binary.run(
+            ["device", "sign", "--method", "GET", "--path", Route.status.rawValue] + arguments)
+        #expect(signed.status == 0, "\(signed.errors)")
+        let lines = signed.output.split(separator: "\n")
+        #expect(lines.count == 6)
+        #expect(lines.allSatisfy { $0.contains(": ") })
+    }
+
+    @Test func theDemoRunsToItsEnd() async throws {
+        let demo = try await Binary.run(["demo"])
+        #expect(demo.status == 0, "\(demo.errors)")
+        for step in ["NONCE_REPLAY", "INVALID_SIGNATURE", "DEVICE_REVOKED", "As it must be."] {
+            #expect(demo.output.contains(step))
+        }
+    }
+}

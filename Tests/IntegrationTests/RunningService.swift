@@ -1,0 +1,121 @@
+import Foundation
+import Testing
+
+/// The built `synheart-auth` binary, run as a user runs it.
+enum Binary {
+    /// It lies beside the test bundle.
+    static let url = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+        .appendingPathComponent("synheart-auth")
+
+    struct Result: Sendable {
+        let status: Int32
+        let output: String
+        let errors: String
+    }
+
+    /// Runs a command to its end.
+    static func run(
+        _ arguments: [String], in folder: URL? = nil, input: String? = nil, environment: [String: String] = [:]
+    ) async throws -> Result {
+        let process = Process()
+        process.executableURL = url
+        process.arguments = arguments
+        process.currentDirectoryURL = folder
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let (output, errors) = (try OutputFile(), try OutputFile())
+        process.standardOutput = output.handle
+        process.standardError = errors.handle
+        if let input {
+            let file = try OutputFile()
+            try Data(input.utf8).write(to: file.url)
+            process.standardInput = try FileHandle(forReadingFrom: file.url)
+        } else {
+            process.standardInput = FileHandle.nullDevice
+        }
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            process.terminationHandler = { _ in continuation.resume() }
+            do { try process.run() } catch { continuation.resume(throwing: error) }
+        }
+        return Result(status: process.terminationStatus, output: output.text, errors: errors.text)
+    }
+}
+
+/// A file that a process writes into: unlike a pipe it is never full.
+private final class OutputFile: Sendable {
+    let url: URL
+    let handle: FileHandle
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        FileManager.default.createFile(atPath: url.path, contents: nil)
+        handle = try FileHandle(forWritingTo: url)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    var text: String { (try? String(contentsOf: url, encoding: .utf8)) ?? "" }
+}
+
+/// A folder that goes with the test.
+final class TemporaryFolder: Sendable {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent("synheart-auth-tests-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+}
+
+/// A service in a process of its own, on ports of its own.
+final class RunningService: Sendable {
+    let publicURL: String
+    let operationsURL: String
+    private let process: Process
+
+    /// Starts `serve` and waits until it says that it is ready.
+    init(database: String, port: Int = 0, arguments: [String] = [], environment: [String: String] = [:]) async throws {
+        process = Process()
+        process.executableURL = Binary.url
+        process.arguments =
+            ["serve", "--database", database, "--port", String(port), "--operations-port", "0"] + arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        var line = ""
+        for try await byte in output.fileHandleForReading.bytes {
+            if byte == UInt8(ascii: "\n") { break }
+            line.unicodeScalars.append(Unicode.Scalar(byte))
+        }
+        let words = line.split(separator: " ").map(String.init)
+        try #require(words.count == 3 && words[0] == "ready", "the service did not start: \(line)")
+        publicURL = String(try #require(words[1].firstRange(of: "public=").map { words[1][$0.upperBound...] }))
+        operationsURL = String(try #require(words[2].firstRange(of: "operations=").map { words[2][$0.upperBound...] }))
+    }
+
+    var port: Int { publicURL.split(separator: ":").last.flatMap { Int($0) } ?? 0 }
+
+    var isRunning: Bool { process.isRunning }
+
+    /// SIGKILL: no chance to save anything.
+    func kill() {
+        Glibc.kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    /// SIGTERM, and waits; returns the exit code.
+    @discardableResult
+    func stop() -> Int32 {
+        process.terminate()
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+
+    deinit { if process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) } }
+}

@@ -1,0 +1,211 @@
+import Foundation
+import StrictJSON
+import Testing
+
+@testable import PlayIntegrity
+
+@Suite("Judging a verdict")
+struct VerdictTests {
+    private static let now = Date(timeIntervalSince1970: 1_795_262_400)
+
+    private static func verdict(
+        decoder: IntegrityVerdict.Decoder = .google, _ change: (inout JSONObject) -> Void = { _ in }
+    ) throws -> IntegrityVerdict {
+        var payload = try #require(
+            try JSONValue(
+                parsing: """
+                    {"requestDetails": {"requestPackageName": "com.example.app", "nonce": "bm9uY2U",
+                     "timestampMillis": "1795262400000"},
+                     "appIntegrity": {"appRecognitionVerdict": "PLAY_RECOGNIZED", "packageName": "com.example.app",
+                      "certificateSha256Digest": ["-2AMDOS0HZpZowxPbSqjXBQeD8dMh5Vlp11F3ZEJbz4"], "versionCode": "42"},
+                     "deviceIntegrity": {"deviceRecognitionVerdict": ["MEETS_DEVICE_INTEGRITY"]},
+                     "accountDetails": {"appLicensingVerdict": "LICENSED"}}
+                    """
+            ).object)
+        change(&payload)
+        return IntegrityVerdict(payload: payload, decodedBy: decoder)
+    }
+
+    private static func judge(
+        _ verdict: IntegrityVerdict, _ binding: IntegrityBinding = .nonce("bm9uY2U"), at time: Date = now,
+        _ change: (inout PlayIntegrityPolicy) -> Void = { _ in }
+    ) throws -> PlayIntegrityError.Code? {
+        let digest = try #require(CertificateDigest.octets("-2AMDOS0HZpZowxPbSqjXBQeD8dMh5Vlp11F3ZEJbz4"))
+        var policy = PlayIntegrityPolicy(certificateDigests: [digest])
+        change(&policy)
+        let verifier = PlayIntegrityVerifier(packages: ["com.example.app"], policy: policy)
+        return refusal { _ = try verifier.verify(verdict, binding: binding, at: time) }
+    }
+
+    @Test("A good one passes")
+    func good() throws {
+        #expect(try Self.judge(Self.verdict()) == nil)
+    }
+
+    @Test(
+        "Nonces are the same whatever their alphabet and padding",
+        arguments: [("-_8", "+/8="), ("bm9uY2U=", "bm9uY2U"), ("bm9uY2U", "bm9uY2U==")])
+    func normalisedNonces(given: String, expected: String) throws {
+        let verdict = try Self.verdict { $0["requestDetails"] = Self.request(nonce: given) }
+        #expect(try Self.judge(verdict, .nonce(expected)) == nil)
+    }
+
+    @Test(
+        "Nonces that merely resemble each other are not the same",
+        arguments: ["bm9uY2", "Bm9uY2U", "bm9uY2U bm9uY2U", ""])
+    func otherNonces(expected: String) throws {
+        #expect(try Self.judge(Self.verdict(), .nonce(expected)) == .nonceMismatch)
+    }
+
+    private static func request(nonce: String? = nil, hash: String? = nil) -> JSONValue {
+        var object: JSONObject = JSONObject([
+            ("requestPackageName", "com.example.app"), ("timestampMillis", "1795262400000"),
+        ])
+        object["nonce"] = nonce.map { .string($0) }
+        object["requestHash"] = hash.map { .string($0) }
+        return .object(object)
+    }
+
+    @Test("Exactly one of nonce and request hash is there, of the kind that is due")
+    func bindings() throws {
+        func judge(_ nonce: String?, _ hash: String?, _ binding: IntegrityBinding) throws -> PlayIntegrityError.Code? {
+            let verdict = try Self.verdict { $0["requestDetails"] = Self.request(nonce: nonce, hash: hash) }
+            return try Self.judge(verdict, binding)
+        }
+        #expect(try judge("a", "a", .either("a")) == .bindingAmbiguous)
+        #expect(try judge("a", nil, .requestHash("a")) == .requestHashMissing)
+        #expect(try judge(nil, "a", .nonce("a")) == .nonceMissing)
+        #expect(try judge(nil, "b", .requestHash("a")) == .requestHashMismatch)
+        #expect(try judge(nil, nil, .either("a")) == .nonceMissing)
+        #expect(try judge("a", nil, .either("a")) == nil)
+        #expect(try judge(nil, "a", .either("a")) == nil)
+        #expect(try judge(nil, "b", .either("a")) == .requestHashMismatch)
+    }
+
+    @Test("A token that our keys opened is a classic one: a request hash does not stand for its nonce")
+    func classicNeedsNonce() throws {
+        let verdict = try Self.verdict(decoder: .responseKeys) { $0["requestDetails"] = Self.request(hash: "a") }
+        #expect(try Self.judge(verdict, .either("a")) == .nonceMissing)
+    }
+
+    @Test("Age is judged to the millisecond, and the future to a minute")
+    func age() throws {
+        let verdict = try Self.verdict()
+        #expect(try Self.judge(verdict, at: Self.now + 600) == nil)
+        #expect(try Self.judge(verdict, at: Self.now + 600.001) == .tokenStale)
+        #expect(try Self.judge(verdict, at: Self.now - 60) == nil)
+        #expect(try Self.judge(verdict, at: Self.now - 60.001) == .tokenFromFuture)
+    }
+
+    @Test("The time is text or a number; anything else is none")
+    func timestamps() throws {
+        func judge(_ time: JSONValue?) throws -> PlayIntegrityError.Code? {
+            let verdict = try Self.verdict { payload in
+                var request = payload["requestDetails"]?.object ?? JSONObject()
+                request["timestampMillis"] = time
+                payload["requestDetails"] = .object(request)
+            }
+            return try Self.judge(verdict)
+        }
+        #expect(try judge(1_795_262_400_000) == nil)
+        #expect(try judge(true) == .timestampMissing)
+        #expect(try judge("soon") == .timestampMissing)
+        #expect(try judge("9223372036854775807") == .tokenFromFuture)
+        #expect(try judge(.integer(Int64.min)) == .tokenStale)
+    }
+
+    @Test("What a policy refuses is refused, each with its own reason")
+    func policies() throws {
+        let verdict = try Self.verdict {
+            $0["environmentDetails"] = [
+                "playProtectVerdict": "HIGH_RISK", "appAccessRiskVerdict": ["appsDetected": ["UNKNOWN_CAPTURING"]],
+            ]
+            $0["deviceIntegrity"] = [
+                "deviceRecognitionVerdict": ["MEETS_DEVICE_INTEGRITY"], "deviceAttributes": ["sdkVersion": 33],
+                "recentDeviceActivity": ["deviceActivityLevel": "LEVEL_3"],
+                "deviceRecall": ["values": ["bitFirst": true, "bitSecond": false]],
+            ]
+        }
+        #expect(try Self.judge(verdict) == nil, "risk signals are reported, not refused")
+        #expect(try Self.judge(verdict) { $0.refusedPlayProtect = ["HIGH_RISK"] } == .playProtectRefused)
+        #expect(try Self.judge(verdict) { $0.refusedAppAccessRisk = ["UNKNOWN_CAPTURING"] } == .appAccessRiskRefused)
+        #expect(try Self.judge(verdict) { $0.maximumActivityLevel = 2 } == .activityLevelRefused)
+        #expect(try Self.judge(verdict) { $0.maximumActivityLevel = 3 } == nil)
+        #expect(try Self.judge(verdict) { $0.refusedDeviceRecall = ["bitFirst"] } == .deviceRecallRefused)
+        #expect(try Self.judge(verdict) { $0.refusedDeviceRecall = ["bitSecond"] } == nil)
+        #expect(try Self.judge(verdict) { $0.minimumSDKVersion = 34 } == .sdkVersionTooLow)
+        #expect(try Self.judge(verdict) { $0.minimumVersionCode = 43 } == .versionTooLow)
+        #expect(try Self.judge(verdict) { $0.certificateDigests = [[1]] } == .certificateDigestMismatch)
+        #expect(try Self.judge(verdict) { $0.certificateDigests = [] } == .certificateDigestMismatch)
+        #expect(try Self.judge(verdict) { $0.recognitionVerdicts = [] } == .appNotRecognized)
+    }
+
+    @Test(
+        "A test response is refused, also where the flag is no plain boolean",
+        arguments: [true, "true", 1] as [JSONValue])
+    func testResponses(flag: JSONValue) throws {
+        let verdict = try Self.verdict { $0["testingDetails"] = ["isTestingResponse": flag] }
+        #expect(try Self.judge(verdict) == .testResponse)
+        #expect(try Self.judge(verdict) { $0.allowsTestResponses = true } == nil)
+    }
+
+    @Test("Another app is refused, whichever of the two packages says so")
+    func packages() throws {
+        let requestedByOther = try Self.verdict { $0["requestDetails"] = ["requestPackageName": "com.example.other"] }
+        #expect(try Self.judge(requestedByOther) == .packageMismatch)
+        let otherApp = try Self.verdict {
+            $0["appIntegrity"] = ["appRecognitionVerdict": "PLAY_RECOGNIZED", "packageName": "com.example.other"]
+        }
+        #expect(try Self.judge(otherApp) == .appPackageMismatch)
+        let unevaluated = try Self.verdict { $0["appIntegrity"] = ["appRecognitionVerdict": "UNEVALUATED"] }
+        #expect(
+            try Self.judge(unevaluated) {
+                $0.recognitionVerdicts = ["UNEVALUATED"]
+                $0.certificateDigests = nil
+            } == nil)
+    }
+
+    @Test("An audit judges what is given and names what is not")
+    func audit() throws {
+        let audited = try PlayIntegrityVerifier.audit(
+            Self.verdict(), policy: PlayIntegrityPolicy(certificateDigests: nil), package: nil, binding: nil, at: nil)
+        #expect(audited.unchecked == [.package, .nonce, .age])
+        let bare = try Self.verdict { $0["requestDetails"] = ["requestPackageName": "com.example.app"] }
+        #expect(
+            refusal {
+                _ = try PlayIntegrityVerifier.audit(
+                    bare, policy: PlayIntegrityPolicy(certificateDigests: nil), package: nil, binding: nil, at: nil)
+            } == .nonceMissing)
+    }
+
+    @Test(
+        "A policy that is not understood is an error that names the member",
+        arguments: [
+            (#"{"device_label": []}"#, "device_label"),
+            (#"{"device_labels": "MEETS_DEVICE_INTEGRITY"}"#, "device_labels"),
+            (#"{"maximum_age_seconds": "600"}"#, "maximum_age_seconds"),
+            (#"{"maximum_age_seconds": -1}"#, "maximum_age_seconds"),
+            (#"{"certificate_digests": ["zz"]}"#, "certificate_digests"),
+            (#"{"require_licensed": 1}"#, "require_licensed"),
+            (#"{"maximum_activity_level": "LEVEL_5"}"#, "maximum_activity_level"),
+            (#"{"minimum_version_code": 1.5}"#, "minimum_version_code"),
+        ])
+    func oddPolicies(text: String, path: String) throws {
+        let fields = try JSONFields(JSONValue(parsing: text))
+        do {
+            _ = try PlayIntegrityPolicy(certificateDigests: nil).applying(fields)
+            Issue.record("accepted")
+        } catch {
+            #expect(error.path == path)
+        }
+    }
+
+    @Test("Null is not checked, absent keeps")
+    func nullPolicies() throws {
+        let fields = try JSONFields(JSONValue(parsing: #"{"maximum_age_seconds": null, "device_labels": null}"#))
+        let policy = try Vectors.policy(fields)
+        #expect(policy.maximumAgeSeconds == nil)
+        #expect(policy.deviceLabels == [])
+        #expect(policy.requiresLicense)
+    }
+}
