@@ -1,1 +1,94 @@
-// Made in the order of the map in CONTRIBUTING.md.
+public import AuthService
+internal import Foundation
+public import Logging
+
+/// The default stores: everything of one service in one SQLite file, with a journal of replay claims beside it.
+///
+/// Apps, devices and audit events are durable when a call returns (WAL, `synchronous=FULL`). Replay claims survive the end
+/// of the process in any way; after a loss of power `ClaimJournal` says what it cannot know. Challenges are held in memory
+/// and saved by `close()`.
+///
+/// Several processes may have the file open, but only one of them in the role of the service.
+public final class SQLiteStores: Sendable {
+    /// What the process that opens the file is.
+    public enum Role: Sendable {
+        /// The service itself: there is one.
+        case service
+        /// A tool beside it: apps, devices and audit; `challenges` and `replay` refuse.
+        case administration
+    }
+
+    /// What can be set.
+    public struct Options: Sendable {
+        /// The longest that a call takes.
+        public var deadline: Duration = .seconds(2)
+        /// How long one process waits for another's transaction; shorter than the deadline.
+        public var busyTimeout: Duration = .milliseconds(1500)
+        /// How often the file is looked at for changes by others.
+        public var pollInterval: Duration = .milliseconds(250)
+        /// Challenges held at once; beyond it the oldest of the busiest source is evicted.
+        public var maximumChallenges = 100_000
+        /// Live replay claims at once; beyond it claims are refused. About 30 bytes of memory each.
+        public var maximumClaims = 24_000_000
+
+        /// The defaults.
+        public init() {}
+    }
+
+    public let apps: any AppStore
+    public let devices: any DeviceStore
+    public let audit: any AuditLog
+    public let challenges: any ChallengeStore
+    public let replay: any ReplayStore
+
+    let database: StoreDatabase
+    private let heldChallenges: HeldChallenges?
+    private let journal: ClaimJournal?
+
+    /// Opens the file, and makes it where it is not there.
+    ///
+    /// - Parameters:
+    ///   - path: the file; claims go to the folder `<path>-claims`.
+    ///   - role: what this process is.
+    ///   - clock: the service's clock.
+    ///   - logger: what was found at opening and what fails in the background.
+    public convenience init(
+        path: String, role: Role = .service, options: Options = Options(), clock: any ServiceClock = SystemClock(),
+        logger: Logger = Logger(label: "synheart.stores")
+    ) throws(OpenError) {
+        try self.init(
+            path: path, role: role, options: options, clock: clock, logger: logger, boot: BootIdentity.current)
+    }
+
+    init(
+        path: String, role: Role, options: Options, clock: any ServiceClock, logger: Logger, boot: BootIdentity
+    ) throws(OpenError) {
+        let database = try StoreDatabase(path: path, options: options)
+        self.database = database
+        apps = SQLiteAppStore(database: database)
+        devices = SQLiteDeviceStore(database: database)
+        audit = SQLiteAuditLog(database: database)
+        switch role {
+        case .administration:
+            (heldChallenges, journal) = (nil, nil)
+            (challenges, replay) = (NotTheService(), NotTheService())
+        case .service:
+            let journal = try ClaimJournal(
+                folder: path + "-claims",
+                settings: .init(maximumClaims: options.maximumClaims, deadline: options.deadline),
+                expectsHistory: try database.hasClaimJournal(), boot: boot, now: clock.now, logger: logger)
+            try database.noteClaimJournal()
+            let held = HeldChallenges(clock: clock, maximum: options.maximumChallenges)
+            held.restore(try database.takeSavedChallenges())
+            (heldChallenges, challenges) = (held, held)
+            (self.journal, replay) = (journal, journal)
+        }
+    }
+
+    /// Saves what is held in memory and lets go of the files. Calls under way are answered, later ones refused.
+    public func close() async {
+        if let heldChallenges { await database.save(heldChallenges.drain()) }
+        await journal?.close()
+        await database.close()
+    }
+}

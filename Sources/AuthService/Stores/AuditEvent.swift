@@ -45,6 +45,9 @@ public struct AuditEvent: Sendable, Hashable {
         self.deviceID = deviceID
         self.detail = detail
     }
+
+    /// The detail as a log stores it: JSON on one line.
+    public var detailText: String { JSONValue.object(detail).text() }
 }
 
 /// Appends what was changed where no other store's change goes with it.
@@ -66,7 +69,7 @@ public struct RecordedAuditEvent: Sendable, Hashable {
     /// 1, 2, 3… without a gap.
     public let sequence: Int64
     public let event: AuditEvent
-    /// SHA-256 over the previous event's hash and this event.
+    /// SHA-256 over the previous event's hash and this event, as `AuditChain` says.
     public let hash: [UInt8]
 
     /// A recorded event of its parts.

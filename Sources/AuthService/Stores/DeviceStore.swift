@@ -92,6 +92,11 @@ public struct DeviceQuery: Sendable {
             self.registeredAt = registeredAt
             self.deviceID = deviceID
         }
+
+        /// The token that continues after this device.
+        public init(_ device: DeviceRecord) {
+            self.init(registeredAt: device.registeredAt, deviceID: device.deviceID)
+        }
     }
 
     /// A query for everything.
@@ -102,7 +107,7 @@ public struct DeviceQuery: Sendable {
 ///
 /// What it guarantees: a key has one device and one role for ever, across apps; an App Attest key id has one device of its
 /// app; each method is one atomic, durable change of just what it names (no method writes a whole row), and appends its
-/// audit event with it.
+/// audit event with it, where it changes something.
 public protocol DeviceStore: Sendable {
     /// The device, whatever its status.
     func device(_ id: DeviceID, of app: AppID) async throws(StoreError) -> DeviceRecord?
@@ -116,7 +121,8 @@ public protocol DeviceStore: Sendable {
     ) async throws(StoreError) -> InsertOutcome
 
     /// Replaces the current key, where it and the status `registered` still hold. The old key becomes the previous one,
-    /// what was previous becomes retired, and the time by which it must rotate is cleared.
+    /// what was previous becomes retired; a demand to rotate is fulfilled by it. Evidence whose attested key is another
+    /// device's counts as a taken key.
     func rotate(_ change: RotationChange, recording event: AuditEvent) async throws(StoreError) -> RotationOutcome
 
     /// Changes the status, where it is one of `from`; false where it is not.
@@ -131,7 +137,8 @@ public protocol DeviceStore: Sendable {
         recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
-    /// Stores an assertion's counter, where it is larger than the stored one of this attested key; false where not.
+    /// Stores an assertion's counter, where it is larger than the stored one of this attested key (its key id); false where
+    /// not.
     func advanceCounter(
         _ id: DeviceID, of app: AppID, attestedKey: [UInt8], to counter: UInt32
     ) async throws(StoreError) -> Bool
@@ -149,7 +156,8 @@ public protocol DeviceStore: Sendable {
         _ id: DeviceID, of app: AppID, by: UnixTime?, recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
-    /// Makes every device of the app that was admitted under observation pending, and returns how many.
+    /// Makes every registered device of the app that was admitted under observation pending, and returns how many. Their
+    /// mark is cleared: whom an operator approves afterwards stays approved.
     func holdObserved(of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int
 
     /// Notes when devices were last seen; coarse, may be lost.

@@ -1,0 +1,64 @@
+internal import AuthContract
+internal import Crypto
+
+/// The hash chain of the audit log: the same for every store, so that a log can be checked wherever it was exported from.
+///
+/// The hash of an event is SHA-256 over a label, the previous event's hash (32 zero bytes before the first), the sequence
+/// number and the event's members, each with its length before it: no two different logs have the same bytes.
+public enum AuditChain {
+    /// What precedes the first event.
+    public static let origin = [UInt8](repeating: 0, count: 32)
+
+    /// An event's members as a log stores them. The detail is the text that is stored, so that a change of a single space
+    /// in it is found.
+    public struct Entry: Sendable, Hashable {
+        public let sequence: Int64
+        public let code: String
+        /// Unix seconds.
+        public let at: Int64
+        public let actor: String
+        public let appID: String?
+        public let deviceID: String?
+        /// JSON text.
+        public let detail: String
+
+        /// An entry of its parts.
+        public init(
+            sequence: Int64, code: String, at: Int64, actor: String, appID: String?, deviceID: String?, detail: String
+        ) {
+            self.sequence = sequence
+            self.code = code
+            self.at = at
+            self.actor = actor
+            self.appID = appID
+            self.deviceID = deviceID
+            self.detail = detail
+        }
+
+        /// The entry of an event.
+        public init(_ event: AuditEvent, sequence: Int64) {
+            self.init(
+                sequence: sequence, code: event.code.rawValue, at: event.at.seconds, actor: event.actor,
+                appID: event.appID?.text, deviceID: event.deviceID?.text, detail: event.detailText)
+        }
+    }
+
+    /// The hash of `entry` where `previous` is the hash before it.
+    public static func hash(_ entry: Entry, after previous: [UInt8]) -> [UInt8] {
+        var hash = SHA256()
+        hash.update(data: Array("synheart-auth/audit/v1\n".utf8))
+        hash.update(data: previous)
+        update(&hash, entry.sequence)
+        update(&hash, entry.at)
+        for text in [entry.code, entry.actor, entry.appID, entry.deviceID, entry.detail] {
+            // A missing member is told from an empty one.
+            update(&hash, text.map { Int64($0.utf8.count) } ?? -1)
+            hash.update(data: Array((text ?? "").utf8))
+        }
+        return Array(hash.finalize())
+    }
+
+    private static func update(_ hash: inout SHA256, _ number: Int64) {
+        hash.update(data: withUnsafeBytes(of: number.bigEndian) { Array($0) })
+    }
+}

@@ -1,0 +1,139 @@
+internal import AuthContract
+internal import AuthService
+internal import Foundation
+internal import GRDB
+internal import StrictJSON
+
+/// The audit log: a table that triggers keep from being changed, and a hash chain that finds where it was changed all the
+/// same.
+struct SQLiteAuditLog: AuditLog {
+    let database: StoreDatabase
+
+    /// Events that are checked in one transaction: a long log must not hold one open.
+    private static let step: Int64 = 2000
+
+    func append(_ event: AuditEvent) async throws(StoreError) {
+        try await database.write { try $0.append(event) }
+    }
+
+    func events(
+        app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+    ) async throws(StoreError) -> [RecordedAuditEvent] {
+        try await database.read { database in
+            var conditions = ["sequence < ?"]
+            var arguments: StatementArguments = [before ?? .max]
+            if let app {
+                conditions.append("app_id = ?")
+                arguments += [app.text]
+            }
+            if let device {
+                conditions.append("device_id = ?")
+                arguments += [device.text]
+            }
+            arguments += [min(max(limit, 1), 1000)]
+            return try Row.fetchAll(
+                database,
+                sql: """
+                    SELECT * FROM audit WHERE \(conditions.joined(separator: " AND "))
+                    ORDER BY sequence DESC LIMIT ?
+                    """,
+                arguments: arguments
+            ).map { try RecordedAuditEvent(row: StoredRow($0)) }
+        }
+    }
+
+    func firstBrokenLink() async throws(StoreError) -> Int64? {
+        var link = Link(sequence: 0, hash: AuditChain.origin)
+        while true {
+            let from = link
+            let step = try await database.read { try Self.follow($0, from: from) }
+            switch step {
+            case .broken(let sequence): return sequence
+            case .end: return nil
+            case .intact(let next): link = next
+            }
+        }
+    }
+
+    private struct Link: Sendable {
+        let sequence: Int64
+        let hash: [UInt8]
+    }
+
+    private enum Step: Sendable {
+        case intact(Link)
+        case broken(Int64)
+        case end
+    }
+
+    private static func follow(_ database: Database, from start: Link) throws -> Step {
+        var link = start
+        let rows = try Row.fetchCursor(
+            database, sql: "SELECT * FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?",
+            arguments: [start.sequence, step])
+        while let row = try rows.next().map({ StoredRow($0) }) {
+            let sequence = try row.integer("sequence")
+            // A row that cannot be read is a broken link, not a failure of the store.
+            guard sequence == link.sequence + 1, let entry = try? AuditChain.Entry(row: row),
+                let stored = try? row.bytes("hash")
+            else { return .broken(link.sequence + 1) }
+            let hash = AuditChain.hash(entry, after: link.hash)
+            guard hash == stored else { return .broken(sequence) }
+            link = Link(sequence: sequence, hash: hash)
+        }
+        return link.sequence == start.sequence ? .end : .intact(link)
+    }
+}
+
+extension Database {
+    /// Appends an event to the log, in the transaction of the change that it tells of.
+    func append(_ event: AuditEvent) throws {
+        let last = try Row.fetchOne(
+            cachedStatement(sql: "SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1")
+        ).map { StoredRow($0) }
+        let (next, overflow) = (try last?.integer("sequence") ?? 0).addingReportingOverflow(1)
+        guard !overflow else { throw StoreError(.unreadable, "the audit log's numbers are used up") }
+        let entry = AuditChain.Entry(event, sequence: next)
+        let hash = AuditChain.hash(entry, after: try last?.bytes("hash") ?? AuditChain.origin)
+        try cachedStatement(
+            sql: """
+                INSERT INTO audit (sequence, code, at, actor, app_id, device_id, detail, hash)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                """
+        ).execute(arguments: [
+            entry.sequence, entry.code, entry.at, entry.actor, entry.appID, entry.deviceID, entry.detail, hash.data,
+        ])
+    }
+
+    /// Runs one statement that changes rows, appends its event where it changed some, and returns how many.
+    func change(_ sql: String, _ arguments: StatementArguments, recording event: AuditEvent?) throws -> Int {
+        try cachedStatement(sql: sql).execute(arguments: arguments)
+        let count = changesCount
+        if count > 0, let event { try append(event) }
+        return count
+    }
+}
+
+extension AuditChain.Entry {
+    init(row: StoredRow) throws(StoreError) {
+        self.init(
+            sequence: try row.integer("sequence"), code: try row.text("code"), at: try row.integer("at"),
+            actor: try row.text("actor"), appID: try row.optionalText("app_id"),
+            deviceID: try row.optionalText("device_id"), detail: try row.text("detail"))
+    }
+}
+
+extension RecordedAuditEvent {
+    fileprivate init(row: StoredRow) throws(StoreError) {
+        let entry = try AuditChain.Entry(row: row)
+        let event = AuditEvent(
+            try row.parsed("code", entry.code) { AuditEvent.Code(rawValue: $0) }, at: UnixTime(entry.at),
+            actor: entry.actor,
+            appID: try entry.appID.map { text throws(StoreError) in try row.parsed("app_id", text) { try AppID($0) } },
+            deviceID: try entry.deviceID.map { text throws(StoreError) in
+                try row.parsed("device_id", text) { try DeviceID($0) }
+            },
+            detail: try row.parsed("detail", entry.detail) { try JSONValue(parsing: $0, limits: .stored).object })
+        self.init(sequence: entry.sequence, event: event, hash: try row.bytes("hash"))
+    }
+}

@@ -1,0 +1,66 @@
+internal import AuthContract
+internal import AuthService
+
+/// A bounded set of challenges: when it is full, the oldest of the busiest source makes room. Each step takes constant time
+/// on average, whatever the number and whoever floods it.
+struct ChallengeBook {
+    private struct Entry {
+        let challenge: IssuedChallenge
+        let source: String
+        let number: UInt64
+    }
+
+    private let maximum: Int
+    private var entries: [[UInt8]: Entry] = [:]
+    /// The challenge of each number; numbers grow, so the oldest is found by counting on from the last oldest.
+    private var byNumber: [UInt64: [UInt8]] = [:]
+    private var oldest: UInt64 = 0
+    private var next: UInt64 = 0
+    private var sources = BusySources()
+
+    init(maximum: Int) { self.maximum = max(1, maximum) }
+
+    mutating func put(_ challenge: IssuedChallenge, source: String, now: UnixTime) {
+        forgetLongExpired(now)
+        remove(challenge.bytes)
+        if entries.count >= maximum, let number = sources.oldestOfBusiest(), let victim = byNumber[number] {
+            remove(victim)
+        }
+        entries[challenge.bytes] = Entry(challenge: challenge, source: source, number: next)
+        byNumber[next] = challenge.bytes
+        sources.add(next, of: source)
+        next += 1
+    }
+
+    mutating func take(_ bytes: [UInt8], now: UnixTime) -> IssuedChallenge? {
+        guard let entry = remove(bytes), Self.isKept(entry.challenge, now) else { return nil }
+        return entry.challenge
+    }
+
+    mutating func drain() -> [(challenge: IssuedChallenge, source: String)] {
+        defer { self = ChallengeBook(maximum: maximum) }
+        return entries.values.sorted { $0.number < $1.number }.map { ($0.challenge, $0.source) }
+    }
+
+    @discardableResult
+    private mutating func remove(_ bytes: [UInt8]) -> Entry? {
+        guard let entry = entries.removeValue(forKey: bytes) else { return nil }
+        byNumber[entry.number] = nil
+        sources.remove(entry.number, of: entry.source)
+        return entry
+    }
+
+    private mutating func forgetLongExpired(_ now: UnixTime) {
+        while oldest < next {
+            if let bytes = byNumber[oldest], let entry = entries[bytes] {
+                guard !Self.isKept(entry.challenge, now) else { return }
+                remove(bytes)
+            }
+            oldest += 1
+        }
+    }
+
+    private static func isKept(_ challenge: IssuedChallenge, _ now: UnixTime) -> Bool {
+        now <= challenge.expiresAt + IssuedChallenge.keptAfterExpiry
+    }
+}

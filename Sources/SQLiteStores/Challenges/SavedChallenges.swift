@@ -1,0 +1,42 @@
+internal import AuthContract
+internal import AuthService
+internal import GRDB
+
+/// Challenges from one start of the service to the next.
+extension StoreDatabase {
+    /// Saves what a service that ends still holds. What cannot be saved is lost, as the rules allow.
+    func save(_ challenges: [(challenge: IssuedChallenge, source: String)]) async {
+        try? await write { database in
+            let statement = try database.cachedStatement(
+                sql: """
+                    INSERT INTO saved_challenges (challenge, app_id, purpose, expires_at, source) VALUES (?, ?, ?, ?, ?)
+                    ON CONFLICT DO NOTHING
+                    """)
+            for (challenge, source) in challenges {
+                try statement.execute(arguments: [
+                    challenge.bytes.data, challenge.appID.text, challenge.purpose.rawValue,
+                    challenge.expiresAt.seconds, source,
+                ])
+            }
+        }
+    }
+
+    /// What was saved; it is gone from the file afterwards, so that a challenge cannot be taken in two lives. Rows that
+    /// cannot be read are lost.
+    func takeSavedChallenges() throws(OpenError) -> [(challenge: IssuedChallenge, source: String)] {
+        try writeNow { database in
+            let rows = try Row.fetchAll(database, sql: "SELECT * FROM saved_challenges ORDER BY rowid")
+            try database.execute(sql: "DELETE FROM saved_challenges")
+            return rows.compactMap { row in
+                let row = StoredRow(row)
+                guard let bytes = try? row.bytes("challenge"), let app = try? AppID(row.text("app_id")),
+                    let purpose = (try? row.text("purpose")).flatMap(ChallengePurpose.init(rawValue:)),
+                    let expiry = try? row.integer("expires_at"), let source = try? row.text("source")
+                else { return nil }
+                return (
+                    IssuedChallenge(bytes: bytes, appID: app, purpose: purpose, expiresAt: UnixTime(expiry)), source
+                )
+            }
+        }
+    }
+}

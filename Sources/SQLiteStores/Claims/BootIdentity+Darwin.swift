@@ -1,0 +1,12 @@
+#if canImport(Darwin)
+    internal import Darwin
+
+    extension BootIdentity {
+        static var systemText: String? {
+            var text = [CChar](repeating: 0, count: 64)
+            var size = text.count
+            guard sysctlbyname("kern.bootsessionuuid", &text, &size, nil, 0) == 0 else { return nil }
+            return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+    }
+#endif

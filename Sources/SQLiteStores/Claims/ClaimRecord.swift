@@ -1,0 +1,80 @@
+internal import AuthService
+
+/// One record of the journal: 24 bytes, little-endian; two words, the expiry, and a checksum that only this segment gives.
+struct ClaimRecord {
+    static let size = 24
+
+    /// What a record is; the kind is part of the checksum.
+    enum Kind: UInt64, CaseIterable {
+        /// A claim; the words are its.
+        case claim = 0x9E37_79B9_7F4A_7C15
+        /// The service's clock, in the first word: how far history is known when the machine's clock steps back.
+        case clock = 0xC2B2_AE3D_27D4_EB4F
+        /// Everything before it is on the disk: the service ended in order.
+        case seal = 0x1656_67B1_9E37_79F9
+    }
+
+    let kind: Kind
+    let high: UInt64
+    let low: UInt64
+    /// Unix seconds.
+    let expiry: UInt32
+
+    static func claim(_ claim: ReplayClaim, expiry: UInt32) -> ClaimRecord {
+        ClaimRecord(kind: .claim, high: claim.high, low: claim.low, expiry: expiry)
+    }
+
+    static func clock(_ now: Int64) -> ClaimRecord {
+        ClaimRecord(kind: .clock, high: UInt64(bitPattern: now), low: 0, expiry: 0)
+    }
+
+    static let seal = ClaimRecord(kind: .seal, high: 0, low: 0, expiry: 0)
+
+    private init(kind: Kind, high: UInt64, low: UInt64, expiry: UInt32) {
+        self.kind = kind
+        self.high = high
+        self.low = low
+        self.expiry = expiry
+    }
+
+    /// Reads the record at the beginning of `bytes`; nil where no kind has its checksum.
+    init?(_ bytes: UnsafeRawBufferPointer.SubSequence, seed: UInt64) {
+        guard bytes.count >= Self.size else { return nil }
+        let bytes = UnsafeRawBufferPointer(rebasing: bytes)
+        high = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
+        low = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        expiry = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self))
+        let checksum = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 20, as: UInt32.self))
+        for kind in Kind.allCases where Self.checksum(kind, high, low, expiry, seed) == checksum {
+            self.kind = kind
+            return
+        }
+        return nil
+    }
+
+    func write(to bytes: inout [UInt8], seed: UInt64) {
+        withUnsafeBytes(of: high.littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: low.littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: expiry.littleEndian) { bytes.append(contentsOf: $0) }
+        let checksum = Self.checksum(kind, high, low, expiry, seed)
+        withUnsafeBytes(of: checksum.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    /// Against accidents, not against attackers: whoever can write the file can do worse. Each round is a bijection, so no
+    /// single changed word goes unseen before the last cut to 32 bits.
+    private static func checksum(
+        _ kind: Kind, _ high: UInt64, _ low: UInt64, _ expiry: UInt32, _ seed: UInt64
+    ) -> UInt32 {
+        var sum = mix(seed ^ kind.rawValue ^ high)
+        sum = mix(sum ^ low)
+        sum = mix(sum ^ UInt64(expiry))
+        return UInt32(truncatingIfNeeded: sum >> 32)
+    }
+
+    static func mix(_ word: UInt64) -> UInt64 {
+        var word = word
+        word = (word ^ word >> 32) &* 0xD6E8_FEB8_6659_FD93
+        word = (word ^ word >> 32) &* 0xD6E8_FEB8_6659_FD93
+        return word ^ word >> 32
+    }
+}

@@ -1,0 +1,70 @@
+internal import Foundation
+
+/// A file descriptor with the few calls that the journal makes, each complete or an error.
+final class JournalFile: @unchecked Sendable {
+    // Unchecked: the descriptor never changes; the calls are the system's, and positioned.
+    private let descriptor: Int32
+
+    init(_ path: String, creating: Bool = false) throws(SystemError) {
+        let flags = creating ? O_CREAT | O_EXCL | O_RDWR : O_RDWR
+        descriptor = Foundation.open(path, flags | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .current }
+    }
+
+    /// Opens a lock file and takes its lock; nil where another process has it. The lock ends with the file.
+    static func locked(_ path: String) throws(SystemError) -> JournalFile? {
+        let file = try JournalFile(descriptor: Foundation.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600))
+        return flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 ? file : nil
+    }
+
+    /// Lets another process have the lock.
+    func unlock() { flock(descriptor, LOCK_UN) }
+
+    /// Makes the names in a folder durable.
+    static func synchronizeFolder(_ path: String) throws(SystemError) {
+        let folder = try JournalFile(descriptor: Foundation.open(path, O_RDONLY | O_CLOEXEC))
+        guard fsync(folder.descriptor) == 0 else { throw .current }
+    }
+
+    private init(descriptor: Int32) throws(SystemError) {
+        guard descriptor >= 0 else { throw .current }
+        self.descriptor = descriptor
+    }
+
+    deinit { Foundation.close(descriptor) }
+
+    /// Writes everything, at `offset`.
+    func write(_ bytes: ArraySlice<UInt8>, at offset: Int) throws(SystemError) {
+        var (rest, position) = (bytes, offset)
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(position)) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw count < 0 ? .current : SystemError(number: ENOSPC) }
+            rest = rest.dropFirst(count)
+            position += count
+        }
+    }
+
+    /// Reads up to the buffer's size from `offset`; less at the end of the file.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemError) -> Int {
+        var filled = 0
+        while filled < buffer.count {
+            let count = pread(
+                descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled, off_t(offset + filled))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw .current }
+            if count == 0 { break }
+            filled += count
+        }
+        return filled
+    }
+
+    /// Waits until everything written is on the disk.
+    func synchronize() throws(SystemError) {
+        guard JournalFile.synchronizeData(descriptor) == 0 else { throw .current }
+    }
+
+    func truncate(to size: Int) throws(SystemError) {
+        guard ftruncate(descriptor, off_t(size)) == 0 else { throw .current }
+    }
+}

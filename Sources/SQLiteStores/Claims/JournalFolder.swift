@@ -1,0 +1,55 @@
+internal import Foundation
+
+/// The folder of the journal: a lock, and segments in the order of their numbers.
+struct JournalFolder: Sendable {
+    let path: String
+    /// Held until the journal has ended.
+    private let lock: JournalFile
+
+    init(_ path: String) throws(OpenError) {
+        self.path = path
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw OpenError(.notWritable, "The folder \(path) for the claim journal cannot be made.")
+        }
+        let lock: JournalFile?
+        do throws(SystemError) { lock = try JournalFile.locked("\(path)/lock") } catch {
+            throw OpenError(.notWritable, "The claim journal in \(path) cannot be locked: \(error).")
+        }
+        guard let lock else {
+            throw OpenError(
+                .inUse, "Another service has \(path) open. One database serves one service; stop the other one first.")
+        }
+        self.lock = lock
+    }
+
+    func unlock() { lock.unlock() }
+
+    func path(of sequence: UInt64) -> String {
+        let digits = String(sequence)
+        return "\(path)/claims-" + String(repeating: "0", count: max(0, 20 - digits.count)) + digits
+    }
+
+    /// The numbers of the segments there are, in order.
+    func sequences() throws(OpenError) -> [UInt64] {
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
+            throw OpenError(.notReadable, "The folder \(path) of the claim journal cannot be read.")
+        }
+        return names.compactMap { $0.hasPrefix("claims-") ? UInt64($0.dropFirst(7)) : nil }.sorted()
+    }
+
+    /// How many records the segments can hold, by their sizes.
+    func recordCount(_ sequences: [UInt64]) -> Int {
+        sequences.reduce(0) { count, sequence in
+            let attributes = try? FileManager.default.attributesOfItem(atPath: path(of: sequence))
+            return count + ((attributes?[.size] as? NSNumber)?.intValue ?? 0) / ClaimRecord.size
+        }
+    }
+
+    func remove(_ sequence: UInt64) { unlink(path(of: sequence)) }
+
+    /// Puts a damaged segment aside for who wants to look at it; one at most is kept.
+    func putAside(_ sequence: UInt64) { rename(path(of: sequence), "\(path)/damaged") }
+}

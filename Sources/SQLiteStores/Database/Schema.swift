@@ -1,0 +1,97 @@
+internal import GRDB
+
+/// The tables. A released migration never changes: the next version adds one.
+enum Schema {
+    /// "SyAu": by it `file` and we know whose database this is.
+    static let applicationID: Int32 = 0x5379_4175
+
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { database in
+            try database.execute(sql: "PRAGMA application_id = \(applicationID)")
+            try database.execute(sql: first)
+        }
+        return migrator
+    }
+
+    private static let first = """
+        CREATE TABLE apps (
+          app_id TEXT PRIMARY KEY,
+          record TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE devices (
+          device_id TEXT PRIMARY KEY,
+          app_id TEXT NOT NULL,
+          platform TEXT NOT NULL,
+          status TEXT NOT NULL,
+          key BLOB NOT NULL,
+          key_thumbprint TEXT NOT NULL,
+          previous_key BLOB,
+          previous_key_until INTEGER,
+          assurance TEXT NOT NULL,
+          attested_key_id BLOB,
+          attested_public_key BLOB,
+          attested_app_id TEXT,
+          attested_environment TEXT,
+          attested_counter INTEGER,
+          attested_receipt BLOB,
+          attested_receipt_outcome TEXT,
+          attested_risk_metric INTEGER,
+          registered_at INTEGER NOT NULL,
+          key_rotated_at INTEGER,
+          last_seen INTEGER,
+          highest_scheme INTEGER NOT NULL,
+          must_rotate_by INTEGER,
+          admitted_under_observation INTEGER NOT NULL,
+          local_id TEXT
+        ) STRICT;
+        CREATE UNIQUE INDEX devices_attested_key ON devices (app_id, attested_key_id) WHERE attested_key_id IS NOT NULL;
+        CREATE INDEX devices_newest ON devices (registered_at DESC, device_id);
+        CREATE INDEX devices_of_app ON devices (app_id, registered_at DESC, device_id);
+        CREATE INDEX devices_of_status ON devices (app_id, status, registered_at DESC, device_id);
+
+        -- Every key that is or ever was bound: the primary key is what makes a key unique, across apps, for ever.
+        CREATE TABLE keys (
+          thumbprint TEXT PRIMARY KEY,
+          device_id TEXT NOT NULL REFERENCES devices (device_id),
+          role TEXT NOT NULL CHECK (role IN ('current', 'previous', 'retired'))
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX keys_of_device ON keys (device_id, role);
+
+        CREATE TABLE audit (
+          sequence INTEGER PRIMARY KEY,
+          code TEXT NOT NULL,
+          at INTEGER NOT NULL,
+          actor TEXT NOT NULL,
+          app_id TEXT,
+          device_id TEXT,
+          detail TEXT NOT NULL,
+          hash BLOB NOT NULL
+        ) STRICT;
+        CREATE INDEX audit_of_app ON audit (app_id, sequence) WHERE app_id IS NOT NULL;
+        CREATE INDEX audit_of_device ON audit (device_id, sequence) WHERE device_id IS NOT NULL;
+        CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
+          BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+        CREATE TRIGGER audit_is_not_shortened BEFORE DELETE ON audit
+          BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+        CREATE TRIGGER audit_has_no_gaps BEFORE INSERT ON audit
+          WHEN NEW.sequence IS NOT (SELECT coalesce(max(sequence), 0) + 1 FROM audit)
+          BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+
+        -- Challenges live in the service's memory; here they wait from one start of it to the next.
+        CREATE TABLE saved_challenges (
+          challenge BLOB PRIMARY KEY,
+          app_id TEXT NOT NULL,
+          purpose TEXT NOT NULL,
+          expires_at INTEGER NOT NULL,
+          source TEXT NOT NULL
+        ) STRICT;
+
+        -- Facts about the store itself.
+        CREATE TABLE facts (
+          name TEXT PRIMARY KEY,
+          value TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+}

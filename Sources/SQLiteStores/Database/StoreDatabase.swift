@@ -1,0 +1,93 @@
+internal import AuthService
+internal import Foundation
+internal import GRDB
+
+/// The database file: one writing connection, several that read, and a deadline on every call.
+final class StoreDatabase: Sendable {
+    private let pool: DatabasePool
+    private let deadline: Duration
+    let externalChanges: ExternalChanges
+
+    init(path: String, options: SQLiteStores.Options) throws(OpenError) {
+        pool = try DatabaseFile.open(path, busyTimeout: options.busyTimeout)
+        deadline = options.deadline
+        let version: Int64
+        do { version = try pool.writeWithoutTransaction(Self.dataVersion) } catch {
+            throw DatabaseFile.openError(error, path)
+        }
+        externalChanges = ExternalChanges(interval: options.pollInterval, version: version)
+        externalChanges.observe(self)
+    }
+
+    /// Reads in one consistent snapshot.
+    func read<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws(StoreError) -> Value {
+        try await answered { pool, answer in
+            pool.asyncRead { database in
+                guard answer.isAwaited else { return }
+                answer.give(Result { try body(database.get()) })
+            }
+        }
+    }
+
+    /// Changes the database in one transaction, which is durable when this returns.
+    func write<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws(StoreError) -> Value {
+        try await answered { pool, answer in
+            pool.asyncWrite { database in
+                // Whoever asked has been told that it failed: what has not begun must not happen after that.
+                guard answer.isAwaited else { throw StoreError(.tooSlow, "not begun within its deadline") }
+                return try body(database)
+            } completion: { _, result in
+                answer.give(result)
+            }
+        }
+    }
+
+    /// A number that changes when another process commits, and not when this one does: the writing connection sees all of
+    /// our own commits as its own.
+    func dataVersion() async throws(StoreError) -> Int64 {
+        try await answered { pool, answer in
+            pool.asyncWriteWithoutTransaction { database in
+                guard answer.isAwaited else { return }
+                answer.give(Result { try Self.dataVersion(database) })
+            }
+        }
+    }
+
+    private static func dataVersion(_ database: Database) throws -> Int64 {
+        try Int64.fetchOne(database, sql: "PRAGMA data_version") ?? 0
+    }
+
+    /// For opening, where there is nobody else to wait for.
+    func writeNow<Value>(_ body: (Database) throws -> Value) throws(OpenError) -> Value {
+        do { return try pool.write(body) } catch { throw DatabaseFile.openError(error, pool.path) }
+    }
+
+    func close() async {
+        externalChanges.finish()
+        // Closing waits for the connections to finish.
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [pool] in
+                try? pool.close()
+                continuation.resume()
+            }
+        }
+    }
+
+    private func answered<Value: Sendable>(
+        _ start: (DatabasePool, Answer<Value>) -> Void
+    ) async throws(StoreError) -> Value {
+        let result = await withCheckedContinuation { continuation in
+            let answer = Answer<Value>(continuation)
+            let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
+            DispatchQueue.global().asyncAfter(deadline: limit) { [weak answer] in
+                answer?.give(.failure(StoreError(.tooSlow, "no answer within the deadline")))
+            }
+            start(pool, answer)
+        }
+        return try result.get()
+    }
+}

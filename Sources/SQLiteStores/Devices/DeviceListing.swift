@@ -1,0 +1,32 @@
+internal import AuthContract
+internal import AuthService
+internal import GRDB
+
+/// One page of devices as a statement: every condition in it continues one of the indexes.
+enum DeviceListing {
+    static func statement(_ query: DeviceQuery) -> (sql: String, arguments: StatementArguments) {
+        var conditions = ["TRUE"]
+        var arguments: StatementArguments = []
+        func require(_ condition: String, _ values: StatementArguments) {
+            conditions.append(condition)
+            arguments += values
+        }
+        if let app = query.appID { require("app_id = ?", [app.text]) }
+        if let status = query.status { require("status = ?", [status.rawValue]) }
+        if let platform = query.platform { require("platform = ?", [platform.rawValue]) }
+        if let from = query.registeredFrom { require("registered_at >= ?", [from.seconds]) }
+        if let before = query.registeredBefore { require("registered_at < ?", [before.seconds]) }
+        if let after = query.after {
+            // The first comparison is what the index starts from; the second tells devices of one second apart.
+            require("registered_at <= ?", [after.registeredAt.seconds])
+            require("(registered_at < ? OR device_id > ?)", [after.registeredAt.seconds, after.deviceID.text])
+        }
+        arguments += [min(max(query.limit, 1), 1000)]
+        return (
+            """
+            SELECT * FROM devices WHERE \(conditions.joined(separator: " AND "))
+            ORDER BY registered_at DESC, device_id LIMIT ?
+            """, arguments
+        )
+    }
+}

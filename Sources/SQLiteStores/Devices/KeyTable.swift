@@ -1,0 +1,42 @@
+internal import AuthContract
+internal import AuthService
+internal import GRDB
+
+/// The roles of keys. Each is called in the transaction of the change that it belongs to.
+extension Database {
+    func binding(of thumbprint: String) throws -> KeyBinding? {
+        try Row.fetchOne(
+            cachedStatement(
+                sql: """
+                    SELECT app_id, device_id, role FROM keys JOIN devices USING (device_id) WHERE thumbprint = ?
+                    """), arguments: [thumbprint]
+        ).map { row in
+            let row = StoredRow(row)
+            let (app, device, role) = (try row.text("app_id"), try row.text("device_id"), try row.text("role"))
+            return KeyBinding(
+                appID: try row.parsed("app_id", app) { try AppID($0) },
+                deviceID: try row.parsed("device_id", device) { try DeviceID($0) },
+                role: try row.parsed("role", role) { KeyBinding.Role(rawValue: $0) })
+        }
+    }
+
+    func bind(_ key: DevicePublicKey, to device: DeviceID, as role: KeyBinding.Role) throws {
+        try cachedStatement(sql: "INSERT INTO keys (thumbprint, device_id, role) VALUES (?, ?, ?)")
+            .execute(arguments: [key.thumbprint, device.text, role.rawValue])
+    }
+
+    func moveKeys(of device: DeviceID, from: KeyBinding.Role, to: KeyBinding.Role) throws {
+        try cachedStatement(sql: "UPDATE keys SET role = ? WHERE device_id = ? AND role = ?")
+            .execute(arguments: [to.rawValue, device.text, from.rawValue])
+    }
+
+    /// Whether the attested key of this evidence is another device's of the app.
+    func isAttestedKeyTaken(_ evidence: AppAttestEvidence?, app: AppID, device: DeviceID) throws -> Bool {
+        guard let evidence else { return false }
+        return try Bool.fetchOne(
+            cachedStatement(
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM devices WHERE app_id = ? AND attested_key_id = ? AND device_id <> ?)
+                    """), arguments: [app.text, evidence.keyID.data, device.text]) ?? true
+    }
+}

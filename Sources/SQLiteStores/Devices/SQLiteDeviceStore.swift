@@ -1,0 +1,217 @@
+internal import AuthContract
+internal import AuthService
+internal import GRDB
+
+/// Devices, one row each. No statement writes a whole row of a device that exists: each names the columns of its change
+/// and, in its `WHERE`, what must still hold.
+struct SQLiteDeviceStore: DeviceStore {
+    let database: StoreDatabase
+
+    func device(_ id: DeviceID, of app: AppID) async throws(StoreError) -> DeviceRecord? {
+        try await database.read { database in
+            try Row.fetchOne(
+                database.cachedStatement(sql: "SELECT * FROM devices WHERE device_id = ? AND app_id = ?"),
+                arguments: [id.text, app.text]
+            ).map { try DeviceRecord(row: StoredRow($0)) }
+        }
+    }
+
+    func binding(of thumbprint: String) async throws(StoreError) -> KeyBinding? {
+        try await database.read { try $0.binding(of: thumbprint) }
+    }
+
+    func insert(
+        _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
+    ) async throws(StoreError) -> InsertOutcome {
+        try await database.write { database in
+            for key in [device.key, device.previousKey].compactMap({ $0 }) {
+                if let binding = try database.binding(of: key.thumbprint) { return .keyTaken(binding) }
+            }
+            guard try !database.isAttestedKeyTaken(device.appAttest, app: device.appID, device: device.deviceID) else {
+                return .attestedKeyTaken
+            }
+            if device.status == .pending {
+                let pending =
+                    try Int.fetchOne(
+                        database, sql: "SELECT count(*) FROM devices WHERE app_id = ? AND status = ?",
+                        arguments: [device.appID.text, DeviceStatus.pending.rawValue]) ?? .max
+                guard pending < maximumPending else { return .tooManyPending }
+            }
+            try database.insert(device)
+            try database.bind(device.key, to: device.deviceID, as: .current)
+            if let previous = device.previousKey { try database.bind(previous, to: device.deviceID, as: .previous) }
+            try database.append(event)
+            return .inserted
+        }
+    }
+
+    func rotate(_ change: RotationChange, recording event: AuditEvent) async throws(StoreError) -> RotationOutcome {
+        try await database.write { database in
+            guard try database.canRotate(change) else { return .conflict }
+            guard try database.binding(of: change.to.thumbprint) == nil,
+                try !database.isAttestedKeyTaken(change.evidence, app: change.appID, device: change.deviceID)
+            else { return .keyTaken }
+            var sql = """
+                UPDATE devices SET previous_key = key, previous_key_until = ?, key = ?, key_thumbprint = ?,
+                  key_rotated_at = ?, must_rotate_by = NULL, assurance = ?
+                """
+            var arguments: StatementArguments = [
+                change.overlapUntil?.seconds, change.to.spki.data, change.to.thumbprint, change.at.seconds,
+                change.assurance.storedText,
+            ]
+            if let evidence = change.evidence {
+                sql += AppAttestEvidence.columns.map { ", \($0) = ?" }.joined()
+                arguments += AppAttestEvidence.arguments(evidence)
+            }
+            sql += " WHERE device_id = ? AND app_id = ? AND key = ? AND status = ?"
+            arguments += [
+                change.deviceID.text, change.appID.text, change.from.spki.data, DeviceStatus.registered.rawValue,
+            ]
+            guard try database.change(sql, arguments, recording: event) == 1 else { return .conflict }
+            try database.moveKeys(of: change.deviceID, from: .previous, to: .retired)
+            try database.moveKeys(of: change.deviceID, from: .current, to: .previous)
+            try database.bind(change.to, to: change.deviceID, as: .current)
+            return .rotated
+        }
+    }
+
+    func setStatus(
+        _ id: DeviceID, of app: AppID, from: Set<DeviceStatus>, to: DeviceStatus, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        let allowed = from.map(\.rawValue).sorted()
+        let marks = databaseQuestionMarks(count: allowed.count)
+        return try await change(
+            "status = ?", [to.rawValue], of: id, app, where: "status IN (\(marks))", StatementArguments(allowed),
+            recording: event)
+    }
+
+    func replaceEvidence(
+        _ id: DeviceID, of app: AppID, key: DevicePublicKey, evidence: AppAttestEvidence?, assurance: Assurance,
+        recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        try await database.write { database in
+            guard try !database.isAttestedKeyTaken(evidence, app: app, device: id) else { return false }
+            let columns = AppAttestEvidence.columns.map { ", \($0) = ?" }.joined()
+            return try database.change(
+                "UPDATE devices SET assurance = ?\(columns) WHERE device_id = ? AND app_id = ? AND key = ?",
+                [assurance.storedText] + AppAttestEvidence.arguments(evidence) + [id.text, app.text, key.spki.data],
+                recording: event) == 1
+        }
+    }
+
+    func advanceCounter(
+        _ id: DeviceID, of app: AppID, attestedKey: [UInt8], to counter: UInt32
+    ) async throws(StoreError) -> Bool {
+        try await change(
+            "attested_counter = ?", [Int64(counter)], of: id, app,
+            where: "attested_key_id = ? AND attested_counter < ?", [attestedKey.data, Int64(counter)], recording: nil)
+    }
+
+    func raiseScheme(_ id: DeviceID, of app: AppID, to scheme: SignatureScheme) async throws(StoreError) {
+        _ = try await change(
+            "highest_scheme = ?", [scheme.rawValue], of: id, app, where: "highest_scheme < ?", [scheme.rawValue],
+            recording: nil)
+    }
+
+    func lowerScheme(
+        _ id: DeviceID, of app: AppID, to scheme: SignatureScheme, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        try await change(
+            "highest_scheme = ?", [scheme.rawValue], of: id, app, where: "TRUE", [], recording: event)
+    }
+
+    func setMustRotate(
+        _ id: DeviceID, of app: AppID, by: UnixTime?, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        try await change("must_rotate_by = ?", [by?.seconds], of: id, app, where: "TRUE", [], recording: event)
+    }
+
+    func holdObserved(of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
+        try await database.write { database in
+            try database.change(
+                """
+                UPDATE devices SET status = ?, admitted_under_observation = 0
+                WHERE app_id = ? AND status = ? AND admitted_under_observation <> 0
+                """,
+                [DeviceStatus.pending.rawValue, app.text, DeviceStatus.registered.rawValue], recording: event)
+        }
+    }
+
+    func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) {
+        guard !seen.isEmpty else { return }
+        try await database.write { database in
+            let statement = try database.cachedStatement(
+                sql: "UPDATE devices SET last_seen = ?1 WHERE device_id = ?2 AND coalesce(last_seen < ?1, TRUE)")
+            for (id, time) in seen { try statement.execute(arguments: [time.seconds, id.text]) }
+        }
+    }
+
+    func devices(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord] {
+        let (sql, arguments) = DeviceListing.statement(query)
+        return try await database.read { database in
+            try Row.fetchAll(database, sql: sql, arguments: arguments).map { try DeviceRecord(row: StoredRow($0)) }
+        }
+    }
+
+    func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int] {
+        try await database.read { database in
+            let rows = try Row.fetchAll(
+                database, sql: "SELECT status, count(*) AS devices FROM devices WHERE app_id = ? GROUP BY status",
+                arguments: [app.text])
+            return try rows.map { StoredRow($0) }.reduce(into: [:]) { counts, row in
+                let status = try row.text("status")
+                counts[try row.parsed("status", status) { DeviceStatus(rawValue: $0) }] =
+                    Int(try row.integer("devices"))
+            }
+        }
+    }
+
+    func externalChanges() -> AsyncStream<Void> { database.externalChanges.stream() }
+
+    /// Changes columns of one device where a condition holds; whether it did.
+    private func change(
+        _ columns: String, _ values: StatementArguments, of id: DeviceID, _ app: AppID, where condition: String,
+        _ conditionValues: StatementArguments, recording event: AuditEvent?
+    ) async throws(StoreError) -> Bool {
+        try await database.write { database in
+            try database.change(
+                "UPDATE devices SET \(columns) WHERE device_id = ? AND app_id = ? AND \(condition)",
+                values + [id.text, app.text] + conditionValues, recording: event) == 1
+        }
+    }
+}
+
+extension Database {
+    fileprivate func canRotate(_ change: RotationChange) throws -> Bool {
+        try Bool.fetchOne(
+            cachedStatement(
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM devices WHERE device_id = ? AND app_id = ? AND key = ? AND status = ?)
+                    """),
+            arguments: [
+                change.deviceID.text, change.appID.text, change.from.spki.data, DeviceStatus.registered.rawValue,
+            ]) ?? false
+    }
+
+    fileprivate func insert(_ device: DeviceRecord) throws {
+        let columns =
+            [
+                "device_id", "app_id", "platform", "status", "key", "key_thumbprint", "previous_key",
+                "previous_key_until", "assurance", "registered_at", "key_rotated_at", "last_seen", "highest_scheme",
+                "must_rotate_by", "admitted_under_observation", "local_id",
+            ] + AppAttestEvidence.columns
+        let values: StatementArguments = [
+            device.deviceID.text, device.appID.text, device.platform.rawValue, device.status.rawValue,
+            device.key.spki.data, device.key.thumbprint, device.previousKey?.spki.data,
+            device.previousKeyUntil?.seconds, device.assurance.storedText, device.registeredAt.seconds,
+            device.keyRotatedAt?.seconds, device.lastSeen?.seconds, device.highestScheme.rawValue,
+            device.mustRotateBy?.seconds, device.admittedUnderObservation, device.localID,
+        ]
+        try cachedStatement(
+            sql: """
+                INSERT INTO devices (\(columns.joined(separator: ", ")))
+                VALUES (\(databaseQuestionMarks(count: columns.count)))
+                """
+        ).execute(arguments: values + AppAttestEvidence.arguments(device.appAttest))
+    }
+}

@@ -1,0 +1,16 @@
+internal import AuthContract
+internal import AuthService
+
+/// The challenges and claims of a process that is not the service: they live in the service's memory, so another process
+/// can only refuse.
+struct NotTheService: ChallengeStore, ReplayStore {
+    private static let refusal = StoreError(.unavailable, "opened for administration, not as the service")
+
+    func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError) { throw Self.refusal }
+
+    func take(_ bytes: [UInt8]) async throws(StoreError) -> IssuedChallenge? { throw Self.refusal }
+
+    func claim(
+        _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+    ) async throws(StoreError) -> ClaimOutcome { throw Self.refusal }
+}

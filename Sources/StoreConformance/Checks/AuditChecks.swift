@@ -1,0 +1,60 @@
+internal import AuthContract
+internal import AuthService
+
+extension StoreConformance {
+    static var auditChecks: [ConformanceCheck] {
+        [
+            ConformanceCheck("Events are read as they were appended, newest first, in pages") { stores in
+                let samples = try Samples(stores)
+                let events = (0..<7).map { _ in samples.event(.securityEvent, device: samples.deviceID()) }
+                for event in events { try await stores.audit.append(event) }
+                var (before, read) = (Int64?.none, [RecordedAuditEvent]())
+                while read.count < 100 {
+                    let page = try await stores.audit.events(app: samples.app, device: nil, before: before, limit: 3)
+                    read += page
+                    guard let last = page.last else { break }
+                    before = last.sequence
+                }
+                try expect(read.map(\.event), is: events.reversed(), "the events")
+                let one = try await stores.audit.events(
+                    app: nil, device: events[2].deviceID, before: nil, limit: 10)
+                try expect(one.map(\.event), is: [events[2]], "the events of one device")
+            },
+            ConformanceCheck("64 events at once have numbers without a gap, and one chain of hashes") { stores in
+                let samples = try Samples(stores)
+                try await stores.audit.append(samples.event(.securityEvent))
+                _ = try await concurrently(64) { _ in try await stores.audit.append(samples.event(.securityEvent)) }
+                let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
+                let last = try unwrap(events.first, "last event").sequence
+                try expect(events.map(\.sequence), is: Array((last - 64)...last).reversed(), "the numbers")
+                for (next, previous) in zip(events, events.dropFirst()) {
+                    let hash = AuditChain.hash(.init(next.event, sequence: next.sequence), after: previous.hash)
+                    try expect(next.hash, is: hash, "the hash of \(next.sequence)")
+                }
+                try expect(try await stores.audit.firstBrokenLink(), is: nil, "the first broken link")
+            },
+            ConformanceCheck("Each change of an app or a device has its event, and no event without a change") {
+                stores in
+                let samples = try Samples(stores)
+                let device = samples.device(evidence: samples.evidence())
+                _ = try await stores.apps.insert(
+                    StoredApp(appID: samples.app, sealedJSON: "{}"), recording: samples.event(.appAdded))
+                try await stores.add(device, samples)
+                _ = try await stores.devices.insert(
+                    device, maximumPending: 1, recording: samples.event(device: device.deviceID))
+                _ = try await stores.devices.advanceCounter(
+                    device.deviceID, of: device.appID, attestedKey: device.appAttest?.keyID ?? [], to: 1)
+                try await stores.devices.noteSeen([device.deviceID: stores.now])
+                _ = try await stores.devices.rotate(
+                    samples.rotation(of: device), recording: samples.event(.keyRotated, device: device.deviceID))
+                _ = try await stores.devices.rotate(
+                    samples.rotation(of: device), recording: samples.event(.keyRotated, device: device.deviceID))
+                let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
+                try expect(
+                    events.map(\.event.code), is: [.keyRotated, .deviceRegistered, .appAdded], "the codes, newest first"
+                )
+                try expect(try await stores.audit.firstBrokenLink(), is: nil, "the first broken link")
+            },
+        ]
+    }
+}

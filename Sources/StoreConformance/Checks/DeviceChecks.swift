@@ -1,0 +1,219 @@
+internal import AuthContract
+internal import AuthService
+
+extension StoreConformance {
+    static var deviceChecks: [ConformanceCheck] { insertionChecks + changeChecks }
+
+    private static var insertionChecks: [ConformanceCheck] {
+        [
+            ConformanceCheck("A device is read as it was inserted, by its app alone") { stores in
+                let samples = try Samples(stores)
+                for device in [
+                    samples.device(evidence: samples.evidence(counter: .max)), samples.device(platform: .android),
+                ] {
+                    try await stores.add(device, samples)
+                    try expect(try await stores.stored(device), is: device, "the device")
+                    let elsewhere = try await stores.devices.device(device.deviceID, of: Samples.appID())
+                    try expect(elsewhere, is: nil, "the device under another app")
+                    let binding = try await stores.devices.binding(of: device.key.thumbprint)
+                    let wanted = KeyBinding(appID: device.appID, deviceID: device.deviceID, role: .current)
+                    try expect(binding, is: wanted, "the key's binding")
+                }
+            },
+            ConformanceCheck("Of 64 insertions of one key one is done, and the others learn whose it is") { stores in
+                let samples = try Samples(stores)
+                let key = samples.key()
+                let devices = (0..<64).map { _ in samples.device(key: key) }
+                let outcomes = try await concurrently(64) { number in
+                    try await stores.devices.insert(
+                        devices[number], maximumPending: 1,
+                        recording: samples.event(device: devices[number].deviceID))
+                }
+                let winner = try unwrap(outcomes.firstIndex(of: .inserted), "winner")
+                let binding = KeyBinding(appID: samples.app, deviceID: devices[winner].deviceID, role: .current)
+                for (number, outcome) in outcomes.enumerated() where number != winner {
+                    try expect(outcome, is: .keyTaken(binding), "the outcome of task \(number)")
+                }
+                let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
+                try expect(events.map(\.event.deviceID), is: [devices[winner].deviceID], "whom the log tells of")
+            },
+            ConformanceCheck("A key is one device's across apps, also after it deregistered") { stores in
+                let samples = try Samples(stores)
+                let device = samples.device(status: .deregistered)
+                try await stores.add(device, samples)
+                let other = samples.device(key: device.key, app: try Samples.appID())
+                let outcome = try await stores.devices.insert(
+                    other, maximumPending: 1, recording: samples.event(app: other.appID))
+                let binding = KeyBinding(appID: device.appID, deviceID: device.deviceID, role: .current)
+                try expect(outcome, is: .keyTaken(binding), "the outcome")
+            },
+            ConformanceCheck("An attested key is one device's of its app, and may be another's of another app") {
+                stores in
+                let samples = try Samples(stores)
+                let evidence = samples.evidence()
+                try await stores.add(samples.device(evidence: evidence), samples)
+                let second = try await stores.devices.insert(
+                    samples.device(evidence: evidence), maximumPending: 1, recording: samples.event())
+                try expect(second, is: .attestedKeyTaken, "the outcome within the app")
+                try await stores.add(samples.device(evidence: evidence, app: try Samples.appID()), samples)
+            },
+            ConformanceCheck("Devices that wait are bounded, of 64 at once too; others are not") { stores in
+                let samples = try Samples(stores)
+                let outcomes = try await concurrently(64) { _ in
+                    try await stores.devices.insert(
+                        samples.device(status: .pending), maximumPending: 5, recording: samples.event(.devicePending))
+                }
+                try expect(outcomes.count { $0 == .inserted }, is: 5, "the number of insertions")
+                try expect(outcomes.count { $0 == .tooManyPending }, is: 59, "the number of refusals")
+                let registered = try await stores.devices.insert(
+                    samples.device(), maximumPending: 5, recording: samples.event())
+                try expect(registered, is: .inserted, "the outcome of a device that does not wait")
+            },
+        ]
+    }
+
+    private static var changeChecks: [ConformanceCheck] {
+        [
+            ConformanceCheck("A status changes only from one of those named, and changes nothing else") { stores in
+                let samples = try Samples(stores)
+                var device = samples.device(evidence: samples.evidence())
+                try await stores.add(device, samples)
+                func set(_ from: Set<DeviceStatus>, _ to: DeviceStatus) async throws -> Bool {
+                    try await stores.devices.setStatus(
+                        device.deviceID, of: device.appID, from: from, to: to,
+                        recording: samples.event(.deviceRevoked, device: device.deviceID))
+                }
+                try expect(try await set([.pending, .rejected], .registered), is: false, "from another status")
+                try expect(try await set([], .registered), is: false, "from no status")
+                try expect(try await set([.registered, .pending], .revoked), is: true, "from the status it has")
+                device.status = .revoked
+                try expect(try await stores.stored(device), is: device, "the device after")
+                try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
+                let unknown = try await stores.devices.setStatus(
+                    samples.deviceID(), of: samples.app, from: [.registered], to: .revoked, recording: samples.event())
+                try expect(unknown, is: false, "of an unknown device")
+            },
+            ConformanceCheck("Of 64 changes of one status one is done") { stores in
+                let samples = try Samples(stores)
+                let device = samples.device(status: .pending)
+                try await stores.add(device, samples)
+                let done = try await concurrently(64) { number in
+                    try await stores.devices.setStatus(
+                        device.deviceID, of: device.appID, from: [.pending],
+                        to: number % 2 == 0 ? .registered : .rejected,
+                        recording: samples.event(.deviceApproved, device: device.deviceID))
+                }
+                try expect(done.count { $0 }, is: 1, "the number of changes")
+                try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
+            },
+            ConformanceCheck("Evidence is replaced for the current key alone, and never by another device's") {
+                stores in
+                let samples = try Samples(stores)
+                var (device, other) = (
+                    samples.device(evidence: samples.evidence()), samples.device(evidence: samples.evidence())
+                )
+                try await stores.add(device, samples)
+                try await stores.add(other, samples)
+                let assurance = Assurance(app: .appAttestDevelopment, key: .tee)
+                func replace(_ key: DevicePublicKey, _ evidence: AppAttestEvidence?) async throws -> Bool {
+                    try await stores.devices.replaceEvidence(
+                        device.deviceID, of: device.appID, key: key, evidence: evidence, assurance: assurance,
+                        recording: samples.event(.deviceEvidenceReplaced, device: device.deviceID))
+                }
+                let new = samples.evidence(counter: 7)
+                try expect(try await replace(samples.key(), new), is: false, "for another key")
+                try expect(try await replace(device.key, other.appAttest), is: false, "by another device's")
+                try expect(try await stores.stored(device), is: device, "the device in between")
+                try expect(try await replace(device.key, new), is: true, "for the current key")
+                device.appAttest = new
+                device.assurance = assurance
+                try expect(try await stores.stored(device), is: device, "the device after")
+                try expect(try await replace(device.key, nil), is: true, "by none")
+                other.appAttest = nil
+                try expect(try await stores.stored(device).appAttest, is: nil, "the evidence at last")
+            },
+            ConformanceCheck("A counter only grows: of 64 that advance it to one value one does") { stores in
+                let samples = try Samples(stores)
+                let evidence = samples.evidence(counter: 5)
+                let device = samples.device(evidence: evidence)
+                try await stores.add(device, samples)
+                func advance(_ key: [UInt8], _ counter: UInt32) async throws -> Bool {
+                    try await stores.devices.advanceCounter(
+                        device.deviceID, of: device.appID, attestedKey: key, to: counter)
+                }
+                try expect(try await advance(evidence.keyID, 5), is: false, "to what it is")
+                try expect(try await advance(samples.bytes(), 9), is: false, "of another key")
+                let key = evidence.keyID
+                let done = try await concurrently(64) { _ in
+                    try await stores.devices.advanceCounter(
+                        device.deviceID, of: device.appID, attestedKey: key, to: 6)
+                }
+                try expect(done.count { $0 }, is: 1, "the number that advanced it")
+                try expect(try await advance(evidence.keyID, .max), is: true, "to the largest")
+                try expect(try await stores.stored(device).appAttest?.counter, is: .max, "the counter")
+            },
+            ConformanceCheck("The scheme is raised by requests and lowered by operators") { stores in
+                let samples = try Samples(stores)
+                let device = samples.device()
+                try await stores.add(device, samples)
+                try await stores.devices.raiseScheme(device.deviceID, of: device.appID, to: .two)
+                try await stores.devices.raiseScheme(device.deviceID, of: device.appID, to: .one)
+                try expect(try await stores.stored(device).highestScheme, is: .two, "the scheme after raising")
+                let event = samples.event(.deviceSchemeLowered, device: device.deviceID)
+                let lowered = try await stores.devices.lowerScheme(
+                    device.deviceID, of: device.appID, to: .one, recording: event)
+                try expect(lowered, is: true, "lowering")
+                try expect(try await stores.stored(device).highestScheme, is: .one, "the scheme after lowering")
+                try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
+                let unknown = try await stores.devices.lowerScheme(
+                    samples.deviceID(), of: device.appID, to: .one, recording: samples.event())
+                try expect(unknown, is: false, "lowering an unknown device's")
+            },
+            ConformanceCheck("The time to rotate by is set and cleared") { stores in
+                let samples = try Samples(stores)
+                let device = samples.device()
+                try await stores.add(device, samples)
+                for time in [stores.now + 3600, nil] {
+                    let done = try await stores.devices.setMustRotate(
+                        device.deviceID, of: device.appID, by: time,
+                        recording: samples.event(.deviceMustRotate, device: device.deviceID))
+                    try expect(done, is: true, "setting")
+                    try expect(try await stores.stored(device).mustRotateBy, is: time, "the time")
+                }
+            },
+            ConformanceCheck("Devices admitted under observation are held once, and no others") { stores in
+                let samples = try Samples(stores)
+                let observed = (0..<3).map { _ in samples.device(observed: true) }
+                let others = [samples.device(), samples.device(status: .revoked, observed: true)]
+                for device in observed + others { try await stores.add(device, samples) }
+                let elsewhere = samples.device(app: try Samples.appID(), observed: true)
+                try await stores.add(elsewhere, samples)
+                let event = samples.event(.devicePending)
+                try expect(try await stores.devices.holdObserved(of: samples.app, recording: event), is: 3, "held")
+                for device in observed {
+                    let stored = try await stores.stored(device)
+                    try expect(stored.status, is: .pending, "the status of an observed device")
+                    try expect(stored.admittedUnderObservation, is: false, "its mark")
+                }
+                for device in others + [elsewhere] {
+                    try expect(try await stores.stored(device), is: device, "another device")
+                }
+                try expect(
+                    try await stores.devices.holdObserved(of: samples.app, recording: event), is: 0, "held again")
+            },
+            ConformanceCheck("When a device was last seen only grows") { stores in
+                let samples = try Samples(stores)
+                let (first, second) = (samples.device(), samples.device())
+                for device in [first, second] { try await stores.add(device, samples) }
+                let now = stores.now
+                try await stores.devices.noteSeen([
+                    first.deviceID: now + 5, second.deviceID: now + 6, samples.deviceID(): now,
+                ])
+                try await stores.devices.noteSeen([first.deviceID: now + 1, second.deviceID: now + 9])
+                try await stores.devices.noteSeen([:])
+                try expect(try await stores.stored(first).lastSeen, is: now + 5, "the first device's time")
+                try expect(try await stores.stored(second).lastSeen, is: now + 9, "the second device's time")
+            },
+        ]
+    }
+}

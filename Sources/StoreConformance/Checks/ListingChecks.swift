@@ -1,0 +1,74 @@
+internal import AuthContract
+internal import AuthService
+
+extension StoreConformance {
+    static var listingChecks: [ConformanceCheck] {
+        [
+            ConformanceCheck("Pages hold every device once, newest first, by id within a second") { stores in
+                let samples = try Samples(stores)
+                let devices = (0..<25).map { samples.device(registeredAt: stores.now + Int64($0 / 4)) }
+                for device in devices { try await stores.add(device, samples) }
+                let wanted = devices.sorted { left, right in
+                    left.registeredAt == right.registeredAt
+                        ? left.deviceID.text < right.deviceID.text : left.registeredAt > right.registeredAt
+                }
+                var (query, pages) = (DeviceQuery(limit: 4), [[DeviceRecord]]())
+                query.appID = samples.app
+                while pages.count < 10 {
+                    let page = try await stores.devices.devices(query)
+                    pages.append(page)
+                    guard let last = page.last else { break }
+                    query.after = DeviceQuery.PageToken(last)
+                }
+                try expect(pages.map(\.count), is: [4, 4, 4, 4, 4, 4, 1, 0], "the sizes of the pages")
+                try expect(pages.flatMap { $0 }, is: wanted, "the devices")
+            },
+            ConformanceCheck("A query finds by status, platform and time, all together") { stores in
+                let samples = try Samples(stores)
+                let now = stores.now
+                var devices: [DeviceRecord] = []
+                for status in [DeviceStatus.registered, .pending, .revoked] {
+                    for platform in Platform.allCases {
+                        for age in 0..<3 {
+                            devices.append(
+                                samples.device(status: status, registeredAt: now - Int64(age), platform: platform))
+                        }
+                    }
+                }
+                for device in devices { try await stores.add(device, samples) }
+                var query = DeviceQuery(limit: 1000)
+                query.appID = samples.app
+                try expect(try await stores.devices.devices(query).count, is: 18, "the number without conditions")
+                query.status = .pending
+                try expect(try await stores.devices.devices(query).count, is: 6, "the number by status")
+                query.platform = .android
+                try expect(try await stores.devices.devices(query).count, is: 3, "the number by platform too")
+                query.registeredFrom = now - 1
+                query.registeredBefore = now
+                let found = try await stores.devices.devices(query)
+                let wanted = devices.filter {
+                    $0.status == .pending && $0.platform == .android && $0.registeredAt == now - 1
+                }
+                try expect(found, is: wanted, "what was found by time too")
+            },
+            ConformanceCheck("A limit outside 1 to 1000 counts as the nearest one inside") { stores in
+                let samples = try Samples(stores)
+                for _ in 0..<2 { try await stores.add(samples.device(), samples) }
+                for (limit, count) in [(Int.min, 1), (0, 1), (Int.max, 2)] {
+                    var query = DeviceQuery(limit: limit)
+                    query.appID = samples.app
+                    try expect(try await stores.devices.devices(query).count, is: count, "the number with \(limit)")
+                }
+            },
+            ConformanceCheck("Devices are counted by status, of one app") { stores in
+                let samples = try Samples(stores)
+                try expect(try await stores.devices.count(of: samples.app), is: [:], "the counts of no devices")
+                for status in [DeviceStatus.registered, .registered, .revoked] {
+                    try await stores.add(samples.device(status: status), samples)
+                }
+                let counts = try await stores.devices.count(of: samples.app)
+                try expect(counts, is: [.registered: 2, .revoked: 1], "the counts")
+            },
+        ]
+    }
+}

@@ -1,0 +1,89 @@
+internal import AuthContract
+internal import AuthService
+
+extension StoresUnderTest {
+    /// Claims as a request of the present does, unless told otherwise.
+    func claim(
+        _ claims: [ReplayClaim], timestamp: UnixTime? = nil, expiresAt: UnixTime? = nil, now: UnixTime? = nil
+    ) async throws -> ClaimOutcome {
+        let timestamp = timestamp ?? self.now
+        return try await replay.claim(
+            claims, timestamp: timestamp, expiresAt: expiresAt ?? timestamp + 660, now: now ?? self.now,
+            futureWindow: 60)
+    }
+}
+
+extension StoreConformance {
+    static var replayChecks: [ConformanceCheck] {
+        [
+            ConformanceCheck("What was claimed is taken, and says which") { stores in
+                let samples = try Samples(stores)
+                let (first, second, third) = (samples.claim(), samples.claim(), samples.claim())
+                try expect(try await stores.claim([first, second]), is: .claimed, "the first claim")
+                try expect(try await stores.claim([first, second]), is: .taken(first), "the same again")
+                try expect(try await stores.claim([third, second]), is: .taken(second), "one old and one new")
+            },
+            ConformanceCheck("A refused set takes none of its claims") { stores in
+                let samples = try Samples(stores)
+                let (old, new) = (samples.claim(), samples.claim())
+                try expect(try await stores.claim([old]), is: .claimed, "the first claim")
+                try expect(try await stores.claim([new, old]), is: .taken(old), "one old and one new")
+                try expect(try await stores.claim([new]), is: .claimed, "the new one by itself")
+            },
+            ConformanceCheck("Of 64 tasks that claim one pair one gets it") { stores in
+                let samples = try Samples(stores)
+                let pair = [samples.claim(), samples.claim()]
+                let outcomes = try await concurrently(64) { _ in try await stores.claim(pair) }
+                try expect(outcomes.count { $0 == .claimed }, is: 1, "the number of winners")
+                try expect(outcomes.count { $0 == .taken(pair[0]) }, is: 63, "the number of replays")
+            },
+            ConformanceCheck("Of 64 tasks that claim overlapping sets, at most one gets each claim") { stores in
+                let samples = try Samples(stores)
+                let claims = (0..<65).map { _ in samples.claim() }
+                let outcomes = try await concurrently(64) { try await stores.claim([claims[$0], claims[$0 + 1]]) }
+                let winners = outcomes.indices.filter { outcomes[$0] == .claimed }
+                try expect(!winners.isEmpty, "nobody got anything")
+                try expect(
+                    zip(winners, winners.dropFirst()).allSatisfy { $1 - $0 > 1 }, "two got one claim: \(winners)")
+                for (number, outcome) in outcomes.enumerated() where outcome != .claimed {
+                    let free = !winners.contains(number - 1) && !winners.contains(number + 1)
+                    try expect(!free, "task \(number) was refused, and nobody got what it wanted")
+                }
+            },
+            ConformanceCheck("A claim lives until a second before its expiry") { stores in
+                let claim = try Samples(stores).claim()
+                let now = stores.now
+                try expect(try await stores.claim([claim], expiresAt: now + 660), is: .claimed, "the first claim")
+                let later = try await stores.claim([claim], expiresAt: now + 1200, now: now + 659)
+                try expect(later, is: .taken(claim), "a second before expiry")
+            },
+            ConformanceCheck("A claim is free a minute after its expiry") { stores in
+                let claim = try Samples(stores).claim()
+                let now = stores.now
+                try expect(try await stores.claim([claim], expiresAt: now + 660), is: .claimed, "the first claim")
+                let later = try await stores.claim([claim], timestamp: now + 720, now: now + 720)
+                try expect(later, is: .claimed, "a minute after expiry")
+            },
+            ConformanceCheck("A claim that has expired already is not taken") { stores in
+                let claim = try Samples(stores).claim()
+                let outcome = try await stores.claim([claim], expiresAt: stores.now)
+                try expect(outcome, is: .expired, "the outcome")
+            },
+            ConformanceCheck("A clock that steps back does not free what was purged") { stores in
+                let samples = try Samples(stores)
+                let claim = samples.claim()
+                let now = stores.now
+                try expect(try await stores.claim([claim], expiresAt: now + 660), is: .claimed, "the first claim")
+                _ = try await stores.claim([samples.claim()], timestamp: now + 2000, now: now + 2000)
+                let replay = try await stores.claim([claim], expiresAt: now + 660)
+                try expect(replay != .claimed, "the replay was accepted after the clock had stepped back")
+            },
+            ConformanceCheck("Many live claims are all remembered") { stores in
+                let samples = try Samples(stores)
+                let claims = (0..<2000).map { _ in samples.claim() }
+                for claim in claims { _ = try await stores.claim([claim]) }
+                for claim in claims { try expect(try await stores.claim([claim]), is: .taken(claim), "a live claim") }
+            },
+        ]
+    }
+}

@@ -1,0 +1,62 @@
+public import AuthContract
+public import AuthService
+
+/// Every store in memory: the plain reference of what the protocols mean, for tests and for trying things out.
+///
+/// Nothing survives the process. One actor holds everything, so that a change and its audit event are one step.
+public actor MemoryStores {
+    /// A call that can be made to fail.
+    public enum Call: String, Sendable, Hashable, CaseIterable {
+        case put, take, claim, app, apps, insertApp, replaceApp, removeApp, device, binding, insertDevice, rotate
+        case setStatus, replaceEvidence, advanceCounter, raiseScheme, lowerScheme, setMustRotate, holdObserved, noteSeen
+        case devices, count, append, events, firstBrokenLink
+    }
+
+    let clock: any ServiceClock
+    let maximumChallenges: Int
+    var challenges: [[UInt8]: HeldChallenge] = [:]
+    var challengeOrder: UInt64 = 0
+    var claims: [ReplayClaim: UnixTime] = [:]
+    var purgedTo = UnixTime(.min)
+    var historyLostAt: UnixTime?
+    var appRecords: [AppID: StoredApp] = [:]
+    var deviceRecords: [DeviceID: DeviceRecord] = [:]
+    var bindings: [String: KeyBinding] = [:]
+    var log: [RecordedAuditEvent] = []
+    private var failures: [Call: StoreError] = [:]
+    private let changes = ChangeSignal()
+
+    /// Empty stores.
+    ///
+    /// - Parameters:
+    ///   - clock: decides when an expired challenge is forgotten.
+    ///   - maximumChallenges: beyond it the oldest challenge of the busiest source is evicted.
+    public init(clock: any ServiceClock = SystemClock(), maximumChallenges: Int = 100_000) {
+        self.clock = clock
+        self.maximumChallenges = maximumChallenges
+    }
+
+    /// Makes calls fail from now on; without `calls` all of them.
+    public func fail(_ calls: Call..., with error: StoreError = StoreError(.unavailable, "made to fail")) {
+        for call in calls.isEmpty ? Call.allCases : calls { failures[call] = error }
+    }
+
+    /// Lets every call succeed again.
+    public func recover() { failures = [:] }
+
+    /// Forgets all claims as a loss of power at `time` would, with nothing durable.
+    public func loseHistory(at time: UnixTime) {
+        claims = [:]
+        historyLostAt = time
+    }
+
+    /// What another process would cause by changing the store.
+    public nonisolated func signalExternalChange() { changes.signal() }
+
+    /// See `DeviceStore`.
+    public nonisolated func externalChanges() -> AsyncStream<Void> { changes.stream() }
+
+    func check(_ call: Call) throws(StoreError) {
+        if let error = failures[call] { throw error }
+    }
+}

@@ -1,0 +1,70 @@
+import AuthService
+import GRDB
+import Testing
+
+@testable import SQLiteStores
+
+struct AuditTests {
+    private let folder: TemporaryFolder
+    private let stores: SQLiteStores
+
+    init() async throws {
+        folder = try TemporaryFolder()
+        stores = try SQLiteStores.open(folder)
+        for _ in 0..<20 { try await stores.audit.append(sampleEvent()) }
+    }
+
+    private func tamper(_ sql: String, triggers: Bool = false) throws {
+        let queue = try DatabaseQueue(path: folder.database)
+        try queue.write { database in
+            if !triggers {
+                for name in ["audit_is_not_changed", "audit_is_not_shortened", "audit_has_no_gaps"] {
+                    try database.execute(sql: "DROP TRIGGER \(name)")
+                }
+            }
+            try database.execute(sql: sql)
+        }
+        try queue.close()
+    }
+
+    @Test func `An untouched log has no broken link`() async throws {
+        #expect(try await stores.audit.firstBrokenLink() == nil)
+    }
+
+    @Test(arguments: [
+        "UPDATE audit SET actor = 'nobody' WHERE sequence = 3", "DELETE FROM audit WHERE sequence = 3",
+        "INSERT OR REPLACE INTO audit SELECT * FROM audit WHERE sequence = 3",
+        """
+        INSERT INTO audit (sequence, code, at, actor, detail, hash) VALUES (99, 'app.added', 1, 'nobody', '{}', x'00')
+        """,
+    ])
+    func `The database itself refuses to change the log`(_ sql: String) throws {
+        #expect(throws: DatabaseError.self) { try tamper(sql, triggers: true) }
+    }
+
+    @Test(arguments: [
+        "UPDATE audit SET actor = 'nobody' WHERE sequence = 7", "UPDATE audit SET at = at + 1 WHERE sequence = 7",
+        "UPDATE audit SET code = 'app.added' WHERE sequence = 7", "UPDATE audit SET detail = '{ }' WHERE sequence = 7",
+        "UPDATE audit SET app_id = '' WHERE sequence = 7", "UPDATE audit SET hash = zeroblob(32) WHERE sequence = 7",
+        "UPDATE audit SET hash = x'' WHERE sequence = 7", "DELETE FROM audit WHERE sequence = 7",
+        "UPDATE audit SET sequence = 700 WHERE sequence = 7",
+    ])
+    func `Any change or gap is found at its place`(_ sql: String) async throws {
+        try tamper(sql)
+        #expect(try await stores.audit.firstBrokenLink() == 7)
+    }
+
+    @Test func `A log whose beginning was cut off is broken from the first event on`() async throws {
+        try tamper("DELETE FROM audit WHERE sequence < 5")
+        #expect(try await stores.audit.firstBrokenLink() == 1)
+    }
+
+    @Test func `A long log is followed to its end`() async throws {
+        try await stores.database.write { database in
+            for _ in 0..<4500 { try database.append(sampleEvent()) }
+        }
+        #expect(try await stores.audit.firstBrokenLink() == nil)
+        try tamper("UPDATE audit SET at = at + 1 WHERE sequence = 4400")
+        #expect(try await stores.audit.firstBrokenLink() == 4400)
+    }
+}

@@ -1,0 +1,185 @@
+import AuthContract
+import AuthService
+import Foundation
+import Testing
+
+@testable import SQLiteStores
+
+/// What the journal knows that it cannot know.
+struct ClaimHistoryTests {
+    private let start = JournalBench.start
+    private let bench: JournalBench
+
+    init() throws { bench = try JournalBench() }
+
+    @Test func `After a loss of power requests up to five seconds later are refused, for so long`() async throws {
+        await (try bench.open()).abandon()
+        let journal = try bench.open(at: start + 10, boot: "second boot")
+        #expect(
+            try await journal.claim(bench.claims(), at: start - 200, now: start + 10) == .historyLost(retryAfter: 216))
+        #expect(try await journal.claim(bench.claims(), at: start + 10) == .historyLost(retryAfter: 6))
+        #expect(try await journal.claim(bench.claims(), at: start + 15) == .historyLost(retryAfter: 1))
+        #expect(try await journal.claim(bench.claims(), at: start + 16) == .claimed)
+        await journal.close()
+    }
+
+    @Test func `A request dated ahead is on the disk before the answer, and known after a loss of power`() async throws
+    {
+        let (ahead, claims) = (start + 60, bench.claims())
+        let first = try bench.open()
+        #expect(try await first.claim(claims, at: ahead, now: start) == .claimed)
+        await first.abandon()
+        let second = try bench.open(at: start + 1, boot: "second boot")
+        #expect(try await second.claim(claims, at: ahead, now: start + 1) == .taken(claims[0]))
+        await second.close()
+    }
+
+    @Test func `A loss is remembered by the next start, and is not a new one`() async throws {
+        await (try bench.open()).abandon()
+        await (try bench.open(at: start + 10, boot: "second boot")).abandon()
+        let journal = try bench.open(at: start + 12, boot: "second boot")
+        #expect(try await journal.claim(bench.claims(), at: start + 15, now: start + 12) == .historyLost(retryAfter: 1))
+        #expect(try await journal.claim(bench.claims(), at: start + 16, now: start + 12) == .claimed)
+        await journal.close()
+    }
+
+    @Test func `A restart of the machine after the service ended in order loses nothing`() async throws {
+        let claims = bench.claims()
+        let first = try bench.open()
+        #expect(try await first.claim(claims) == .claimed)
+        await first.close()
+        let second = try bench.open(at: start + 10, boot: "second boot")
+        #expect(try await second.claim(claims, now: start + 10) == .taken(claims[0]))
+        #expect(try await second.claim(bench.claims(), at: start + 10) == .claimed)
+        await second.close()
+    }
+
+    @Test func `Power lost and the clock behind: history is lost up to the latest time that the clock showed`()
+        async throws
+    {
+        let first = try bench.open()
+        #expect(try await first.claim(bench.claims(), at: start + 500) == .claimed)
+        await first.abandon()
+        let second = try bench.open(at: start + 300, boot: "second boot")
+        #expect(
+            try await second.claim(bench.claims(), at: start + 505, now: start + 300) == .historyLost(retryAfter: 1))
+        #expect(try await second.claim(bench.claims(), at: start + 506, now: start + 300) == .claimed)
+        await second.close()
+    }
+
+    @Test func `A clock that steps back opens nothing, after segments were deleted and after a start too`() async throws
+    {
+        var bench = bench
+        bench.settings.segmentSeconds = 10
+        let old = bench.claims()
+        let first = try bench.open()
+        #expect(try await first.claim(old) == .claimed)
+        // Requests dated ahead wait for the keeper, which begins and deletes segments in between.
+        for second in stride(from: Int64(0), through: 1500, by: 11) {
+            let now = start + second
+            #expect(try await first.claim(bench.claims(), at: now + 30, now: now) == .claimed)
+        }
+        #expect(try bench.segments().count < 45, "old segments are deleted")
+        #expect(try await first.claim(old) != .claimed)
+        await first.abandon()
+        let second = try bench.open()
+        #expect(try await second.claim(old) == .expired)
+        await second.close()
+    }
+
+    @Test func `A record that was written half is cut off`() async throws {
+        let claims = bench.claims(3)
+        let first = try bench.open()
+        for claim in claims { #expect(try await first.claim([claim]) == .claimed) }
+        await first.abandon()
+        try bench.change(bench.segments()[0]) { $0.append(contentsOf: [1, 2, 3, 4, 5, 6, 7]) }
+        for _ in 0..<3 {
+            let journal = try bench.open()
+            for claim in claims { #expect(try await journal.claim([claim]) == .taken(claim)) }
+            await journal.abandon()
+        }
+    }
+
+    @Test func `After a loss of power whatever follows the last whole record is cut off`() async throws {
+        let claims = bench.claims()
+        let first = try bench.open()
+        #expect(try await first.claim(claims, at: start + 30, now: start) == .claimed)
+        await first.abandon()
+        try bench.change(bench.segments()[0]) { $0.append(Data(count: 4096)) }
+        let second = try bench.open(boot: "second boot")
+        #expect(try await second.claim(claims, at: start + 30, now: start) == .taken(claims[0]))
+        #expect(try await second.claim(bench.claims(), at: start + 6, now: start) == .claimed)
+        await second.close()
+    }
+
+    @Test(arguments: [8, 40, 95, 96, 96 + 30, 96 + 24 * 5, 96 + 24 * 10])
+    func `A flipped bit anywhere is a loss of history, once, and the segment is put aside`(_ offset: Int) async throws {
+        let claims = bench.claims(10)
+        let first = try bench.open()
+        for claim in claims { #expect(try await first.claim([claim]) == .claimed) }
+        await first.abandon()
+        try bench.change(bench.segments()[0]) { $0[offset] ^= 0x10 }
+        let second = try bench.open(at: start + 10)
+        #expect(try await second.claim(claims, at: start + 70, now: start + 10) == .historyLost(retryAfter: 1))
+        #expect(try await second.claim(claims, at: start + 71, now: start + 11) == .claimed)
+        #expect(FileManager.default.fileExists(atPath: "\(bench.path)/damaged"))
+        await second.abandon()
+        let third = try bench.open(at: start + 20)
+        #expect(try await third.claim(claims, at: start + 71, now: start + 20) == .taken(claims[0]))
+        #expect(try await third.claim(bench.claims(), at: start + 70, now: start + 20) == .historyLost(retryAfter: 1))
+        await third.close()
+    }
+
+    @Test func `A missing segment between others is a loss of history`() async throws {
+        for _ in 0..<3 {
+            let journal = try bench.open()
+            #expect(try await journal.claim(bench.claims()) == .claimed)
+            await journal.abandon()
+        }
+        try FileManager.default.removeItem(atPath: bench.segments()[1])
+        let journal = try bench.open()
+        #expect(try await journal.claim(bench.claims()) == .historyLost(retryAfter: 61))
+        await journal.close()
+    }
+
+    @Test func `A missing journal is a loss of history, where there was one before`() async throws {
+        let fresh = try bench.open(expectsHistory: false)
+        #expect(try await fresh.claim(bench.claims()) == .claimed)
+        await fresh.close()
+        try FileManager.default.removeItem(atPath: bench.path)
+        let lost = try bench.open(expectsHistory: true)
+        #expect(try await lost.claim(bench.claims()) == .historyLost(retryAfter: 61))
+        await lost.close()
+    }
+
+    @Test func `The database remembers that there was a journal`() async throws {
+        let folder = try TemporaryFolder()
+        let first = try SQLiteStores.open(folder)
+        #expect(
+            try await first.replay.claim(
+                bench.claims(), timestamp: start, expiresAt: start + 660, now: start, futureWindow: 60) == .claimed)
+        await first.close()
+        try FileManager.default.removeItem(atPath: folder.database + "-claims")
+        let second = try SQLiteStores.open(folder)
+        #expect(
+            try await second.replay.claim(
+                bench.claims(), timestamp: start, expiresAt: start + 660, now: start, futureWindow: 60)
+                == .historyLost(retryAfter: 61))
+        await second.close()
+    }
+
+    @Test(arguments: [0, 50, 96])
+    func `A segment that was only just being made is no damage`(_ size: Int) async throws {
+        let claims = bench.claims()
+        let first = try bench.open()
+        #expect(try await first.claim(claims) == .claimed)
+        await first.abandon()
+        try Data(count: size).write(to: URL(fileURLWithPath: "\(bench.path)/claims-00000000000000000002"))
+        let second = try bench.open()
+        #expect(try await second.claim(claims) == .taken(claims[0]))
+        await second.abandon()
+        let third = try bench.open()
+        #expect(try await third.claim(claims) == .taken(claims[0]))
+        await third.close()
+    }
+}

@@ -1,0 +1,51 @@
+import AuthContract
+import AuthService
+import Foundation
+
+@testable import SQLiteStores
+
+/// A journal's folder, and journals opened in it one after the other.
+struct JournalBench {
+    static let start = UnixTime(1_750_000_000)
+    let folder: TemporaryFolder
+    var settings = ClaimJournal.Settings()
+    private let random = SystemRandom()
+
+    init() throws { folder = try TemporaryFolder() }
+
+    var path: String { "\(folder.path)/claims" }
+
+    func open(
+        at now: UnixTime = start, boot: String = "first boot", expectsHistory: Bool = false
+    ) throws(OpenError) -> ClaimJournal {
+        try ClaimJournal(
+            folder: path, settings: settings, expectsHistory: expectsHistory, boot: BootIdentity(boot), now: now,
+            logger: silent)
+    }
+
+    func claims(_ count: Int = 2) -> [ReplayClaim] {
+        (0..<count).map { _ in .nonce(RequestNonce(from: random), of: DeviceID(from: random)) }
+    }
+
+    /// The segments, oldest first.
+    func segments() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path).filter { $0.hasPrefix("claims-") }.sorted()
+            .map { "\(path)/\($0)" }
+    }
+
+    func change(_ file: String, _ body: (inout Data) -> Void) throws {
+        var data = try Data(contentsOf: URL(fileURLWithPath: file))
+        body(&data)
+        try data.write(to: URL(fileURLWithPath: file))
+    }
+}
+
+extension ClaimJournal {
+    /// Claims for a request dated `timestamp`, as the service does it.
+    func claim(
+        _ claims: [ReplayClaim], at timestamp: UnixTime = JournalBench.start, now: UnixTime? = nil
+    ) async throws(StoreError) -> ClaimOutcome {
+        try await claim(
+            claims, timestamp: timestamp, expiresAt: timestamp + 660, now: now ?? timestamp, futureWindow: 60)
+    }
+}

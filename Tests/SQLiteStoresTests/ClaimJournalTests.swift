@@ -1,0 +1,125 @@
+import AuthContract
+import AuthService
+import Foundation
+import Testing
+
+@testable import SQLiteStores
+
+struct ClaimJournalTests {
+    private let start = JournalBench.start
+    private var bench: JournalBench
+
+    init() throws { bench = try JournalBench() }
+
+    @Test(arguments: [true, false])
+    func `Claims survive the end of the process, in order or not`(_ inOrder: Bool) async throws {
+        let claims = bench.claims(100)
+        let first = try bench.open()
+        for claim in claims { #expect(try await first.claim([claim]) == .claimed) }
+        if inOrder { await first.close() } else { await first.abandon() }
+        let second = try bench.open(at: start + 1)
+        for claim in claims { #expect(try await second.claim([claim], now: start + 1) == .taken(claim)) }
+        #expect(second.size.live == 100)
+        await second.close()
+    }
+
+    @Test func `A claim lives exactly until its expiry, across a start too`() async throws {
+        let claims = bench.claims()
+        let first = try bench.open()
+        #expect(try await first.claim(claims) == .claimed)
+        #expect(try await first.claim(claims, at: start + 659) == .taken(claims[0]))
+        await first.abandon()
+        let second = try bench.open(at: start + 659)
+        #expect(try await second.claim(claims, at: start + 659) == .taken(claims[0]))
+        await second.abandon()
+        let third = try bench.open(at: start + 660)
+        #expect(third.size.live == 0)
+        #expect(try await third.claim(claims, at: start, now: start + 660) == .expired)
+        #expect(try await third.claim(claims, at: start + 660) == .claimed)
+        await third.close()
+    }
+
+    @Test func `A second opener is refused`() async throws {
+        let first = try bench.open()
+        let error = #expect(throws: OpenError.self) { try bench.open() }
+        #expect(error?.code == .inUse)
+        await first.close()
+        await (try bench.open()).close()
+    }
+
+    @Test func `No live claim is forgotten for room: what does not fit is refused`() async throws {
+        var bench = bench
+        bench.settings.maximumClaims = 10
+        let journal = try bench.open()
+        let claims = bench.claims(10)
+        for claim in claims { #expect(try await journal.claim([claim]) == .claimed) }
+        let error = await #expect(throws: StoreError.self) { try await journal.claim(bench.claims(1)) }
+        #expect(error?.code == .unavailable)
+        for claim in claims { #expect(try await journal.claim([claim]) == .taken(claim)) }
+        let later = start + 720
+        #expect(try await journal.claim(bench.claims(10), at: later) == .claimed, "room comes with time")
+        await journal.close()
+    }
+
+    @Test func `A closed journal refuses`() async throws {
+        let journal = try bench.open()
+        await journal.close()
+        let error = await #expect(throws: StoreError.self) { try await journal.claim(bench.claims()) }
+        #expect(error?.code == .unavailable)
+        await journal.close()
+    }
+
+    @Test func `A time that the journal cannot write down is refused`() async throws {
+        let journal = try bench.open()
+        let error = await #expect(throws: StoreError.self) {
+            try await journal.claim(bench.claims(), at: UnixTime(.max), now: start)
+        }
+        #expect(error?.code == .unavailable)
+        #expect(try await journal.claim(bench.claims(), at: UnixTime(.min), now: start) == .expired)
+        #expect(try await journal.claim(bench.claims(), at: UnixTime(.min), now: UnixTime(.min)) == .claimed == false)
+        await journal.close()
+    }
+
+    @Test func `A full disk refuses, keeps what was taken, and recovers by itself`() async throws {
+        guard let disk = TinyDisk(kilobytes: 64) else { return }
+        var bench = bench
+        bench.settings.retryInterval = .milliseconds(1)
+        func open() throws -> ClaimJournal {
+            try ClaimJournal(
+                folder: "\(disk.path)/claims", settings: bench.settings, expectsHistory: false,
+                boot: BootIdentity("boot"), now: start, logger: silent)
+        }
+        let first = try open()
+        try disk.fill()
+        var (claimed, refused) = ([[ReplayClaim]](), [[ReplayClaim]]())
+        while refused.isEmpty {
+            let claims = bench.claims(20)
+            do throws(StoreError) {
+                #expect(try await first.claim(claims) == .claimed)
+                claimed.append(claims)
+            } catch {
+                #expect(error.code == .unavailable)
+                refused.append(claims)
+            }
+        }
+        #expect(try await first.claim(refused[0]) == .taken(refused[0][0]))
+        try disk.makeRoom()
+        var afterwards = bench.claims()
+        while true {
+            do throws(StoreError) {
+                #expect(try await first.claim(afterwards) == .claimed)
+                break
+            } catch {
+                // Not tried again yet.
+                afterwards = bench.claims()
+                await Task.yield()
+            }
+        }
+        await first.abandon()
+        let second = try open()
+        for claims in claimed + refused + [afterwards] {
+            for claim in claims { #expect(try await second.claim([claim]) == .taken(claim)) }
+        }
+        await second.close()
+    }
+}

@@ -1,0 +1,69 @@
+import AuthService
+import Testing
+
+@testable import SQLiteStores
+
+struct ClaimTableTests {
+    /// The same numbers each time.
+    private struct Numbers: RandomNumberGenerator {
+        var state: UInt64 = 42
+
+        mutating func next() -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return ClaimRecord.mix(state)
+        }
+    }
+
+    @Test func `It answers as a dictionary does, whatever expires in between`() {
+        var (table, model, numbers) = (ClaimTable(purgedTo: .min), [ReplayClaim: UInt32](), Numbers())
+        var now: Int64 = 1000
+        for step in 0..<200_000 {
+            let claim = ReplayClaim(high: .random(in: 0..<40_000, using: &numbers), low: 7)
+            let taken = Int64(model[claim] ?? 0) > now
+            #expect(table.contains(claim, now: now) == taken)
+            if !taken {
+                let expiry = UInt32(now) + .random(in: 1...600, using: &numbers)
+                model[claim] = expiry
+                table.insert(claim, expiry: expiry, now: now)
+            }
+            if step % 100 == 0 { now += 3 }
+            if step % 1000 == 0 {
+                table.sweep(shard: .random(in: 0..<ClaimTable.shardCount, using: &numbers), now: now)
+            }
+        }
+        #expect(table.used < 40_001)
+    }
+
+    @Test func `Dropping what expired raises what was purged, and gives back the room`() {
+        var (table, numbers) = (ClaimTable(purgedTo: 5), Numbers())
+        for _ in 0..<100_000 {
+            table.insert(ReplayClaim(high: numbers.next(), low: numbers.next()), expiry: 700, now: 40)
+        }
+        #expect((table.used, table.purgedTo) == (100_000, 5))
+        for shard in 0..<ClaimTable.shardCount { table.sweep(shard: shard, now: 699) }
+        #expect((table.used, table.purgedTo) == (100_000, 5))
+        for shard in 0..<ClaimTable.shardCount { table.sweep(shard: shard, now: 700) }
+        #expect((table.used, table.purgedTo) == (0, 700))
+    }
+
+    @Test func `A claim of zeros is a claim`() {
+        var table = ClaimTable(purgedTo: .min)
+        let zero = ReplayClaim(high: 0, low: 0)
+        #expect(!table.contains(zero, now: 0))
+        table.insert(zero, expiry: 10, now: 0)
+        #expect(table.contains(zero, now: 9))
+        #expect(!table.contains(zero, now: 10))
+    }
+
+    @Test func `The census forgets what has expired, minute by minute`() {
+        var census = ClaimCensus()
+        census.add(3, expiry: 59)
+        census.add(4, expiry: 60)
+        #expect(census.live == 7)
+        census.advance(to: 60)
+        #expect(census.live == 4)
+        census.advance(to: 30)
+        census.advance(to: 120)
+        #expect(census.live == 0)
+    }
+}

@@ -1,0 +1,17 @@
+import StoreConformance
+import Testing
+
+@testable import SQLiteStores
+
+struct ConformanceTests {
+    @Test(arguments: StoreConformance.checks)
+    func `The stores in SQLite keep every guarantee`(_ check: ConformanceCheck) async throws {
+        let folder = try TemporaryFolder()
+        let stores = try SQLiteStores.open(folder)
+        try await check.run(
+            on: StoresUnderTest(
+                challenges: stores.challenges, replay: stores.replay, apps: stores.apps, devices: stores.devices,
+                audit: stores.audit, now: FixedClock().now))
+        await stores.close()
+    }
+}

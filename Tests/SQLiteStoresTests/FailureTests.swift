@@ -1,0 +1,119 @@
+import AuthContract
+import AuthService
+import Foundation
+import GRDB
+import Testing
+
+@testable import SQLiteStores
+
+struct FailureTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func change(_ sql: String) throws {
+        let queue = try DatabaseQueue(path: folder.database)
+        try queue.write { database in
+            // STRICT tables refuse values of another type; a damaged file does not ask.
+            try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
+            try database.execute(sql: sql)
+        }
+        try queue.close()
+    }
+
+    @Test(arguments: [
+        "key = x'04'", "key = zeroblob(91)", "key = zeroblob(0)", "status = 'unheard of'", "platform = ''",
+        "app_id = 'com.example.app', assurance = '{'", "assurance = '{\"app\":\"none\"}'", "highest_scheme = 3",
+        "highest_scheme = -9223372036854775808", "previous_key = x'00'", "attested_key_id = x'00'",
+        "device_id = 'not a device id'",
+    ])
+    func `A damaged row is unreadable, and no trap`(_ damage: String) async throws {
+        let stores = try SQLiteStores.open(folder)
+        let device = try sampleDevice()
+        _ = try await stores.devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))
+        if damage.hasPrefix("device_id") { try change("DELETE FROM keys") }
+        try change("UPDATE devices SET \(damage)")
+        let error = await #expect(throws: StoreError.self) { try await stores.devices.devices(DeviceQuery()) }
+        #expect(error?.code == .unreadable)
+        await stores.close()
+    }
+
+    @Test func `A database that another process keeps locked is unavailable, and works again afterwards`() async throws
+    {
+        var options = SQLiteStores.Options()
+        options.busyTimeout = .milliseconds(10)
+        let stores = try SQLiteStores.open(folder, options: options)
+        let other = try DatabaseQueue(path: folder.database)
+        try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        let error = await #expect(throws: StoreError.self) { try await stores.audit.append(sampleEvent()) }
+        #expect(error?.code == .unavailable)
+        #expect(try await stores.apps.apps() == [], "reading goes on")
+        try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+        try await stores.audit.append(sampleEvent())
+        try other.close()
+        await stores.close()
+    }
+
+    @Test func `A call ends at its deadline, and what had not begun never happens`() async throws {
+        var options = SQLiteStores.Options()
+        options.deadline = .milliseconds(20)
+        options.busyTimeout = .milliseconds(200)
+        let stores = try SQLiteStores.open(folder, options: options)
+        let other = try DatabaseQueue(path: folder.database)
+        try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        let codes = await withTaskGroup(of: StoreError.Code?.self) { group in
+            for _ in 0..<3 {
+                group.addTask {
+                    do throws(StoreError) {
+                        try await stores.audit.append(sampleEvent())
+                        return nil
+                    } catch { return error.code }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(codes == [.tooSlow, .tooSlow, .tooSlow])
+        try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+        try other.close()
+        await stores.close()
+        let again = try SQLiteStores.open(folder)
+        #expect(try await again.audit.events(app: nil, device: nil, before: nil, limit: 10).count <= 1)
+        await again.close()
+    }
+
+    @Test func `Changes by another process are told, changes of one's own are not`() async throws {
+        var options = SQLiteStores.Options()
+        options.pollInterval = .milliseconds(2)
+        let service = try SQLiteStores.open(folder, options: options)
+        let tool = try SQLiteStores.open(folder, role: .administration)
+        var changes = service.devices.externalChanges().makeAsyncIterator()
+        let device = try sampleDevice()
+        _ = try await tool.devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))
+        #expect(await changes.next() != nil)
+        #expect(try await service.devices.device(device.deviceID, of: device.appID) == device)
+
+        let version = try await service.database.dataVersion()
+        try await service.audit.append(sampleEvent())
+        #expect(try await service.database.dataVersion() == version)
+        try await tool.audit.append(sampleEvent())
+        #expect(try await service.database.dataVersion() != version)
+        #expect(await changes.next() != nil)
+        await tool.close()
+        await service.close()
+        #expect(await changes.next() == nil, "the stream ends with the stores")
+    }
+
+    @Test func `A full disk refuses, and room makes everything work again`() async throws {
+        guard let disk = TinyDisk(kilobytes: 512) else { return }
+        let stores = try SQLiteStores(path: "\(disk.path)/auth.sqlite", clock: FixedClock(), logger: silent)
+        try disk.fill()
+        let error = await #expect(throws: StoreError.self) {
+            while true { try await stores.audit.append(sampleEvent()) }
+        }
+        #expect(error?.code == .unavailable)
+        try disk.makeRoom()
+        try await stores.audit.append(sampleEvent())
+        #expect(try await stores.audit.firstBrokenLink() == nil)
+        await stores.close()
+    }
+}

@@ -1,0 +1,127 @@
+import AuthService
+import Foundation
+import GRDB
+import Testing
+
+@testable import SQLiteStores
+
+struct OpeningTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func refusal(_ path: String? = nil) throws -> OpenError? {
+        #expect(throws: OpenError.self) {
+            try SQLiteStores(path: path ?? folder.database, clock: FixedClock(), logger: silent)
+        }
+    }
+
+    @Test func `A file that is not there is made, for its owner alone`() async throws {
+        let stores = try SQLiteStores.open(folder)
+        try await stores.audit.append(sampleEvent())
+        for suffix in ["", "-wal", "-shm"] {
+            let attributes = try FileManager.default.attributesOfItem(atPath: folder.database + suffix)
+            #expect(attributes[.posixPermissions] as? Int == 0o600, "\(suffix)")
+        }
+        await stores.close()
+    }
+
+    @Test func `What was stored is there after opening again`() async throws {
+        let device = try sampleDevice()
+        let first = try SQLiteStores.open(folder)
+        _ = try await first.devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))
+        await first.close()
+        let second = try SQLiteStores.open(folder)
+        #expect(try await second.devices.device(device.deviceID, of: device.appID) == device)
+        await second.close()
+    }
+
+    @Test func `A folder that does not exist is named`() throws {
+        let error = try refusal("\(folder.path)/missing/auth.sqlite")
+        #expect(error?.code == .noSuchFolder)
+        #expect(error?.description.contains("\(folder.path)/missing") == true)
+    }
+
+    @Test func `A folder is no database`() throws {
+        #expect(try refusal(folder.path)?.code == .notADatabase)
+    }
+
+    @Test func `A file that cannot be made says so`() throws {
+        #expect(try refusal("/proc/auth.sqlite")?.code == .notWritable)
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "root may read and write everything"), arguments: [0o444, 0o000])
+    func `A file without permissions says so`(_ mode: Int) throws {
+        try Data().write(to: URL(fileURLWithPath: folder.database))
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder.database)
+        #expect(try refusal()?.code == (mode == 0 ? .notReadable : .notWritable))
+    }
+
+    @Test func `Another file is refused, and left as it is`() throws {
+        let text = Data(String(repeating: "This is no database. ", count: 100).utf8)
+        try text.write(to: URL(fileURLWithPath: folder.database))
+        #expect(try refusal()?.code == .notADatabase)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: folder.database)) == text)
+    }
+
+    @Test func `The database of another program is refused, and left as it is`() throws {
+        let queue = try DatabaseQueue(path: folder.database)
+        try queue.write { try $0.execute(sql: "CREATE TABLE recipes (title TEXT)") }
+        try queue.close()
+        let before = try Data(contentsOf: URL(fileURLWithPath: folder.database))
+        #expect(try refusal()?.code == .notADatabase)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: folder.database)) == before)
+    }
+
+    @Test func `A database of a newer version is refused, not opened`() async throws {
+        await (try SQLiteStores.open(folder)).close()
+        let queue = try DatabaseQueue(path: folder.database)
+        try await queue.write { try $0.execute(sql: "INSERT INTO grdb_migrations (identifier) VALUES ('2')") }
+        try queue.close()
+        let error = try refusal()
+        #expect(error?.code == .newerVersion)
+        #expect(error?.description.contains("newer version") == true)
+    }
+
+    @Test func `A truncated database does not open as if it were whole`() async throws {
+        let first = try SQLiteStores.open(folder)
+        for _ in 0..<50 { try await first.audit.append(sampleEvent()) }
+        await first.close()
+        let whole = try Data(contentsOf: URL(fileURLWithPath: folder.database))
+        try whole.prefix(5000).write(to: URL(fileURLWithPath: folder.database))
+        let code = try refusal()?.code
+        #expect(code == .damaged || code == .notADatabase)
+    }
+
+    @Test func `A second service is refused while the first one runs`() async throws {
+        let first = try SQLiteStores.open(folder)
+        let error = try refusal()
+        #expect(error?.code == .inUse)
+        await first.close()
+        await (try SQLiteStores.open(folder)).close()
+    }
+
+    @Test func `A tool works beside the service, without challenges and claims`() async throws {
+        let service = try SQLiteStores.open(folder)
+        let tool = try SQLiteStores.open(folder, role: .administration)
+        try await tool.audit.append(sampleEvent())
+        #expect(try await service.audit.events(app: nil, device: nil, before: nil, limit: 10).count == 1)
+        let challenge = try sampleChallenge(1)
+        await #expect(throws: StoreError.self) { try await tool.challenges.put(challenge, source: "") }
+        await #expect(throws: StoreError.self) { try await tool.challenges.take(challenge.bytes) }
+        await #expect(throws: StoreError.self) {
+            try await tool.replay.claim(
+                [], timestamp: FixedClock().now, expiresAt: FixedClock().now + 660, now: FixedClock().now,
+                futureWindow: 60)
+        }
+        await tool.close()
+        await service.close()
+    }
+
+    @Test func `A closed store refuses, and does not hang`() async throws {
+        let stores = try SQLiteStores.open(folder)
+        await stores.close()
+        await #expect(throws: StoreError.self) { try await stores.apps.apps() }
+        await #expect(throws: StoreError.self) { try await stores.audit.append(sampleEvent()) }
+    }
+}

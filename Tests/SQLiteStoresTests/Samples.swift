@@ -1,0 +1,53 @@
+import AuthContract
+import AuthService
+import Crypto
+import Foundation
+import Logging
+
+@testable import SQLiteStores
+
+/// A folder of its own that goes with it.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appendingPathComponent("stores-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    var database: String { "\(path)/auth.sqlite" }
+}
+
+struct FixedClock: ServiceClock {
+    var now = UnixTime(1_750_000_000)
+}
+
+let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+extension SQLiteStores {
+    static func open(
+        _ folder: TemporaryFolder, role: Role = .service, options: Options = Options(),
+        clock: any ServiceClock = FixedClock()
+    ) throws(OpenError) -> SQLiteStores {
+        try SQLiteStores(path: folder.database, role: role, options: options, clock: clock, logger: silent)
+    }
+}
+
+func sampleChallenge(_ byte: UInt8, expiresIn seconds: Int64 = 90) throws -> IssuedChallenge {
+    IssuedChallenge(
+        bytes: [UInt8](repeating: byte, count: 32), appID: try AppID("com.example.app"), purpose: .rotate,
+        expiresAt: FixedClock().now + seconds)
+}
+
+func sampleDevice(_ app: String = "com.example.app") throws -> DeviceRecord {
+    DeviceRecord(
+        appID: try AppID(app), deviceID: DeviceID(from: SystemRandom()), platform: .android, status: .registered,
+        key: DevicePublicKey(P256.Signing.PrivateKey().publicKey),
+        assurance: Assurance(app: .playIntegrity, key: .strongbox), registeredAt: FixedClock().now)
+}
+
+func sampleEvent(_ code: AuditEvent.Code = .securityEvent, device: DeviceRecord? = nil) -> AuditEvent {
+    AuditEvent(code, at: FixedClock().now, actor: "test", appID: device?.appID, deviceID: device?.deviceID)
+}
