@@ -40,6 +40,15 @@ public final class SQLiteStores: Sendable {
     public let audit: any AuditLog
     public let challenges: any ChallengeStore
     public let replay: any ReplayStore
+    public let credentials: any CredentialStore
+    public let signingKeys: any SigningKeyStore
+
+    /// All of them, as the service takes them.
+    public var all: AuthService.Stores {
+        AuthService.Stores(
+            challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
+            credentials: credentials, signingKeys: signingKeys)
+    }
 
     let database: StoreDatabase
     private let heldChallenges: HeldChallenges?
@@ -68,6 +77,8 @@ public final class SQLiteStores: Sendable {
         apps = SQLiteAppStore(database: database)
         devices = SQLiteDeviceStore(database: database)
         audit = SQLiteAuditLog(database: database)
+        credentials = SQLiteCredentialStore(database: database)
+        signingKeys = SQLiteSigningKeyStore(database: database)
         switch role {
         case .administration:
             (heldChallenges, journal) = (nil, nil)

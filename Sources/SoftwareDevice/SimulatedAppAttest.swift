@@ -1,6 +1,6 @@
 public import AttestationTestKit
 public import AuthContract
-internal import Foundation
+public import Foundation
 public import SynheartAuth
 
 /// App Attest as the SDK meets it on a phone, played by the test kit: keys in a folder, attested by an authority of one's own.

@@ -2,7 +2,7 @@ internal import AuthContract
 
 /// One app's identity on this device: lets one operation run at a time, and whoever asks for the same one join it.
 actor DeviceIdentity {
-    let context: IdentityContext
+    nonisolated let context: IdentityContext
     private var registration: Task<Result<Registration, SynheartAuthError>, Never>?
     private var rotation: Task<Result<KeyRotation, SynheartAuthError>, Never>?
 
@@ -54,7 +54,7 @@ actor DeviceIdentity {
         try await task.value.get()
     }
 
-    /// Three attempts; between them others may have their turn.
+    /// Three attempts where the service cannot be asked; between them others may have their turn.
     private static func rotationCycle(
         _ context: IdentityContext, _ reason: RotationReason
     ) async throws(SynheartAuthError) -> KeyRotation {
@@ -66,7 +66,7 @@ actor DeviceIdentity {
                     return try await Rotator(context: context).attempt(reason)
                 }
             } catch {
-                guard error.isRetryable, error.code == .networkError || error.code == .rotationFailed,
+                guard error.code == .networkError,
                     let delay = RetryPolicy.rotation.delay(
                         after: attempt, random: nil, retryAfter: error.retryAfter)
                 else { throw error }

@@ -10,6 +10,7 @@ enum Schema {
         migrator.registerMigration("1") { database in
             try database.execute(sql: "PRAGMA application_id = \(applicationID)")
             try database.execute(sql: first)
+            try database.execute(sql: credentialsAndTokens)
         }
         return migrator
     }
@@ -93,5 +94,25 @@ enum Schema {
           name TEXT PRIMARY KEY,
           value TEXT NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let credentialsAndTokens = """
+        CREATE TABLE credentials (
+          id TEXT PRIMARY KEY,
+          name TEXT NOT NULL,
+          role TEXT NOT NULL,
+          apps TEXT NOT NULL,
+          secret_hash BLOB NOT NULL,
+          created_at INTEGER NOT NULL,
+          expires_at INTEGER NOT NULL,
+          revoked_at INTEGER
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE signing_keys (
+          position INTEGER PRIMARY KEY AUTOINCREMENT,
+          id TEXT NOT NULL UNIQUE,
+          sealed_key BLOB NOT NULL,
+          created_at INTEGER NOT NULL
+        ) STRICT;
         """
 }

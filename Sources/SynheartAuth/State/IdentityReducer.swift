@@ -110,11 +110,10 @@ enum IdentityReducer {
 }
 
 extension IdentityRecord {
-    /// A record without an identity that keeps what belongs to the device: its clock, and the service it talks to.
+    /// A record without an identity that keeps what belongs to the device: its clock.
     fileprivate init(blank record: IdentityRecord) {
         self.init(appID: record.appID)
         clockOffset = record.clockOffset
-        authOrigin = record.authOrigin
     }
 
     fileprivate func refusal(of state: IdentityState) -> SynheartAuthError {

@@ -40,7 +40,7 @@ struct ServeCommand: AsyncParsableCommand {
 
             let stores = try SQLiteStores(path: database.path)
             let key = try ServiceKeyFile(database: database.path).load()
-            let service = AuthService(stores: try stores.serving(), key: key)
+            let service = AuthService(stores: stores.all, key: key)
             let server = AuthServer(
                 service: service, settings: settings,
                 readiness: Readiness([.init("database") { _ = try await service.apps.records() }]), logger: logger)
@@ -48,6 +48,7 @@ struct ServeCommand: AsyncParsableCommand {
                 print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
                 fflush(nil)
             }
+            await stores.close()
         }
     }
 

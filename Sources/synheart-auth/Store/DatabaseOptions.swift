@@ -2,6 +2,7 @@ import ArgumentParser
 import AuthContract
 import AuthService
 import Foundation
+import Glibc
 import SQLiteStores
 
 /// Which database a command works on.
@@ -24,8 +25,8 @@ struct DatabaseOptions: ParsableArguments {
 
     /// The same, making the database where there is none.
     func open() throws -> AuthService {
-        let stores = try SQLiteStores(path: path)
-        return AuthService(stores: stores.administration, key: try ServiceKeyFile(database: path).load())
+        let stores = try SQLiteStores(path: path, role: .administration)
+        return AuthService(stores: stores.all, key: try ServiceKeyFile(database: path).load())
     }
 }
 

@@ -116,7 +116,7 @@ private struct HTTPMessage {
             parsing: fields.one(HeaderName.signatureInput), field: HeaderName.signatureInput)
         guard case .innerList(let list) = dictionary[label] else { throw Unresolved(component: label) }
         return try SignatureBase(
-            lines: list.items.map { ($0, try value(of: $0)) }, parameters: list.parameters)
+            lines: list.items.map { ($0.text, try value(of: $0)) }, parameters: list.text)
     }
 
     func signature(label: String) throws -> [UInt8] {

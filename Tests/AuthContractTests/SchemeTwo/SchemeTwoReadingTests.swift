@@ -238,6 +238,16 @@ import Testing
         #expect(throws: ContractError.self) { try RequestOrigin("https://\(authority)") }
     }
 
+    @Test(arguments: [
+        ("localhost", true), ("LOCALHOST:8080", true), ("127.0.0.1", true), ("127.255.0.1:1", true), ("[::1]", true),
+        ("[::1]:8443", true), ("localhost.example.com", false), ("127.0.0.1.example.com", false), ("127.0.0", false),
+        ("127.0.0.256", false), ("128.0.0.1", false), ("[::2]", false), ("[::1:1]", false), ("example.com", false),
+        ("127.0.0.", false), ("0.0.0.0", false), ("alocalhost", false),
+    ])
+    func knowLoopback(_ authority: String, _ isLoopback: Bool) throws {
+        #expect(try RequestOrigin(scheme: "http", authority: authority).isLoopback == isLoopback)
+    }
+
     @Test(arguments: ["", "ftp", "wss", "https:", "http ", "httpſ"]) func otherSchemesAreRefused(_ scheme: String) {
         #expect(throws: ContractError.self) { try RequestOrigin(scheme: scheme, authority: "example.com") }
     }

@@ -1,0 +1,44 @@
+internal import AuthContract
+internal import AuthService
+internal import GRDB
+
+/// The keys that sign device tokens, sealed.
+struct SQLiteSigningKeyStore: SigningKeyStore {
+    let database: StoreDatabase
+
+    func signingKeys() async throws(StoreError) -> [StoredSigningKey] {
+        try await database.read { database in
+            try Row.fetchAll(database, sql: "SELECT * FROM signing_keys ORDER BY position")
+                .map { try StoredSigningKey(row: StoredRow($0)) }
+        }
+    }
+
+    func addSigningKey(
+        _ key: StoredSigningKey, after newest: String?, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        try await database.write { database in
+            try database.change(
+                """
+                INSERT INTO signing_keys (id, sealed_key, created_at)
+                SELECT ?, ?, ? WHERE (SELECT id FROM signing_keys ORDER BY position DESC LIMIT 1) IS ?
+                """,
+                [key.id, key.sealedKey.data, key.createdAt.seconds, newest], recording: event) > 0
+        }
+    }
+
+    func removeSigningKeys(_ ids: Set<String>) async throws(StoreError) {
+        try await database.write { database in
+            for id in ids {
+                try database.execute(sql: "DELETE FROM signing_keys WHERE id = ?", arguments: [id])
+            }
+        }
+    }
+}
+
+extension StoredSigningKey {
+    fileprivate init(row: StoredRow) throws(StoreError) {
+        self.init(
+            id: try row.text("id"), sealedKey: try row.bytes("sealed_key"),
+            createdAt: UnixTime(try row.integer("created_at")))
+    }
+}

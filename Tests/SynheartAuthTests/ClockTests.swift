@@ -1,0 +1,95 @@
+import AuthContract
+import Testing
+
+@testable import SynheartAuth
+
+/// Clock skew: what is learned, from whom, and how far it goes.
+@Suite struct ClockTests {
+    @Test("correctClockSkew: round((server - local) * 1000), persisted, applied to the next signature")
+    func correct() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        let local = Double(phone.clock.wallMilliseconds) / 1000
+        try await sdk.correctClockSkew(serverTimestamp: local + 123.4564)
+        #expect(try phone.record().clockOffset.milliseconds == 123_456)
+        let headers = try await phone.launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+        let timestamp = try #require(headers.dictionary["X-Synheart-Timestamp"].flatMap(Int64.init))
+        #expect(timestamp == (phone.clock.wallMilliseconds + 123_456) / 1000)
+    }
+
+    @Test("a device an hour off learns on the way and signs what verifies", arguments: [3600, -3600, 86_000, -86_000])
+    func offOnTheWay(seconds: Int) async throws {
+        let phone = Phone()
+        phone.clock.setError(.seconds(seconds))
+        let sdk = try phone.launch()
+        try await sdk.registerDevice(appId: Phone.app)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        #expect(try await phone.signAndVerify(phone.launch()).status == 200)
+    }
+
+    @Test("a clock that jumps after that is learned anew by the SDK's own calls")
+    func jumps() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        for error in [7200, -7200, 40_000, 0] {
+            phone.clock.setError(.seconds(error))
+            try await sdk.rotateKey(appId: Phone.app)
+            #expect(try await phone.signAndVerify(sdk).status == 200)
+        }
+    }
+
+    @Test("ten years off: nothing is learned, nothing breaks, the error says that the clock has to be set")
+    func tenYears() async throws {
+        let phone = Phone()
+        phone.clock.setError(.seconds(10 * 365 * 86_400))
+        let sdk = try phone.launch()
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try phone.record().clockOffset == ClockOffset.none)
+        #expect(try await phone.signAndVerify(sdk).status == 401)
+        let error = await expectError(.clockSkew) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(error?.recovery == .correctClock && error?.isRetryable == false)
+        await expectError(.clockSkew) {
+            try await sdk.correctClockSkew(serverTimestamp: Double(phone.clock.trueMilliseconds) / 1000)
+        }
+        phone.clock.setError(.zero)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
+    @Test("a hostile service can move the clock by 24 hours at most", arguments: [86_300, 86_500, -86_500, 315_360_000])
+    func hostile(error: Int64) async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.service.set { $0.serverTimeError = error }
+        _ = try? await sdk.rotateKey(appId: Phone.app)
+        #expect(abs(try phone.record().clockOffset.milliseconds) <= ClockOffset.limit)
+        await phone.service.set { $0.serverTimeError = 0 }
+        try await sdk.rotateKey(appId: Phone.app)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
+    @Test("nonsense for a server timestamp is refused", arguments: [Double.nan, .infinity, -.infinity, 0, 1e300, -1e300])
+    func nonsense(timestamp: Double) async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await expectError(.clockSkew) { try await sdk.correctClockSkew(serverTimestamp: timestamp) }
+        #expect(try phone.record().clockOffset == ClockOffset.none)
+    }
+
+    @Test("half of the round trip is added")
+    func roundTrip() {
+        let offset = ClockOffset(serverTime: UnixTime(1000), receivedAt: 990_000, roundTrip: .seconds(4))
+        #expect(offset?.milliseconds == 12_000)
+    }
+
+    @Test("the bound is exact, and arithmetic cannot overflow")
+    func bounds() {
+        #expect(ClockOffset(milliseconds: 86_400_000) != nil && ClockOffset(milliseconds: -86_400_000) != nil)
+        #expect(ClockOffset(milliseconds: 86_400_001) == nil && ClockOffset(milliseconds: .min) == nil)
+        #expect(ClockOffset(serverTime: UnixTime(.max), receivedAt: .min, roundTrip: .seconds(Int64.max)) == nil)
+        #expect(ClockOffset.none.serverTime(atLocal: .max).seconds == .max / 1000)
+        #expect(ClockOffset.none.serverTime(atLocal: -1).seconds == -1)
+    }
+
+    @Test("a clock before 2001 or after 2286 cannot be written in a header: CLOCK_SKEW, no trap", arguments: [-60, 300])
+    func impossible(years: Int) async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.clock.setError(.seconds(years * 365 * 86_400))
+        await expectError(.clockSkew) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") }
+    }
+}

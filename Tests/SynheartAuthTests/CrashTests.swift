@@ -1,0 +1,221 @@
+import AuthContract
+import Testing
+
+@testable import SynheartAuth
+
+/// The process dies before or after any call to the outside; the next one always ends in one device that can sign.
+@Suite struct CrashTests {
+    /// How many points `operation` has.
+    private func points(
+        _ prepare: (SynheartAuth) async throws -> Void, _ operation: (SynheartAuth) async throws -> Void
+    ) async throws -> Int {
+        let phone = Phone()
+        let sdk = try phone.launch()
+        try await prepare(sdk)
+        phone.faults.die(at: nil)
+        try await operation(sdk)
+        return phone.faults.points
+    }
+
+    private func crash(
+        at point: Int, _ prepare: (SynheartAuth) async throws -> Void,
+        _ operation: (SynheartAuth) async throws -> Void
+    ) async throws -> Phone {
+        let phone = Phone()
+        let sdk = try phone.launch()
+        try await prepare(sdk)
+        phone.faults.die(at: point)
+        _ = try? await operation(sdk)
+        #expect(phone.faults.isDead)
+        phone.faults.revive()
+        return phone
+    }
+
+    @Test("during registration")
+    func registration() async throws {
+        let count = try await points({ _ in }, { try await $0.registerDevice(appId: Phone.app) })
+        #expect(count > 20)
+        for point in 0..<count {
+            let phone = try await crash(at: point, { _ in }, { try await $0.registerDevice(appId: Phone.app) })
+            let next = try phone.launch()
+            let id = try await next.registerDevice(appId: Phone.app).deviceId
+            #expect(await phone.service.devices.map(\.id.text) == [id], "died at \(point)")
+            #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
+        }
+    }
+
+    @Test("twice during registration, at different points")
+    func registrationTwice() async throws {
+        let count = try await points({ _ in }, { try await $0.registerDevice(appId: Phone.app) })
+        for first in stride(from: 0, to: count, by: 3) {
+            let phone = try await crash(at: first, { _ in }, { try await $0.registerDevice(appId: Phone.app) })
+            phone.faults.die(at: (first * 7 + 5) % count)
+            _ = try? await phone.launch().registerDevice(appId: Phone.app)
+            phone.faults.revive()
+            let next = try phone.launch()
+            let id = try await next.registerDevice(appId: Phone.app).deviceId
+            #expect(await phone.service.devices.map(\.id.text) == [id], "died at \(first)")
+            #expect(try await phone.signAndVerify(next).status == 200, "died at \(first)")
+        }
+    }
+
+    @Test("during rotation; the next call is a rotation, soon or after the overlap", arguments: [1, 61, 3600])
+    func rotation(pause: Int) async throws {
+        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
+        let count = try await points(prepare, { try await $0.rotateKey(appId: Phone.app) })
+        #expect(count > 10)
+        for point in 0..<count {
+            let phone = try await crash(at: point, prepare, { try await $0.rotateKey(appId: Phone.app) })
+            let id = try #require(await phone.service.devices.first?.id.text)
+            phone.clock.advance(.seconds(pause))
+            let next = try phone.launch()
+            #expect(try await next.isRegistered(appId: Phone.app), "died at \(point)")
+            #expect(try await next.registerDevice(appId: Phone.app).deviceId == id, "died at \(point)")
+            #expect(try await next.rotateKey(appId: Phone.app).deviceId == id, "died at \(point)")
+            phone.clock.advance(.seconds(120))
+            #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
+            #expect(await phone.service.devices.count == 1)
+            #expect(try phone.record().journal == nil, "died at \(point)")
+            #expect(phone.keys.aliases.count == 1, "died at \(point)")
+        }
+    }
+
+    @Test("during rotation; the next call only signs: within the overlap it verifies")
+    func rotationThenSign() async throws {
+        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
+        let count = try await points(prepare, { try await $0.rotateKey(appId: Phone.app) })
+        for point in 0..<count {
+            let phone = try await crash(at: point, prepare, { try await $0.rotateKey(appId: Phone.app) })
+            #expect(try await phone.signAndVerify(phone.launch()).status == 200, "died at \(point)")
+        }
+    }
+
+    @Test("during reset: the old device is deregistered, the new one is the only one that counts")
+    func reset() async throws {
+        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
+        let operation: (SynheartAuth) async throws -> Void = {
+            try await $0.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        }
+        let count = try await points(prepare, operation)
+        for point in 0..<count {
+            let phone = try await crash(at: point, prepare, operation)
+            let old = try #require(await phone.service.devices.first?.id)
+            let next = try phone.launch()
+            try await operation(next)
+            let id = try await next.registerDevice(appId: Phone.app).deviceId
+            #expect(id != old.text, "died at \(point)")
+            let live = await phone.service.devices.filter { $0.status == .registered }
+            #expect(live.map(\.id.text) == [id], "died at \(point)")
+            #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
+        }
+    }
+
+    @Test("during reset, and then registerDevice alone: a reset that was begun is finished, not forgotten")
+    func resetThenRegister() async throws {
+        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
+        let operation: (SynheartAuth) async throws -> Void = {
+            try await $0.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        }
+        let count = try await points(prepare, operation)
+        for point in 0..<count {
+            let phone = try await crash(at: point, prepare, operation)
+            let next = try phone.launch()
+            let id = try await next.registerDevice(appId: Phone.app).deviceId
+            let live = await phone.service.devices.filter { $0.status == .registered }
+            #expect(live.map(\.id.text) == [id], "died at \(point)")
+            #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
+        }
+    }
+
+    @Test("while a pending registration is settled, and while a lost key is replaced")
+    func others() async throws {
+        let pend: (Phone, SynheartAuth) async throws -> Void = { phone, sdk in
+            await phone.service.set { $0.decision = .pending }
+            let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+            await phone.service.edit(id) { $0.status = .registered }
+            await phone.service.set { $0.decision = .registered }
+        }
+        for point in 0..<200 {
+            let phone = Phone()
+            let sdk = try phone.launch()
+            try await pend(phone, sdk)
+            phone.faults.die(at: point)
+            _ = try? await sdk.registerDevice(appId: Phone.app)
+            let isOver = !phone.faults.isDead
+            phone.faults.revive()
+            let next = try phone.launch()
+            try await next.registerDevice(appId: Phone.app)
+            #expect(await phone.service.devices.count == 1)
+            #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
+            if isOver { break }
+        }
+        for point in 0..<200 {
+            let (phone, sdk, _) = try await Phone.registered()
+            phone.keys.lose()
+            phone.faults.die(at: point)
+            _ = try? await sdk.registerDevice(appId: Phone.app)
+            let isOver = !phone.faults.isDead
+            phone.faults.revive()
+            let next = try phone.launch()
+            try await next.registerDevice(appId: Phone.app)
+            #expect(await phone.service.devices.count == 2, "died at \(point)")
+            #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
+            if isOver { break }
+        }
+    }
+}
+
+/// What the network can do to each message.
+@Suite struct NetworkFaultTests {
+    @Test("any fault at any message of a registration: one device in the end", arguments: TestNetwork.Fault.allCases)
+    func registration(fault: TestNetwork.Fault) async throws {
+        for index in 0..<4 {
+            let phone = Phone()
+            await phone.network.plan(fault, at: index)
+            let sdk = try phone.launch()
+            _ = try? await sdk.registerDevice(appId: Phone.app)
+            _ = try? await phone.network.deliverDelayed()
+            try await sdk.registerDevice(appId: Phone.app)
+            #expect(await phone.service.devices.count == 1, "\(fault) at \(index)")
+            #expect(try await phone.signAndVerify(sdk).status == 200, "\(fault) at \(index)")
+        }
+    }
+
+    @Test("any fault at any message of a rotation: the device can sign in the end", arguments: TestNetwork.Fault.allCases)
+    func rotation(fault: TestNetwork.Fault) async throws {
+        for index in 0..<3 {
+            let (phone, sdk, id) = try await Phone.registered()
+            await phone.network.plan(fault, at: index)
+            _ = try? await sdk.rotateKey(appId: Phone.app)
+            _ = try? await phone.network.deliverDelayed()
+            #expect(try await sdk.rotateKey(appId: Phone.app).deviceId == id)
+            phone.clock.advance(.seconds(120))
+            #expect(try await phone.signAndVerify(sdk).status == 200, "\(fault) at \(index)")
+            #expect(phone.keys.aliases.count == 1)
+        }
+    }
+
+    @Test("any fault at the reset's message: the device is reset", arguments: TestNetwork.Fault.allCases)
+    func reset(fault: TestNetwork.Fault) async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.network.plan(fault, at: 0)
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(phone.storage.isEmpty && phone.keys.aliases.isEmpty)
+    }
+
+    @Test("two faults in a row, every pair, at a registration")
+    func pairs() async throws {
+        for first in TestNetwork.Fault.allCases {
+            for second in TestNetwork.Fault.allCases {
+                let phone = Phone()
+                await phone.network.plan(first, at: 1)
+                await phone.network.plan(second, at: 3)
+                let sdk = try phone.launch()
+                _ = try? await sdk.registerDevice(appId: Phone.app)
+                try await sdk.registerDevice(appId: Phone.app)
+                #expect(await phone.service.devices.count == 1, "\(first), \(second)")
+                #expect(try await phone.signAndVerify(sdk).status == 200, "\(first), \(second)")
+            }
+        }
+    }
+}

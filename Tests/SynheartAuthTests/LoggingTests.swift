@@ -1,0 +1,56 @@
+import AuthContract
+import Foundation
+import Testing
+
+@testable import SynheartAuth
+
+@Suite struct LoggingTests {
+    @Test("no flow logs a signature, body, proof, key, clock offset or plain device id")
+    func secrets() async throws {
+        let phone = Phone()
+        phone.clock.setError(.milliseconds(4_567_000))
+        let sdk = try phone.launch()
+        await phone.service.refuse(.register, .internalError)
+        phone.attestation.fail(.refused)
+        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        _ = try await phone.signAndVerify(sdk)
+        await phone.service.refuse(.rotateKey, .rotationFailed)
+        _ = try? await sdk.rotateKey(appId: Phone.app)
+        phone.clock.advance(.seconds(3600))
+        try await sdk.rotateKey(appId: Phone.app)
+        await phone.service.steal(id)
+        _ = try? await sdk.rotateKey(appId: Phone.app)
+        let record = try phone.record()
+        let privateKeys = phone.keys.privateKeys
+        phone.keys.lose()
+        _ = try? await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .keyLost)
+
+        var output = ""
+        for entry in phone.logger.entries { dump(entry, to: &output) }
+        let offset = try #require(record.clockOffset.milliseconds)
+        #expect(offset != 0)
+        var secrets = [id, String(offset), String(abs(offset)), "a\":1", record.key?.thumbprint ?? "?", "handle-"]
+        secrets += privateKeys.map { $0.base64EncodedString() }
+        for request in await phone.service.requests {
+            secrets += request.headers.lines.filter { $0.name.hasPrefix("X-Synheart") }.map(\.value).filter { $0.count > 4 }
+            if let body = try? RegisterRequest(parsing: request.body) {
+                secrets += [body.publicKeyText, body.proof ?? "?", Base64.standard.encode(body.challenge)]
+                secrets.append(Base64.standard.encode(body.keyProof ?? [1, 2, 3, 4, 5]))
+            }
+            if let body = try? RotateKeyRequest(parsing: request.body) { secrets.append(body.newPublicKeyText) }
+        }
+        #expect(phone.logger.entries.count > 15 && secrets.count > 30)
+        for secret in secrets { #expect(!output.contains(secret), "logged \(secret)") }
+        // What is allowed is there.
+        #expect(output.contains(Phone.app) && output.contains(HashedDeviceID(try DeviceID(id)).description))
+    }
+
+    @Test("errors never carry the request or the record")
+    func errors() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        await phone.service.edit(id) { $0.status = .revoked }
+        let error = await expectError(.deviceRevoked) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(error.map { "\($0)".contains(id) } == false)
+    }
+}

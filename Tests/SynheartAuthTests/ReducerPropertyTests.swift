@@ -1,0 +1,80 @@
+import AuthContract
+import Testing
+
+@testable import SynheartAuth
+
+/// Random walks over the reducer: whatever happens in whatever order, the record stays one that the rules allow.
+@Suite struct ReducerPropertyTests {
+    private static func appID() throws -> AppID { try AppID("com.example.app") }
+
+    private static func event(_ random: SeededRandom, _ appID: AppID) -> IdentityEvent {
+        let alias: KeyAlias = random.below(2) == 0 ? .primary(appID) : .next(appID)
+        let reference = IdentityRecord.KeyReference(alias: alias, thumbprint: "t\(random.below(3))")
+        let time = UnixTime(Int64(random.below(1000)))
+        let device = DeviceID(from: random)
+        switch random.below(20) {
+        case 0: return .challengeReceived(authOrigin: "https://auth.test")
+        case 1: return .keyReady(reference, isReused: random.below(2) == 0)
+        case 2: return .attestationKeyMade(id: "h\(random.below(3))")
+        case 3: return .attestationKeyForgotten
+        case 4: return .registrationSending(.ios)
+        case 5, 6: return .registered(device, at: time)
+        case 7: return .pending(device, at: time)
+        case 8: return .registrationFailed(forgetsKey: random.below(2) == 0)
+        case 9, 10: return .rotationStarted(alias, .scheduled)
+        case 11: return .rotationSending(thumbprint: "t\(random.below(3))", timestamp: time)
+        case 12: return .rotationConfirmed(at: time)
+        case 13: return .rotationSuspended(isRefused: random.below(2) == 0)
+        case 14: return .rotationAbandoned
+        case 15: return .keyDisposed
+        case 16: return .keyLost(alias)
+        case 17: return .wiped
+        case 18: return .resetStarted(.userRequested)
+        default: return .clockLearned(ClockOffset(milliseconds: Int64(random.below(100_000))) ?? .none)
+        }
+    }
+
+    @Test("fifty walks of 1,000 steps, which together reach every state")
+    func walks() throws {
+        let reached = try (0..<50).reduce(into: Set<IdentityState>()) { try $0.formUnion(walk(seed: $1)) }
+        #expect(reached == Set(IdentityState.allCases))
+    }
+
+    private func walk(seed: UInt64) throws -> Set<IdentityState> {
+        let appID = try Self.appID()
+        let random = SeededRandom(seed)
+        var record = IdentityRecord(appID: appID)
+        var reached: Set<IdentityState> = []
+        for _ in 0..<1000 {
+            let event = Self.event(random, appID)
+            let next: IdentityRecord
+            do throws(SynheartAuthError) {
+                next = try IdentityReducer.reduce(record, event)
+            } catch {
+                #expect(error.code == .invalidStateTransition)
+                #expect(error.transition?.from == record.state || record.state == .registering)
+                continue
+            }
+            #expect(next.isConsistent, "\(event) led from \(record) to \(next)")
+            #expect(isAllowed(record, event, next), "\(event) led from \(record.state) to \(next.state)")
+            // What is persisted is what was meant.
+            #expect(try IdentityRecord(next.bytes, appID: appID) == next)
+            // Whoever may sign has a key, and it is not the one that is to be deleted.
+            if next.identity == .active, case .disposal(let alias) = next.journal { #expect(alias != next.key?.alias) }
+            if case .rotation(let rotation) = next.journal, next.identity == .active {
+                #expect(rotation.alias != next.key?.alias)
+            }
+            reached.insert(next.state)
+            record = next
+        }
+        return reached
+    }
+
+    private func isAllowed(_ before: IdentityRecord, _ event: IdentityEvent, _ after: IdentityRecord) -> Bool {
+        if before.state == after.state { return true }
+        if case .resetStarted = event { return after.state == .unregistered }
+        // A key lost during a rotation passes through registered in one write.
+        if case .keyLost = event, before.state == .registering { return after.state == .keyInvalid }
+        return StateTable.rows.contains { $0.from == before.state && $0.to == after.state && $0.cause != .reset }
+    }
+}

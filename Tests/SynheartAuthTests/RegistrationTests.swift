@@ -1,0 +1,345 @@
+import AuthContract
+import Foundation
+import Testing
+
+@testable import SynheartAuth
+
+/// The registration flow and its table of failure paths, a test for each row.
+@Suite struct RegistrationTests {
+    @Test("the eight steps: the service verifies the proof and issues the id, and a signature by the key verifies")
+    func steps() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        let device = try #require(await phone.service.devices.first)
+        #expect(device.id.text == id)
+        #expect(phone.keys.aliases == ["synheart_auth_com.example.app"])
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        let record = try phone.record()
+        #expect(record.platform == .ios && record.registeredAt == device.registeredAt && record.keyRotatedAt == nil)
+    }
+
+    @Test("idempotent: the second call says alreadyRegistered without touching the network")
+    func idempotent() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        let messages = await phone.network.messages
+        #expect(
+            try await sdk.registerDevice(appId: Phone.app) == Registration(status: .alreadyRegistered, deviceId: id))
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .alreadyRegistered)
+        #expect(await phone.network.messages == messages)
+    }
+
+    @Test("two apps on one device are independent")
+    func independent() async throws {
+        let (_, sdk, id) = try await Phone.registered()
+        let other = try await sdk.registerDevice(appId: "com.example.other")
+        #expect(other.status == .registered && other.deviceId != id)
+        try await sdk.resetDeviceIdentity(appId: "com.example.other", reason: .userRequested)
+        #expect(try await sdk.isRegistered(appId: Phone.app))
+    }
+
+    @Test("Challenge request 5xx / network: NETWORK_ERROR with backoff")
+    func challengeFails() async throws {
+        let phone = Phone()
+        await phone.service.refuse(.challenge, .serviceUnavailable, times: 2)
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(phone.sleeper.retries.count == 2)
+        let offline = Phone()
+        await offline.network.setOffline(true)
+        let error = await expectError(.networkError) { try await offline.launch().registerDevice(appId: Phone.app) }
+        #expect(error?.isRetryable == true && error?.recovery == .retry)
+        #expect(await offline.network.messages == 5)
+    }
+
+    @Test("Challenge expired: a new one is fetched")
+    func challengeExpired() async throws {
+        let phone = Phone()
+        await phone.service.refuse(.register, .challengeExpired)
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(await phone.service.count(.challenge) == 2)
+        #expect(phone.keys.created == 1)
+    }
+
+    @Test("a challenge that expired on the way is never sent; CHALLENGE_EXPIRED surfaces when it always does")
+    func challengeExpiresLocally() async throws {
+        let phone = Phone()
+        phone.attestation.take(.seconds(91), of: phone.clock)
+        await expectError(.challengeExpired) { try await phone.launch().registerDevice(appId: Phone.app) }
+        #expect(await phone.service.count(.challenge) == 5)
+        #expect(await phone.service.count(.register) == 0)
+    }
+
+    @Test("a wrong wall clock does not make a challenge expire")
+    func wallClockIsNotAsked() async throws {
+        let phone = Phone()
+        phone.clock.setError(.seconds(10 * 365 * 86_400))
+        phone.clock.setJumps(.seconds(3600))
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+    }
+
+    @Test("Attestation unsupported: ATTESTATION_UNAVAILABLE, once")
+    func unsupported() async throws {
+        let phone = Phone()
+        phone.attestation.fail(.unsupported)
+        let error = await expectError(.attestationUnavailable) {
+            try await phone.launch().registerDevice(appId: Phone.app)
+        }
+        #expect(error?.isRetryable == false)
+        #expect(phone.attestation.subjects.count == 1)
+        #expect(try phone.record().state == .unregistered)
+    }
+
+    @Test("Attestation API rejects: once more, with a fresh challenge")
+    func refusedOnce() async throws {
+        let phone = Phone()
+        phone.attestation.fail(.refused)
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(await phone.service.count(.challenge) == 2)
+    }
+
+    @Test("Attestation API rejects twice: ATTESTATION_FAILED")
+    func refusedTwice() async throws {
+        let phone = Phone()
+        phone.attestation.fail(.refused, .refused, .refused)
+        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appId: Phone.app) }
+        #expect(phone.attestation.subjects.count == 2)
+    }
+
+    @Test("Register 4xx with INVALID_CHALLENGE: a new challenge, restart")
+    func invalidChallenge() async throws {
+        let phone = Phone()
+        await phone.service.refuse(.register, .invalidChallenge)
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(await phone.service.count(.challenge) == 2)
+    }
+
+    @Test("Register 4xx with INVALID_ATTESTATION: surfaces as ATTESTATION_FAILED, not retried")
+    func invalidAttestation() async throws {
+        let phone = Phone()
+        await phone.service.refuse(.register, .invalidAttestation)
+        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appId: Phone.app) }
+        #expect(await phone.service.count(.register) == 1)
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+    }
+
+    @Test("Register 5xx / network: backoff, always with a fresh challenge, the same key, one device")
+    func registerFails() async throws {
+        let phone = Phone()
+        await phone.service.refuse(.register, .internalError, times: 3)
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        let challenges = await phone.service.requests.filter { $0.url.hasSuffix(Route.register.rawValue) }
+            .compactMap { try? RegisterRequest(parsing: $0.body).challenge }
+        #expect(Set(challenges).count == 4)
+        #expect(phone.keys.created == 1)
+        #expect(await phone.service.devices.count == 1)
+    }
+
+    @Test("Already registered: no operation")
+    func alreadyRegistered() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        let before = try phone.record()
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .alreadyRegistered)
+        #expect(try phone.record() == before)
+    }
+
+    @Test("Registration in progress: who asked not to wait is told; the others join")
+    func inProgress() async throws {
+        let phone = Phone()
+        phone.attestation.hang(times: 1)
+        let sdk = try phone.launch()
+        let first = Task { try await sdk.registerDevice(appId: Phone.app) }
+        try await eventually { phone.attestation.subjects.count == 1 }
+        await expectError(.registrationInProgress) {
+            try await sdk.registerDevice(appId: Phone.app, joins: false)
+        }
+        let second = Task { try await sdk.registerDevice(appId: Phone.app) }
+        try await Task.sleep(for: .milliseconds(5))
+        phone.sleeper.passDeadlines()
+        #expect(try await first.value == second.value)
+        #expect(await phone.service.devices.count == 1)
+    }
+
+    @Test("1,000 concurrent calls are one registration with one result")
+    func thousand() async throws {
+        let phone = Phone()
+        let sdk = try phone.launch()
+        let results = try await withThrowingTaskGroup(of: Registration.self) { group in
+            for _ in 0..<1000 { group.addTask { try await sdk.registerDevice(appId: Phone.app) } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1.deviceId) }
+        }
+        #expect(results.count == 1)
+        #expect(await phone.service.devices.count == 1)
+        #expect(await phone.service.count(.register) == 1)
+    }
+
+    @Test("two processes take turns: the second sees the first one's result")
+    func twoProcesses() async throws {
+        let phone = Phone()
+        let (app, widget) = (try phone.launch(), try phone.launch())
+        async let first = app.registerDevice(appId: Phone.app)
+        async let second = widget.registerDevice(appId: Phone.app)
+        let results = try await [first, second]
+        #expect(results[0].deviceId == results[1].deviceId)
+        #expect(await phone.service.devices.count == 1)
+        #expect(await phone.service.count(.register) == 1)
+    }
+
+    @Test("a caller that is cancelled takes nothing from those who joined")
+    func cancelled() async throws {
+        let phone = Phone()
+        let sdk = try phone.launch()
+        let first = Task { try await sdk.registerDevice(appId: Phone.app) }
+        first.cancel()
+        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId.isEmpty == false)
+        #expect(await phone.service.devices.count == 1)
+    }
+
+    @Test("pending: the id is known, signing is refused, and the next call asks for the decision")
+    func pending() async throws {
+        let phone = Phone()
+        await phone.service.set { $0.decision = .pending }
+        let sdk = try phone.launch()
+        let first = try await sdk.registerDevice(appId: Phone.app)
+        #expect(first.status == .pending)
+        #expect(try await sdk.state(appId: Phone.app) == .registering)
+        #expect(try await sdk.getDeviceId(appId: Phone.app) == first.deviceId)
+        #expect(try await sdk.isRegistered(appId: Phone.app) == false)
+        await expectError(.notRegistered) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") }
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .pending)
+        await phone.service.edit(first.deviceId) { $0.status = .registered }
+        #expect(
+            try await phone.launch().registerDevice(appId: Phone.app)
+                == Registration(status: .registered, deviceId: first.deviceId))
+        #expect(await phone.service.count(.register) == 1)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
+    @Test("pending, then rejected: unregistered; asking again uses the same key and is rejected again")
+    func rejected() async throws {
+        let phone = Phone()
+        await phone.service.set { $0.decision = .pending }
+        let sdk = try phone.launch()
+        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        await phone.service.edit(id) { $0.status = .rejected }
+        await expectError(.attestationFailed) { try await sdk.registerDevice(appId: Phone.app) }
+        #expect(try await sdk.state(appId: Phone.app) == .unregistered)
+        await expectError(.attestationFailed) { try await sdk.registerDevice(appId: Phone.app) }
+        #expect(await phone.service.devices.count == 1)
+    }
+
+    @Test("pending, then revoked: DEVICE_REVOKED, and only the host may reset")
+    func pendingRevoked() async throws {
+        let phone = Phone()
+        await phone.service.set { $0.decision = .pending }
+        let sdk = try phone.launch()
+        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        await phone.service.edit(id) { $0.status = .revoked }
+        let error = await expectError(.deviceRevoked) { try await sdk.registerDevice(appId: Phone.app) }
+        #expect(error?.recovery == .reset)
+        #expect(try await sdk.state(appId: Phone.app) == .registering)
+    }
+
+    @Test("a pending device whose key is lost starts over")
+    func pendingKeyLost() async throws {
+        let phone = Phone()
+        await phone.service.set { $0.decision = .pending }
+        let sdk = try phone.launch()
+        try await sdk.registerDevice(appId: Phone.app)
+        phone.keys.lose()
+        await phone.service.set { $0.decision = .registered }
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+    }
+
+    @Test("App Attest busy: the same handle and the same nonce while the challenge lives")
+    func providerBusy() async throws {
+        let phone = Phone()
+        phone.attestation.fail(.unavailable, .unavailable)
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(phone.attestation.handles == 1)
+        #expect(Set(phone.attestation.subjects.map(\.nonce)).count == 1)
+        #expect(phone.attestation.subjects.count == 3)
+    }
+
+    @Test("an invalid handle is forgotten and the step begun once again")
+    func invalidHandle() async throws {
+        let phone = Phone()
+        phone.attestation.fail(.handleInvalid)
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(phone.attestation.subjects.map(\.handle) == ["handle-1", "handle-2"])
+        let broken = Phone()
+        broken.attestation.fail(.handleInvalid, .handleInvalid, .handleInvalid)
+        await expectError(.attestationFailed) { try await broken.launch().registerDevice(appId: Phone.app) }
+        #expect(broken.attestation.subjects.count == 2)
+    }
+
+    @Test("an attested handle is never attested again: a new registration makes a new one")
+    func usedHandle() async throws {
+        let phone = Phone()
+        await phone.service.refuse(.register, .internalError)
+        try await phone.launch().registerDevice(appId: Phone.app)
+        #expect(phone.attestation.subjects.map(\.handle) == ["handle-1", "handle-2"])
+    }
+
+    @Test("a provider that hangs is not waited for longer than 30 seconds")
+    func hangingProvider() async throws {
+        let phone = Phone()
+        phone.attestation.hang(times: 1)
+        phone.sleeper.passDeadlines()
+        // Every deadline has passed, so only the calls that answer at once count; the hanging one is left behind.
+        _ = try? await phone.launch().registerDevice(appId: Phone.app)
+        #expect(phone.attestation.subjects.count >= 1)
+        #expect(try phone.record().state != .registering)
+    }
+
+    @Test("another origin under the same app id is STORAGE_ERROR until reset")
+    func otherOrigin() async throws {
+        let (phone, _, _) = try await Phone.registered()
+        var configuration = try SynheartAuth.Configuration(baseUrl: "https://other.test")
+        configuration.transport = phone.network
+        configuration.storage = phone.storage
+        configuration.keyStore = phone.keys
+        configuration.sleeper = phone.sleeper
+        configuration.clock = phone.clock
+        let other = SynheartAuth(configuration)
+        for call in [
+            { _ = try await other.isRegistered(appId: Phone.app) }, { _ = try await other.registerDevice(appId: Phone.app) },
+            { _ = try await other.signRequest(appId: Phone.app, method: "GET", path: "/") },
+        ] as [@Sendable () async throws -> Void] {
+            let error = await expectError(.storageError) { try await call() }
+            #expect(error?.recovery == .reset)
+        }
+        try await other.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(try await other.getDeviceId(appId: Phone.app) == nil)
+    }
+
+    @Test(
+        "a base URL that is not an https origin is refused",
+        arguments: [
+            "", "auth.example.com", "http://auth.example.com", "http://127.0.0.1.evil.test", "ftp://127.0.0.1",
+            "https://user@auth.example.com", "https://auth.example.com/path", "https://auth.example.com?q",
+            "https://auth.example.com#f", "https://", "http://10.0.0.1", "https://auth.example.com:99999",
+            "http://127.0.0.1@evil.test/", "file:///etc/passwd",
+        ])
+    func badBaseURL(text: String) async {
+        await expectError(.notConfigured) { try SynheartAuth.Configuration(baseUrl: text).baseUrl }
+    }
+
+    @Test(
+        "https, and http on this machine",
+        arguments: [
+            ("https://Auth.Example.com/", "https://auth.example.com"),
+            ("https://auth.example.com:443", "https://auth.example.com"),
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"), ("http://localhost", "http://localhost"),
+            ("http://[::1]:80", "http://[::1]"),
+        ])
+    func goodBaseURL(text: String, origin: String) throws {
+        #expect(try SynheartAuth.Configuration(baseUrl: text).baseUrl == origin)
+    }
+
+    @Test("before configure everything throws NOT_CONFIGURED")
+    func notConfigured() async {
+        let sdk = SynheartAuth.shared
+        await expectError(.notConfigured) { try await sdk.isRegistered(appId: Phone.app) }
+        await expectError(.notConfigured) { try await sdk.registerDevice(appId: Phone.app) }
+        await expectError(.notConfigured) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.notConfigured) { try sdk.configure(baseUrl: "http://evil.test") }
+    }
+}

@@ -1,0 +1,103 @@
+import AuthContract
+import Testing
+
+@testable import SynheartAuth
+
+/// resetDeviceIdentity: the one way from any state back to unregistered.
+@Suite struct ResetTests {
+    @Test("a hardware failure does not stop it: the alias is abandoned")
+    func bestEffort() async throws {
+        let (phone, _, _) = try await Phone.registered()
+        struct Stubborn: KeyStore {
+            let base: MemoryKeyStore
+            var protection: KeyProtection { base.protection }
+            func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
+                try base.create(alias, challenge: challenge)
+            }
+            func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? { try base.load(alias) }
+            func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+                try base.sign(message, with: alias)
+            }
+            func delete(_ alias: KeyAlias) throws(KeyStoreError) { throw KeyStoreError(.failed) }
+        }
+        let sdk = try phone.launch { $0.keyStore = Stubborn(base: phone.keys) }
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(phone.storage.isEmpty)
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+    }
+
+    @Test("offline it works all the same")
+    func offline() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.network.setOffline(true)
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(try await sdk.state(appId: Phone.app) == .unregistered)
+    }
+
+    @Test("a service that does not answer is waited for three seconds at most")
+    func hangs() async throws {
+        struct Hanging: Transport {
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+                await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+                throw TransportError("never")
+            }
+        }
+        let (phone, _, _) = try await Phone.registered()
+        phone.sleeper.passDeadlines()
+        let sdk = try phone.launch { $0.transport = Hanging() }
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(phone.storage.isEmpty)
+    }
+
+    @Test("nothing to reset: nothing happens", arguments: ResetReason.allCases)
+    func nothing(reason: ResetReason) async throws {
+        let phone = Phone()
+        try await phone.launch().resetDeviceIdentity(appId: Phone.app, reason: reason)
+        #expect(phone.storage.isEmpty)
+        #expect(await phone.network.messages == 0)
+    }
+
+    @Test("from pending and from keyInvalid")
+    func otherStates() async throws {
+        let pending = Phone()
+        await pending.service.set { $0.decision = .pending }
+        let sdk = try pending.launch()
+        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .serverInstructed)
+        #expect(await pending.service.devices.first?.status == .deregistered)
+        let (phone, invalid, _) = try await Phone.registered()
+        phone.keys.lose()
+        _ = try? await invalid.signRequest(appId: Phone.app, method: "GET", path: "/")
+        try await invalid.resetDeviceIdentity(appId: Phone.app, reason: .keyLost)
+        #expect(try await invalid.state(appId: Phone.app) == .unregistered)
+    }
+
+    @Test("after a rotation whose answer was lost the service is told with the key that it knows")
+    func afterLostRotation() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
+        _ = try? await sdk.rotateKey(appId: Phone.app)
+        phone.clock.advance(.seconds(120))
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(await phone.service.devices.first?.status == .deregistered)
+        #expect(phone.keys.aliases.isEmpty)
+    }
+
+    @Test("a record that cannot be decoded: everything says STORAGE_ERROR, a copy is kept, reset clears it")
+    func undecodable() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        let name = RecordName(try AppID(Phone.app))
+        for text in ["", "{", "[]", #"{"version":2,"app_id":"com.example.app"}"#, #"{"version":1}"#] {
+            phone.storage.put(Array(text.utf8), name)
+            let error = await expectError(.storageError) { try await sdk.registerDevice(appId: Phone.app) }
+            #expect(error?.recovery == .reset)
+            await expectError(.storageError) { try await sdk.isRegistered(appId: Phone.app) }
+            #expect(phone.storage.read(name) == .found(Array(text.utf8)))
+            #expect(phone.storage.everything.filter { $0 == Array(text.utf8) }.count == 2)
+        }
+        #expect(await phone.service.devices.count == 1)
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(phone.storage.read(name) == .absent)
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+    }
+}

@@ -1,0 +1,131 @@
+import AuthContract
+import Foundation
+import Testing
+
+@testable import SynheartAuth
+
+/// signRequest, and what becomes of a key that is lost.
+@Suite struct SigningTests {
+    @Test("the six headers")
+    func headers() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        let headers = try await sdk.signRequest(
+            appId: Phone.app, method: "post", path: "/v1/hsi", bodyBytes: Array("{\"a\":1}".utf8))
+        #expect(
+            headers.fields.map(\.name) == [
+                "X-App-ID", "X-Device-ID", "X-Synheart-Signature", "X-Synheart-Timestamp", "X-Synheart-Nonce",
+                "X-Synheart-Sig-Version",
+            ])
+        #expect(headers.dictionary["X-App-ID"] == Phone.app && headers.dictionary["X-Device-ID"] == id)
+        let read = try SchemeOneHeaders(HeaderFields(headers.fields.map { ($0.name, $0.value) }))
+        let message = Array("POST\n/v1/hsi\n\(read.timestamp)\n{\"a\":1}".utf8)
+        let key = try #require(await phone.service.devices.first?.key)
+        #expect(read.signature.isValid(for: message, by: key))
+    }
+
+    @Test("no network, and a nonce of its own for each")
+    func nonces() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        let before = await phone.network.messages
+        var nonces: Set<String> = []
+        for _ in 0..<100 {
+            let headers = try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+            nonces.insert(try #require(headers.dictionary["X-Synheart-Nonce"]))
+        }
+        #expect(nonces.count == 100)
+        #expect(await phone.network.messages == before)
+    }
+
+    @Test("a path that two servers could read differently is refused", arguments: ["", "v1", "/a?b", "/a#b", "/a b", "/é", "/../a", "/%2e%2e/a", "https://x/"])
+    func paths(path: String) async throws {
+        let (_, sdk, _) = try await Phone.registered()
+        await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: path) }
+    }
+
+    @Test("a method that is none is refused", arguments: ["", "GET\n/other", "GE T", "GET\r", "ПОСТ"])
+    func methods(method: String) async throws {
+        let (_, sdk, _) = try await Phone.registered()
+        await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: method, path: "/") }
+    }
+
+    @Test(
+        "requests that only the SDK may sign are refused, however they are written",
+        arguments: [
+            ("POST", "/auth/v1/device/rotate-key"), ("post", "/auth/v1/device/rotate-key"),
+            ("POST", "/auth/v1/device/rotate-key/"), ("POST", "//auth/v1/device/rotate%2Dkey"),
+            ("POST", "/AUTH/v1/device/Rotate-Key"), ("DELETE", "/auth/v1/device"), ("delete", "/auth/v1/device/"),
+        ])
+    func reserved(method: String, path: String) async throws {
+        let (_, sdk, _) = try await Phone.registered()
+        await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: method, path: path) }
+    }
+
+    @Test("before registration: NOT_REGISTERED")
+    func notRegistered() async throws {
+        let phone = Phone()
+        let error = await expectError(.notRegistered) {
+            try await phone.launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+        }
+        #expect(error?.recovery == .register)
+    }
+
+    @Test("an app id that is none", arguments: ["", "a b", "x_next", String(repeating: "a", count: 129), "a/../b"])
+    func appIDs(text: String) async throws {
+        let phone = Phone()
+        await expectError(.notConfigured) { try await phone.launch().isRegistered(appId: text) }
+    }
+
+    @Test(
+        "key invalidation: not found, auth failed, permanently invalidated lead to keyInvalid and KEY_INVALIDATED",
+        arguments: [KeyStoreError(.notFound, status: -25300), KeyStoreError(.invalidated, status: -25293)])
+    func invalidated(failure: KeyStoreError) async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.keys.fail(failure, failure)
+        let error = await expectError(.keyInvalidated) {
+            try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+        }
+        #expect(error?.recovery == .register)
+        #expect(try phone.record().state == .keyInvalid)
+        // Never again with that key, even if it came back.
+        await expectError(.keyInvalidated) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") }
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+    }
+
+    @Test("locked or busy is not invalid: KEYSTORE_ERROR, the state stays")
+    func locked() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        phone.keys.fail(KeyStoreError(.unavailable, status: -25308))
+        let error = await expectError(.keystoreError) {
+            try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+        }
+        #expect(error?.isRetryable == true)
+        #expect(try phone.record().state == .registered)
+        phone.keys.fail(KeyStoreError(.unavailable))
+        await expectError(.keystoreError) { try await sdk.registerDevice(appId: Phone.app) }
+        #expect(try await sdk.getDeviceId(appId: Phone.app) == id)
+    }
+
+    @Test("another failure of the key store: SIGNING_FAILED, never retried")
+    func failed() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.keys.fail(KeyStoreError(.failed))
+        await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") }
+        #expect(try phone.record().state == .registered)
+    }
+
+    @Test("a full disk: STORAGE_ERROR, and what was there stays")
+    func fullDisk() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        let before = try phone.record()
+        phone.storage.refuseWrites(true)
+        await expectError(.storageError) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(try phone.record() == before)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        phone.storage.refuseWrites(false)
+        #expect(try await sdk.rotateKey(appId: Phone.app).deviceId == id)
+        let empty = Phone()
+        empty.storage.refuseWrites(true)
+        await expectError(.storageError) { try await empty.launch().registerDevice(appId: Phone.app) }
+        #expect(await empty.service.devices.isEmpty)
+    }
+}

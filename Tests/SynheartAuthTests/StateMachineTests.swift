@@ -1,0 +1,155 @@
+import AuthContract
+import Testing
+
+@testable import SynheartAuth
+
+/// The state machine page, row by row.
+@Suite struct StateMachineTests {
+    @Test(
+        "the wire strings are the states' names",
+        arguments: zip(
+            IdentityState.allCases,
+            ["unregistered", "challengeReceived", "keyReady", "registering", "registered", "keyInvalid"]))
+    func wireStrings(state: IdentityState, text: String) {
+        #expect(state.rawValue == text)
+    }
+
+    @Test(
+        "an allowed transition",
+        arguments: [
+            (IdentityState.unregistered, StateTable.Cause.challenge, IdentityState.challengeReceived),
+            (.challengeReceived, .key, .keyReady),
+            (.keyReady, .attempt, .registering),
+            (.registering, .success, .registered),
+            (.registering, .failure, .unregistered),
+            (.registered, .rotation, .registering),
+            (.registering, .rotationEnd, .registered),
+            (.registered, .keyLoss, .keyInvalid),
+            (.keyInvalid, .wipe, .unregistered),
+            (.challengeReceived, .failure, .unregistered),
+            (.keyReady, .failure, .unregistered),
+        ])
+    func allowed(from: IdentityState, cause: StateTable.Cause, to: IdentityState) throws {
+        #expect(try StateTable.next(from, cause) == to)
+    }
+
+    @Test("reset leads from any state to unregistered", arguments: IdentityState.allCases)
+    func reset(from: IdentityState) throws {
+        #expect(try StateTable.next(from, .reset) == .unregistered)
+    }
+
+    @Test("every other transition is refused with both its ends, and no table row leads elsewhere")
+    func refused() {
+        let pairs: Set<StateTransition> = Set(StateTable.rows.map { StateTransition(from: $0.from, to: $0.to) })
+        let expected: Set<StateTransition> = [
+            .init(from: .unregistered, to: .challengeReceived), .init(from: .challengeReceived, to: .keyReady),
+            .init(from: .keyReady, to: .registering), .init(from: .registering, to: .registered),
+            .init(from: .registering, to: .unregistered), .init(from: .registered, to: .registering),
+            .init(from: .registered, to: .keyInvalid), .init(from: .keyInvalid, to: .unregistered),
+            .init(from: .challengeReceived, to: .unregistered), .init(from: .keyReady, to: .unregistered),
+            .init(from: .registered, to: .unregistered), .init(from: .unregistered, to: .unregistered),
+        ]
+        #expect(pairs == expected)
+        for state in IdentityState.allCases {
+            for cause in StateTable.Cause.allCases
+            where !StateTable.rows.contains(where: { $0.from == state && $0.cause == cause }) {
+                let error = #expect(throws: SynheartAuthError.self) { try StateTable.next(state, cause) }
+                #expect(error?.code == .invalidStateTransition)
+                #expect(error?.transition?.from == state)
+            }
+        }
+    }
+
+    @Test("an invalid transition is logged at error level")
+    func logged() async throws {
+        let phone = Phone()
+        let sdk = try phone.launch()
+        let ledger = try sdk.identity(Phone.app).context.ledger
+        await expectError(.invalidStateTransition) { try await ledger.apply(.rotationConfirmed(at: UnixTime(0))) }
+        #expect(phone.logger.entries.contains { $0.level == .error && $0.code == .invalidStateTransition })
+    }
+}
+
+/// Which call triggers which transition.
+@Suite struct APIMappingTests {
+    private func transitions(_ phone: Phone) -> [String] {
+        phone.logger.entries.compactMap { entry in
+            entry.event == .stateChanged ? entry.transition.map { "\($0.from.rawValue)>\($0.to.rawValue)" } : nil
+        }
+    }
+
+    @Test("configure, isRegistered, getDeviceId and signRequest change no state")
+    func noChange() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        let before = try phone.record()
+        sdk.configure(try phone.configuration)
+        #expect(try await sdk.isRegistered(appId: Phone.app))
+        #expect(try await sdk.getDeviceId(appId: Phone.app) == id)
+        _ = try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+        #expect(try phone.record() == before)
+    }
+
+    @Test("registerDevice: unregistered, challengeReceived, keyReady, registering, registered")
+    func registration() async throws {
+        let (phone, _, _) = try await Phone.registered()
+        #expect(
+            transitions(phone) == [
+                "unregistered>challengeReceived", "challengeReceived>keyReady", "keyReady>registering",
+                "registering>registered",
+            ])
+    }
+
+    @Test("register failure: registering, unregistered")
+    func failure() async throws {
+        let phone = Phone()
+        await phone.service.refuse(.register, .invalidAttestation)
+        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appId: Phone.app) }
+        #expect(transitions(phone).last == "registering>unregistered")
+    }
+
+    @Test("rotateKey: registered, registering, registered")
+    func rotation() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        try await sdk.rotateKey(appId: Phone.app)
+        #expect(transitions(phone).suffix(2) == ["registered>registering", "registering>registered"])
+    }
+
+    @Test("a key that the system lost: registered, keyInvalid, and the next registerDevice wipes and starts over")
+    func keyLoss() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        phone.keys.lose()
+        await expectError(.keyInvalidated) {
+            try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+        }
+        #expect(try await sdk.state(appId: Phone.app) == .keyInvalid)
+        #expect(try await sdk.isRegistered(appId: Phone.app) == false)
+        let again = try await sdk.registerDevice(appId: Phone.app)
+        #expect(again.status == .registered && again.deviceId != id)
+        #expect(
+            transitions(phone).dropFirst(4) == [
+                "registered>keyInvalid", "keyInvalid>unregistered", "unregistered>challengeReceived",
+                "challengeReceived>keyReady", "keyReady>registering", "registering>registered",
+            ])
+    }
+
+    @Test("resetDeviceIdentity from registered: unregistered, nothing left, the service told")
+    func reset() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(transitions(phone).last == "registered>unregistered")
+        #expect(phone.keys.aliases.isEmpty && phone.storage.isEmpty)
+        #expect(try await sdk.getDeviceId(appId: Phone.app) == nil)
+        #expect(await phone.service.devices.first { $0.id.text == id }?.status == .deregistered)
+        await expectError(.notRegistered) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") }
+    }
+
+    @Test("state changes are a sequence that a host can follow")
+    func sequence() async throws {
+        let phone = Phone()
+        let sdk = try phone.launch()
+        var changes = sdk.stateChanges.makeAsyncIterator()
+        try await sdk.registerDevice(appId: Phone.app)
+        #expect(await changes.next()?.transition == StateTransition(from: .unregistered, to: .challengeReceived))
+        #expect(await changes.next()?.transition == StateTransition(from: .challengeReceived, to: .keyReady))
+    }
+}

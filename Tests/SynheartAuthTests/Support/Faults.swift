@@ -1,0 +1,207 @@
+import AuthContract
+
+@testable import SynheartAuth
+
+/// Where a process dies: before or after the nth of its calls to the outside. A dead process does nothing any more: every
+/// further call fails until `revive`.
+final class Faults: Sendable {
+    private struct State: Sendable {
+        var deadline: Int?
+        var points = 0
+        var isDead = false
+    }
+
+    private let state = Locked(State())
+
+    /// How many points a run had.
+    var points: Int { state.withLock { $0.points } }
+    var isDead: Bool { state.withLock { $0.isDead } }
+
+    /// The process dies at this point (from 0), counted from now.
+    func die(at point: Int?) { state.withLock { $0 = State(deadline: point) } }
+    func revive() { state.withLock { $0 = State() } }
+
+    /// One point; true when the process is dead.
+    func pass() -> Bool {
+        state.withLock { state in
+            if state.deadline == state.points { state.isDead = true }
+            state.points += 1
+            return state.isDead
+        }
+    }
+}
+
+struct FaultyTransport: Transport {
+    let base: any Transport
+    let faults: Faults
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        if faults.pass() { throw TransportError("dead") }
+        let answer = try await base.send(request)
+        if faults.pass() { throw TransportError("dead") }
+        return answer
+    }
+}
+
+struct FaultyStorage: Storage {
+    let base: MemoryStorage
+    let faults: Faults
+    private var death: StorageError { StorageError("dead") }
+
+    init(base: MemoryStorage, faults: Faults) {
+        self.base = base
+        self.faults = faults
+    }
+
+    func read(_ name: RecordName) -> StorageReading { faults.pass() ? .unavailable(death) : base.read(name) }
+
+    func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
+        if faults.pass() { throw death }
+        try base.write(bytes, to: name)
+        if faults.pass() { throw death }
+    }
+
+    func remove(_ name: RecordName) throws(StorageError) {
+        if faults.pass() { throw death }
+        try base.remove(name)
+        if faults.pass() { throw death }
+    }
+
+    func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) { try base.setAside(bytes, of: name) }
+
+    func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
+        if faults.isDead { throw death }
+        return try base.lock(name, for: scope)
+    }
+}
+
+struct FaultyKeyStore: KeyStore {
+    let base: any KeyStore
+    let faults: Faults
+    private var death: KeyStoreError { KeyStoreError(.unavailable, reason: "dead") }
+
+    init(base: any KeyStore, faults: Faults) {
+        self.base = base
+        self.faults = faults
+    }
+
+    var protection: KeyProtection { base.protection }
+
+    private func dying<Value>(_ body: () throws(KeyStoreError) -> Value) throws(KeyStoreError) -> Value {
+        if faults.pass() { throw death }
+        let value = try body()
+        if faults.pass() { throw death }
+        return value
+    }
+
+    func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
+        try dying { () throws(KeyStoreError) in try base.create(alias, challenge: challenge) }
+    }
+
+    func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
+        try dying { () throws(KeyStoreError) in try base.load(alias) }
+    }
+
+    func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+        try dying { () throws(KeyStoreError) in try base.sign(message, with: alias) }
+    }
+
+    func delete(_ alias: KeyAlias) throws(KeyStoreError) {
+        try dying { () throws(KeyStoreError) in try base.delete(alias) }
+    }
+}
+
+struct FaultyAttestation: AttestationProvider {
+    let base: TestAttestation
+    let faults: Faults
+    var platform: Platform { base.platform }
+    private var death: AttestationError { AttestationError(.unsupported, reason: "dead") }
+
+    init(base: TestAttestation, faults: Faults) {
+        self.base = base
+        self.faults = faults
+    }
+
+    func makeHandle() async throws(AttestationError) -> String? {
+        if faults.pass() { throw death }
+        let handle = try await base.makeHandle()
+        if faults.pass() { throw death }
+        return handle
+    }
+
+    func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+        if faults.pass() { throw death }
+        let evidence = try await base.attest(subject)
+        if faults.pass() { throw death }
+        return evidence
+    }
+}
+
+/// What happens to messages on their way.
+actor TestNetwork: Transport {
+    enum Fault: Sendable, CaseIterable {
+        case requestDropped, answerDropped, answeredTwice, requestDelayed, answerLate, garbage, emptyAnswer, htmlError
+        case redirect, wrongType, hugeNumber
+    }
+
+    private let service: FakeService
+    private var faults: [Int: Fault] = [:]
+    private var count = 0
+    private var delayed: [TransportRequest] = []
+    private var isOffline = false
+
+    init(_ service: FakeService) { self.service = service }
+
+    /// The nth message from now on (from 0) meets this fault.
+    func plan(_ fault: Fault, at index: Int) { faults[count + index] = fault }
+    func setOffline(_ isOffline: Bool) { self.isOffline = isOffline }
+    var messages: Int { count }
+
+    /// Delivers what was held back; nobody waits for the answers.
+    @discardableResult
+    func deliverDelayed() async throws -> [TransportAnswer] {
+        var answers: [TransportAnswer] = []
+        for request in delayed { answers.append(try await service.send(request)) }
+        delayed = []
+        return answers
+    }
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        let fault = faults[count]
+        count += 1
+        if isOffline { throw TransportError("offline") }
+        switch fault {
+        case nil: return try await service.send(request)
+        case .requestDropped: throw TransportError("no answer")
+        case .answerDropped:
+            _ = try await service.send(request)
+            throw TransportError("no answer")
+        case .answeredTwice:
+            // The network repeats the request; the second answer comes back.
+            _ = try await service.send(request)
+            return try await service.send(request)
+        case .requestDelayed:
+            delayed.append(request)
+            throw TransportError("no answer")
+        case .answerLate:
+            let answer = try await service.send(request)
+            service.clock.advance(.seconds(100))
+            return answer
+        case .garbage: return TransportAnswer(status: 200, body: [0xFF, 0x00, 0x7B])
+        case .emptyAnswer: return TransportAnswer(status: 200)
+        case .htmlError:
+            return TransportAnswer(status: 403, body: Array("<html>Log in to the hotel's network</html>".utf8))
+        case .redirect:
+            return TransportAnswer(status: 302, headers: HeaderFields([("Location", "https://evil.test/")]))
+        case .wrongType:
+            return TransportAnswer(
+                status: 200, body: Array(#"{"device_id":1,"status":[],"challenge":{},"ttl_seconds":"90"}"#.utf8))
+        case .hugeNumber:
+            return TransportAnswer(
+                status: 200, headers: HeaderFields([("X-Synheart-Server-Time", "9999999999")]),
+                body: Array(
+                    #"{"challenge":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","expires_at":"2026-01-01T00:00:00Z","ttl_seconds":-9223372036854775808}"#
+                        .utf8))
+        }
+    }
+}

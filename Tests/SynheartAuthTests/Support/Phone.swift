@@ -1,0 +1,243 @@
+import AuthContract
+import Crypto
+import Foundation
+
+@testable import SynheartAuth
+
+/// A device: what survives a process. `launch()` starts one.
+struct Phone: Sendable {
+    let clock: TestClock
+    let service: FakeService
+    let network: TestNetwork
+    let storage = MemoryStorage()
+    let keys = MemoryKeyStore()
+    let attestation = TestAttestation()
+    let sleeper: TestSleeper
+    let logger = RecordingLogger()
+    let faults = Faults()
+    static let app = "com.example.app"
+
+    init() {
+        clock = TestClock()
+        service = FakeService(clock: clock)
+        network = TestNetwork(service)
+        sleeper = TestSleeper(clock)
+    }
+
+    var configuration: SynheartAuth.Configuration {
+        get throws {
+            var configuration = try SynheartAuth.Configuration(baseUrl: FakeService.origin)
+            configuration.transport = FaultyTransport(base: network, faults: faults)
+            configuration.storage = FaultyStorage(base: storage, faults: faults)
+            configuration.keyStore = FaultyKeyStore(base: keys, faults: faults)
+            configuration.attestation = FaultyAttestation(base: attestation, faults: faults)
+            configuration.clock = clock
+            configuration.sleeper = sleeper
+            configuration.logger = logger
+            configuration.random = SystemRandom()
+            return configuration
+        }
+    }
+
+    func launch(_ change: (inout SynheartAuth.Configuration) -> Void = { _ in }) throws -> SynheartAuth {
+        var configuration = try configuration
+        change(&configuration)
+        return SynheartAuth(configuration)
+    }
+
+    /// A device that is registered, and its id.
+    static func registered() async throws -> (Phone, SynheartAuth, String) {
+        let phone = Phone()
+        let sdk = try phone.launch()
+        let registration = try await sdk.registerDevice(appId: app)
+        return (phone, sdk, registration.deviceId)
+    }
+
+    func record() throws -> IdentityRecord {
+        guard case .found(let bytes) = storage.read(RecordName(try AppID(Self.app))) else {
+            return IdentityRecord(appID: try AppID(Self.app))
+        }
+        return try IdentityRecord(bytes, appID: try AppID(Self.app))
+    }
+
+    /// Signs a request and has the service verify it.
+    func signAndVerify(_ sdk: SynheartAuth, path: String = "/v1/readings") async throws -> TransportAnswer {
+        let body = Array("{\"a\":1}".utf8)
+        let headers = try await sdk.signRequest(appId: Self.app, method: "POST", path: path, bodyBytes: body)
+        return try await service.send(
+            TransportRequest(
+                method: "POST", url: "https://api.test\(path)",
+                headers: HeaderFields(headers.fields.map { ($0.name, $0.value) }), body: body))
+    }
+}
+
+final class MemoryStorage: Storage {
+    private struct State: Sendable {
+        var records: [RecordName: [UInt8]] = [:]
+        var locks: Set<String> = []
+        var unavailable = 0
+        var refusesWrites = false
+    }
+
+    private let state = Locked(State())
+
+    /// The next readings say that nobody can tell now.
+    func beUnavailable(times: Int) { state.withLock { $0.unavailable = times } }
+    func refuseWrites(_ refuses: Bool) { state.withLock { $0.refusesWrites = refuses } }
+    func put(_ bytes: [UInt8], _ name: RecordName) { state.withLock { $0.records[name] = bytes } }
+    var isEmpty: Bool { state.withLock { $0.records.isEmpty } }
+    var everything: [[UInt8]] { state.withLock { Array($0.records.values) } }
+
+    func read(_ name: RecordName) -> StorageReading {
+        state.withLock { state in
+            guard state.unavailable == 0 else {
+                state.unavailable -= 1
+                return .unavailable(StorageError("locked", status: -25308))
+            }
+            return state.records[name].map { .found($0) } ?? .absent
+        }
+    }
+
+    func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
+        let isRefused = state.withLock { state in
+            if !state.refusesWrites { state.records[name] = bytes }
+            return state.refusesWrites
+        }
+        if isRefused { throw StorageError("No space left on device", status: 28) }
+    }
+
+    func remove(_ name: RecordName) throws(StorageError) { state.withLock { $0.records[name] = nil } }
+
+    func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
+        state.withLock { $0.records[RecordName(hashing: "aside \(name)")] = bytes }
+    }
+
+    func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
+        let key = "\(name) \(scope)"
+        guard state.withLock({ $0.locks.insert(key).inserted }) else { return nil }
+        return Held { [state] in state.withLock { _ = $0.locks.remove(key) } }
+    }
+
+    private final class Held: StorageLock {
+        private let action: Locked<(@Sendable () -> Void)?>
+        init(_ action: @escaping @Sendable () -> Void) { self.action = Locked(action) }
+        func release() {
+            action.withLock { action in
+                defer { action = nil }
+                return action
+            }?()
+        }
+    }
+}
+
+final class MemoryKeyStore: KeyStore {
+    private struct State: Sendable {
+        var keys: [KeyAlias: Data] = [:]
+        var failures: [KeyStoreError] = []
+        var created = 0
+        var deleted: [KeyAlias] = []
+    }
+
+    private let state = Locked(State())
+    let protection = KeyProtection.hostKeystore
+
+    /// The next signatures or loads fail like this.
+    func fail(_ errors: KeyStoreError...) { state.withLock { $0.failures = errors } }
+    /// The operating system loses every key.
+    func lose() { state.withLock { $0.keys = [:] } }
+    func lose(_ alias: KeyAlias) { state.withLock { $0.keys[alias] = nil } }
+    var aliases: Set<String> { state.withLock { Set($0.keys.keys.map(\.text)) } }
+    var created: Int { state.withLock { $0.created } }
+    var privateKeys: [Data] { state.withLock { Array($0.keys.values) } }
+
+    private func takeFailure() throws(KeyStoreError) {
+        let failure: KeyStoreError? = state.withLock { $0.failures.isEmpty ? nil : $0.failures.removeFirst() }
+        if let failure { throw failure }
+    }
+
+    private func key(_ alias: KeyAlias) -> P256.Signing.PrivateKey? {
+        state.withLock { $0.keys[alias] }.flatMap { try? P256.Signing.PrivateKey(rawRepresentation: $0) }
+    }
+
+    func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
+        let key = P256.Signing.PrivateKey()
+        state.withLock { state in
+            state.created += 1
+            state.keys[alias] = key.rawRepresentation
+        }
+        return DevicePublicKey(key.publicKey)
+    }
+
+    func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
+        try takeFailure()
+        return key(alias).map { DevicePublicKey($0.publicKey) }
+    }
+
+    func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+        try takeFailure()
+        guard let key = key(alias), let signature = try? key.signature(for: message) else {
+            throw KeyStoreError(.notFound)
+        }
+        return RequestSignature(signature)
+    }
+
+    func delete(_ alias: KeyAlias) throws(KeyStoreError) {
+        state.withLock { state in
+            state.keys[alias] = nil
+            state.deleted.append(alias)
+        }
+    }
+}
+
+/// A provider whose proof is the nonce itself, with handles that are good for one attestation.
+final class TestAttestation: AttestationProvider {
+    private struct State: Sendable {
+        var failures: [AttestationError] = []
+        var handles = 0
+        var used: Set<String> = []
+        var subjects: [(handle: String?, nonce: [UInt8])] = []
+        var hangs = 0
+        var delay = Duration.zero
+    }
+
+    private let state = Locked(State())
+    private let clock = Locked<TestClock?>(nil)
+    let platform = Platform.ios
+
+    static func proof(of nonce: BindingNonce) -> String { Base64.standard.encode(Array("proof ".utf8) + nonce.bytes) }
+
+    func fail(_ failures: AttestationError.Code...) {
+        state.withLock { $0.failures = failures.map { AttestationError($0, reason: "scripted") } }
+    }
+    func hang(times: Int) { state.withLock { $0.hangs = times } }
+    /// Every attestation takes this long.
+    func take(_ delay: Duration, of clock: TestClock) {
+        state.withLock { $0.delay = delay }
+        self.clock.withLock { $0 = clock }
+    }
+    var subjects: [(handle: String?, nonce: [UInt8])] { state.withLock { $0.subjects } }
+    var handles: Int { state.withLock { $0.handles } }
+
+    func makeHandle() async throws(AttestationError) -> String? {
+        state.withLock { state in
+            state.handles += 1
+            return "handle-\(state.handles)"
+        }
+    }
+
+    func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+        let isHanging = state.withLock { state in
+            state.subjects.append((subject.handle, subject.bindingNonce.bytes))
+            state.hangs -= 1
+            return state.hangs >= 0
+        }
+        if isHanging { await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }
+        if let clock = clock.withLock({ $0 }) { clock.advance(state.withLock { $0.delay }) }
+        let failure: AttestationError? = state.withLock { $0.failures.isEmpty ? nil : $0.failures.removeFirst() }
+        if let failure { throw failure }
+        guard let handle = subject.handle, state.withLock({ $0.used.insert(handle).inserted }) else {
+            throw AttestationError(.handleInvalid, reason: "attested before")
+        }
+        return AttestationEvidence(proof: Self.proof(of: subject.bindingNonce))
+    }
+}

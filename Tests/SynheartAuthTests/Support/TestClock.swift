@@ -1,0 +1,89 @@
+import AuthContract
+
+@testable import SynheartAuth
+
+/// True time, and a device's idea of it.
+final class TestClock: DeviceClock {
+    private struct Time: Sendable {
+        var elapsed = Duration.seconds(1000)
+        var error = Duration.zero
+        var jumpsPerReading = Duration.zero
+    }
+
+    private let time = Locked(Time())
+    static let start: Int64 = 1_767_225_600_000
+
+    /// What the service's clock shows.
+    var trueMilliseconds: Int64 { Self.start + time.withLock { $0.elapsed.wholeMilliseconds } }
+    var wallMilliseconds: Int64 {
+        time.withLock { time in
+            time.error += time.jumpsPerReading
+            return Self.start + (time.elapsed + time.error).wholeMilliseconds
+        }
+    }
+    var continuous: Duration { time.withLock { $0.elapsed } }
+
+    func advance(_ duration: Duration) { time.withLock { $0.elapsed += duration } }
+    /// How far the device's clock is off.
+    func setError(_ error: Duration) { time.withLock { $0.error = error } }
+    func setJumps(_ jump: Duration) { time.withLock { $0.jumpsPerReading = jump } }
+}
+
+/// Lets time pass on the test's clock instead of waiting.
+final class TestSleeper: Sleeper {
+    private let clock: TestClock
+    private let slept = Locked<[(Duration, SleepPurpose)]>([])
+    private let deadlines = Locked(false)
+
+    init(_ clock: TestClock) { self.clock = clock }
+
+    /// What was waited for before another attempt.
+    var retries: [Duration] { slept.withLock { $0.filter { $0.1 == .retry }.map(\.0) } }
+
+    /// From now on every deadline has passed.
+    func passDeadlines() { deadlines.withLock { $0 = true } }
+
+    func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
+        slept.withLock { $0.append((duration, purpose)) }
+        switch purpose {
+        case .retry: clock.advance(duration)
+        case .turn: await Task.yield()
+        case .deadline:
+            while !deadlines.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(2)) }
+        }
+    }
+}
+
+/// The same bytes in every run.
+final class SeededRandom: RandomSource {
+    private let state: Locked<UInt64>
+
+    init(_ seed: UInt64) { state = Locked(seed) }
+
+    func bytes(_ count: Int) -> [UInt8] {
+        state.withLock { state in
+            (0..<count).map { _ in
+                // SplitMix64.
+                state = state &+ 0x9E37_79B9_7F4A_7C15
+                var word = state
+                word = (word ^ word >> 30) &* 0xBF58_476D_1CE4_E5B9
+                word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
+                return UInt8(truncatingIfNeeded: word ^ word >> 31)
+            }
+        }
+    }
+}
+
+extension SeededRandom {
+    func below(_ limit: Int) -> Int {
+        Int(bytes(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }) % limit
+    }
+}
+
+final class RecordingLogger: AuthLogger {
+    private let recorded = Locked<[LogEntry]>([])
+
+    var entries: [LogEntry] { recorded.withLock { $0 } }
+
+    func log(_ entry: LogEntry) { recorded.withLock { $0.append(entry) } }
+}

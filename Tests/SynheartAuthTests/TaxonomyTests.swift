@@ -1,0 +1,135 @@
+import AuthContract
+import StrictJSON
+import Testing
+
+@testable import SynheartAuth
+
+/// The errors page: the taxonomy row by row, and how the service's codes become the SDK's.
+@Suite struct TaxonomyTests {
+    static let table: [(String, SynheartAuthError.Code, String)] = [
+        ("NETWORK_ERROR", .networkError, "NetworkError"), ("CHALLENGE_EXPIRED", .challengeExpired, "ChallengeExpired"),
+        ("ATTESTATION_UNAVAILABLE", .attestationUnavailable, "AttestationUnavailable"),
+        ("ATTESTATION_FAILED", .attestationFailed, "ServerError"), ("KEY_INVALIDATED", .keyInvalidated, "KeyInvalidated"),
+        ("KEYSTORE_ERROR", .keystoreError, "StorageError"), ("SECURE_ENCLAVE_ERROR", .secureEnclaveError, "StorageError"),
+        ("SIGNING_FAILED", .signingFailed, "CryptoError"), ("DEVICE_REVOKED", .deviceRevoked, "ServerError"),
+        ("CLOCK_SKEW", .clockSkew, "ClockSkew"), ("ROTATION_FAILED", .rotationFailed, "ServerError"),
+        ("NONCE_REPLAY", .nonceReplay, "ServerError"), ("ALREADY_REGISTERED", .alreadyRegistered, "AlreadyRegistered"),
+        ("NOT_REGISTERED", .notRegistered, "NotRegistered"), ("NOT_CONFIGURED", .notConfigured, "NotConfigured"),
+        ("REGISTRATION_IN_PROGRESS", .registrationInProgress, "RegistrationInProgress"),
+        ("CRYPTO_ERROR", .cryptoError, "CryptoError"), ("STORAGE_ERROR", .storageError, "StorageError"),
+        ("INVALID_STATE_TRANSITION", .invalidStateTransition, "InvalidStateTransition"),
+        ("SOME_FUTURE_CODE", .server("SOME_FUTURE_CODE"), "ServerError"),
+    ]
+
+    @Test("code, class, and back", arguments: table)
+    func row(text: String, code: SynheartAuthError.Code, className: String) {
+        #expect(code.text == text)
+        #expect(SynheartAuthError.Code(text: text) == code)
+        let error = SynheartAuthError.fromCode(text, "why")
+        #expect(error.code == code && error.message == "why" && error.className.rawValue == className)
+        #expect(SynheartAuthError.fromCode(text).message.isEmpty == false)
+    }
+
+    @Test("what is not a code becomes UNKNOWN", arguments: ["", "a b", "évil", "x\nINJECTED", String(repeating: "A", count: 65)])
+    func notACode(text: String) {
+        #expect(SynheartAuthError.Code(text: text) == .server("UNKNOWN"))
+    }
+
+    private func verdict(_ code: String, _ status: Int) -> SynheartAuthError {
+        let body = ErrorBody(code: code, message: "m", requestID: "r", serverTimestamp: UnixTime(1_709_312_345))
+        return ServiceVerdict.error(of: TransportAnswer(status: status, body: body.bytes))
+    }
+
+    @Test("the service's 4xx")
+    func refusals() {
+        #expect(verdict("CHALLENGE_EXPIRED", 400).code == .challengeExpired)
+        #expect(verdict("INVALID_ATTESTATION", 403).code == .attestationFailed)
+        #expect(verdict("DEVICE_REVOKED", 403).recovery == .reset)
+        #expect(verdict("CLOCK_SKEW", 401).serverTime == UnixTime(1_709_312_345))
+        #expect(verdict("NONCE_REPLAY", 409).code == .nonceReplay)
+        #expect(verdict("ROTATION_FAILED", 409).code == .rotationFailed)
+        #expect(verdict("KEY_EXPIRED", 403).recovery == .rotate)
+        #expect(verdict("UNKNOWN_APP", 404).recovery == SynheartAuthError.Recovery.none)
+        #expect(verdict("UNKNOWN_APP", 404).isRetryable == false)
+    }
+
+    @Test("the service's NOT_REGISTERED and INVALID_SIGNATURE are not the local NOT_REGISTERED")
+    func notTheLocalOne() {
+        for code in ["NOT_REGISTERED", "INVALID_SIGNATURE"] {
+            let error = verdict(code, 401)
+            #expect(error.code == .server(code) && error.code.text == code)
+            #expect(error.recovery == .reset && error.className == .serverError)
+            #expect(error != SynheartAuthError(.notRegistered, ""))
+        }
+    }
+
+    @Test("5xx, redirects and what is no answer of the service are NETWORK_ERROR", arguments: [301, 302, 500, 502, 503, 599])
+    func network(status: Int) {
+        #expect(verdict("SERVICE_UNAVAILABLE", status).code == .networkError)
+        #expect(ServiceVerdict.error(of: TransportAnswer(status: 403, body: Array("<html>".utf8))).code == .networkError)
+    }
+
+    @Test(
+        "Retry-After is read, and at most five minutes", arguments: [("7", 7), ("0", 0), ("86400", 300)])
+    func retryAfter(text: String, seconds: Int) {
+        #expect(ServiceVerdict.retryAfter(HeaderFields([("retry-after", text)])) == .seconds(seconds))
+        #expect(ServiceVerdict.retryAfter(HeaderFields([("Retry-After", "Wed, 21 Oct 2015 07:28:00 GMT")])) == nil)
+        #expect(ServiceVerdict.retryAfter(HeaderFields([("Retry-After", "-1")])) == nil)
+    }
+}
+
+/// The numbers of the retry policy.
+@Suite struct RetryPolicyTests {
+    private struct Fixed: RandomSource {
+        let byte: UInt8
+        func bytes(_ count: Int) -> [UInt8] { Array(repeating: byte, count: count) }
+    }
+
+    @Test("registration: base 1 s, doubling, jitter up to 500 ms, at most 30 s, 5 attempts")
+    func registration() {
+        let policy = RetryPolicy.registration
+        let none = (0..<6).map { policy.delay(after: $0, random: Fixed(byte: 0)) }
+        #expect(none == [.seconds(1), .seconds(2), .seconds(4), .seconds(8), nil, nil])
+        for attempt in 0..<4 {
+            let most = policy.delay(after: attempt, random: Fixed(byte: 0xFF))
+            let least = policy.delay(after: attempt, random: Fixed(byte: 0))
+            #expect((most ?? .zero) - (least ?? .zero) < .milliseconds(500))
+            #expect((most ?? .zero) - (least ?? .zero) > .milliseconds(499))
+        }
+        let long = RetryPolicy(base: .seconds(1), jitter: .milliseconds(500), maximum: .seconds(30), attempts: 100)
+        #expect(long.delay(after: 90, random: Fixed(byte: 0xFF)) == .seconds(30))
+    }
+
+    @Test("rotation: base 60 s, at most an hour, 3 attempts")
+    func rotation() {
+        #expect((0..<3).map { RetryPolicy.rotation.delay(after: $0, random: nil) } == [.seconds(60), .seconds(120), nil])
+        #expect(RetryPolicy.rotation.maximum == .seconds(3600))
+    }
+
+    @Test("Retry-After wins")
+    func retryAfter() async throws {
+        #expect(RetryPolicy.registration.delay(after: 0, random: nil, retryAfter: .seconds(17)) == .seconds(17))
+        let phone = Phone()
+        await phone.service.refuse(.challenge, .serviceUnavailable, retryAfter: 17)
+        try await phone.launch().registerDevice(appId: Phone.app)
+        #expect(phone.sleeper.retries == [.seconds(17)])
+    }
+
+    @Test("an unavailable record: 5 readings, 100 ms doubling")
+    func storage() async throws {
+        let phone = Phone()
+        phone.storage.beUnavailable(times: 5)
+        let error = await expectError(.storageError) { try await phone.launch().isRegistered(appId: Phone.app) }
+        #expect(error?.isRetryable == true)
+        #expect(phone.sleeper.retries == [100, 200, 400, 800].map { .milliseconds($0) })
+    }
+
+    @Test("a locked device never makes a new identity")
+    func locked() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        phone.storage.beUnavailable(times: 5)
+        await expectError(.storageError) { try await sdk.registerDevice(appId: Phone.app) }
+        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id)
+        #expect(await phone.service.devices.count == 1)
+    }
+}
