@@ -79,10 +79,27 @@ public struct AuthServer: Sendable {
         if let certificate {
             services.insert(.init(service: CertificateWatch(certificate: certificate, logger: logger)), at: 0)
         }
-        var configuration = ServiceGroupConfiguration(
-            services: services, gracefulShutdownSignals: stopsOnSignals ? [.sigterm, .sigint] : [], logger: logger)
+        var configuration = ServiceGroupConfiguration(services: services, gracefulShutdownSignals: [], logger: logger)
         configuration.maximumGracefulShutdownDuration = settings.shutdown
-        try await ServiceGroup(configuration: configuration).run()
+        try await Self.run(ServiceGroup(configuration: configuration), stopsOnSignals: stopsOnSignals)
+    }
+
+    /// The first signal lets requests finish, the second one does not.
+    private static func run(_ group: ServiceGroup, stopsOnSignals: Bool) async throws {
+        guard stopsOnSignals else { return try await group.run() }
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            tasks.addTask {
+                var isStopping = false
+                for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint) {
+                    if isStopping { return }
+                    isStopping = true
+                    await group.triggerGracefulShutdown()
+                }
+            }
+            defer { tasks.cancelAll() }
+            try await tasks.next()
+        }
     }
 
     private func listener<Responder: HTTPResponder>(

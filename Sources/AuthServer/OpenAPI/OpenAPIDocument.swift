@@ -84,26 +84,15 @@ public enum OpenAPIDocument {
         ["type": "string", "enum": .array(words.map { .string($0) })]
     }
 
-    private static let headers: JSONValue = .object(
-        JSONObject([
-            (
-                HeaderName.serverTime,
-                ["description": "The service's clock, unix seconds.", "required": true, "schema": ["type": "integer"]]
-            ),
-            (
-                HeaderName.requestID,
-                [
-                    "description": "Names the request in the service's log.", "required": true,
-                    "schema": ["type": "string"],
-                ]
-            ),
-            (
-                HeaderName.rotate,
-                ["description": "`required; by=<unix>`: the device must rotate.", "schema": ["type": "string"]]
-            ),
-            (
-                "Retry-After",
-                ["description": "Seconds, at most 300.", "schema": ["type": "integer", "maximum": 300]]
-            ),
-        ]))
+    private static let headers: JSONValue = .members(
+        (HeaderName.serverTime, header("integer", "The service's clock, unix seconds.", isRequired: true)),
+        (HeaderName.requestID, header("string", "Names the request in the service's log.", isRequired: true)),
+        (HeaderName.rotate, header("string", "`required; by=<unix>`: the device must rotate.")),
+        ("Retry-After", header("integer", "Seconds, at most 300.")))
+
+    private static func header(_ type: String, _ description: String, isRequired: Bool = false) -> JSONValue {
+        [
+            "description": .string(description), "required": .bool(isRequired), "schema": ["type": .string(type)],
+        ]
+    }
 }

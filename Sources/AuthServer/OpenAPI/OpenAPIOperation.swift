@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import AuthService
 internal import StrictJSON
 
 /// What the document says of one operation.
@@ -30,10 +31,11 @@ struct OpenAPIOperation: Sendable {
 
     /// The Operation Object.
     var json: JSONValue {
-        var object = JSONObject([
-            ("operationId", .string(id)), ("tags", [.string(tag)]), ("summary", .string(summary)),
-            ("responses", responses),
-        ])
+        var object = JSONObject()
+        object["operationId"] = .string(id)
+        object["tags"] = [.string(tag)]
+        object["summary"] = .string(summary)
+        object["responses"] = responses
         let parameters = pathParameters + queryParameters + signatureHeaders
         if !parameters.isEmpty { object["parameters"] = .array(parameters) }
         if let requestSchema {
@@ -41,14 +43,16 @@ struct OpenAPIOperation: Sendable {
                 "required": .bool(!requestIsOptional), "content": ["application/json": Self.schema(requestSchema)],
             ]
         }
-        object["security"] = security == .none ? [] : [.object(JSONObject([(security.rawValue, [])]))]
+        object["security"] = security == .none ? [] : [.members((security.rawValue, []))]
         return .object(object)
     }
 
     private var responses: JSONValue {
-        var success = JSONObject([("description", "Done"), ("headers", Self.headers(retry: false))])
+        var success = JSONObject()
+        success["description"] = "Done"
+        success["headers"] = Self.headers(retry: false)
         if let successMediaType {
-            success["content"] = .object(JSONObject([(successMediaType, ["schema": ["type": "string"]])]))
+            success["content"] = .members((successMediaType, ["schema": ["type": "string"]]))
         } else if let successSchema {
             success["content"] = ["application/json": Self.schema(successSchema)]
         }
