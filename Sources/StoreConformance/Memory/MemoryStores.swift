@@ -11,6 +11,9 @@ public actor MemoryStores {
         case setStatus, replaceEvidence, advanceCounter, raiseScheme, lowerScheme, setMustRotate, holdObserved, noteSeen
         case devices, count, append, events, firstBrokenLink
         case takeDueReceipt, recordReceipt
+        case insertCredential, credential, credentials, revokeCredential
+        case signingKeys, addSigningKey, removeSigningKeys
+        case keepProof, pendingProofs, eraseProof
     }
 
     let clock: any ServiceClock
@@ -24,6 +27,9 @@ public actor MemoryStores {
     var deviceRecords: [DeviceID: DeviceRecord] = [:]
     var bindings: [String: KeyBinding] = [:]
     var log: [RecordedAuditEvent] = []
+    var credentialRecords: [Credential] = []
+    var signingKeyRecords: [StoredSigningKey] = []
+    var proofs: [DeviceID: PendingProof] = [:]
     private var failures: [Call: StoreError] = [:]
     private let changes = ChangeSignal()
 

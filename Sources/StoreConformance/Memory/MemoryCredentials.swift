@@ -1,0 +1,37 @@
+public import AuthContract
+public import AuthService
+
+extension MemoryStores: CredentialStore {
+    /// See `CredentialStore`.
+    public func insert(_ credential: Credential, recording event: AuditEvent) throws(StoreError) {
+        try check(.insertCredential)
+        guard !credentialRecords.contains(where: { $0.id == credential.id }) else {
+            throw StoreError(.unavailable, "the credential's id exists")
+        }
+        credentialRecords.append(credential)
+        record(event)
+    }
+
+    /// See `CredentialStore`.
+    public func credential(_ id: String) throws(StoreError) -> Credential? {
+        try check(.credential)
+        return credentialRecords.first { $0.id == id }
+    }
+
+    /// See `CredentialStore`.
+    public func credentials() throws(StoreError) -> [Credential] {
+        try check(.credentials)
+        return credentialRecords.reversed()
+    }
+
+    /// See `CredentialStore`.
+    public func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) throws(StoreError) -> Bool {
+        try check(.revokeCredential)
+        guard let index = credentialRecords.firstIndex(where: { $0.id == id && $0.revokedAt == nil }) else {
+            return false
+        }
+        credentialRecords[index].revokedAt = at
+        record(event)
+        return true
+    }
+}
