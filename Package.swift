@@ -31,7 +31,7 @@ let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let httpClient: [Target.Dependency] = [
     .product(name: "AsyncHTTPClient", package: "async-http-client"), .product(name: "NIOCore", package: "swift-nio"),
-    nioSSL,
+    .product(name: "NIOHTTP1", package: "swift-nio"), nioSSL,
 ]
 
 /// A target together with its tests, which mirror it under `Tests/`.

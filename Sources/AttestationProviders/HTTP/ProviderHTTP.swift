@@ -1,5 +1,6 @@
 internal import AsyncHTTPClient
 internal import NIOCore
+internal import NIOHTTP1
 internal import NIOSSL
 
 /// One HTTP client for all of Apple's and Google's services. Certificates are verified against the system's roots, redirects
@@ -64,7 +65,7 @@ public final class ProviderHTTP: Sendable {
     ) async throws -> Value {
         try await withThrowingTaskGroup(of: Value.self) { group in
             defer { group.cancelAll() }
-            group.addTask(operation: body)
+            group.addTask { try await body() }
             group.addTask {
                 try await Task.sleep(for: limit)
                 throw ProviderFailure.tooSlow
