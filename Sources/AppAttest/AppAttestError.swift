@@ -105,7 +105,9 @@ public struct AppAttestError: Error, Sendable {
 }
 
 extension AppAttestError: Hashable {
+    /// Equal codes.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+    /// Hashes the code.
     public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 

@@ -1,3 +1,4 @@
+internal import AppAttest
 public import StrictJSON
 
 /// What a verification found, in the words of the batch interface (DocC article *Batch*): stable.
@@ -78,7 +79,9 @@ public protocol AttestationFormat: Sendable {
 /// What the command line gives beside the input: files that are read once, before the first line.
 public struct VerificationOptions: Sendable {
     /// `--roots`: a PEM file's text, instead of the built-in anchors.
-    public var rootsPEM: String?
+    public var rootsPEM: String? {
+        didSet { apple = rootsPEM.map { TrustAnchors(pem: $0).map(AppleSteps.init) } ?? .builtIn }
+    }
     /// `--status-list`: Android's revocation list, a JSON text.
     public var statusList: JSONValue?
     /// `--play-keys`: `DECRYPTION_KEY` and `VERIFICATION_KEY`.
@@ -86,6 +89,32 @@ public struct VerificationOptions: Sendable {
     /// `--policy`.
     public var policy: JSONValue?
 
+    /// Anchors are parsed once, not for every line; nil where the text holds none.
+    private var apple: AppleSteps? = .builtIn
+
     /// Options with nothing given.
     public init() {}
+}
+
+extension VerificationOptions {
+    /// Why options cannot be used.
+    public struct Problem: Error, Sendable, CustomStringConvertible {
+        /// A sentence for whoever gave them.
+        public let description: String
+    }
+
+    /// Throws where an option cannot be used, so that this is known before the first line.
+    public func validate() throws(Problem) {
+        _ = try appleSteps()
+        do throws(JSONError) {
+            _ = try AppAttestOptions(policy)
+        } catch {
+            throw Problem(description: "policy: \(error)")
+        }
+    }
+
+    func appleSteps() throws(Problem) -> AppleSteps {
+        guard let apple else { throw Problem(description: "roots: no certificate that can be read") }
+        return apple
+    }
 }

@@ -113,9 +113,13 @@ public struct CBORMap: Sendable, Hashable {
 extension CBORValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByArrayLiteral,
     ExpressibleByDictionaryLiteral
 {
+    /// A text string.
     public init(stringLiteral value: String) { self = .text(value) }
+    /// An integer.
     public init(integerLiteral value: Int64) { self = .integer(value) }
+    /// An array.
     public init(arrayLiteral elements: CBORValue...) { self = .array(elements) }
+    /// A map, in this order.
     public init(dictionaryLiteral elements: (CBORValue, CBORValue)...) {
         self = .map(CBORMap(elements.map { CBORMap.Entry($0, $1) }))
     }

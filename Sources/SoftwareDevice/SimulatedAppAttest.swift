@@ -62,7 +62,8 @@ private struct AttestedKeyFolder: Sendable {
     }
 
     func load(_ handle: String) throws(AttestationError) -> AppleAttestKey {
-        guard let keyID = Base64.standard.decode(handle), let text = try? String(contentsOf: file(keyID), encoding: .utf8)
+        guard let keyID = Base64.standard.decode(handle),
+            let text = try? String(contentsOf: file(keyID), encoding: .utf8)
         else { throw AttestationError(.handleInvalid, reason: "no such key") }
         let parts = text.split(whereSeparator: \.isWhitespace).map(String.init)
         guard parts.count == 2, let raw = Base64.standard.decode(parts[0]), let counter = UInt32(parts[1]),

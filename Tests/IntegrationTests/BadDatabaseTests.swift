@@ -29,7 +29,8 @@ import Testing
     @Test func anAppRecordWithATypingErrorIsRefusedByName() async throws {
         let result = try await Binary.run(
             ["apps", "add", "--file", "-", "--database", folder.path("db.sqlite")],
-            input: #"{"app_id":"com.example.app","ios":{"app_ids":["T.com.example.app"],"enviroments":["production"]}}"#)
+            input: #"{"app_id":"com.example.app","ios":{"app_ids":["T.com.example.app"],"enviroments":["production"]}}"#
+        )
         #expect(result.status == 1)
         #expect(result.errors.contains("ios.enviroments"))
     }

@@ -40,7 +40,8 @@ import Testing
         }
         let response = try await URLSessionTransport().send(
             TransportRequest(
-                method: "GET", url: device.settings.url + Route.status.rawValue, headers: signed.fields, body: []))
+                method: "GET", url: device.settings.url + Route.status.rawValue,
+                headers: HeaderFields(signed.fields.map { ($0.name, $0.value) }), body: []))
         return (response.status, try JSONValue(parsing: response.body).object ?? JSONObject())
     }
 
@@ -89,7 +90,9 @@ import Testing
         let rotated = try await Binary.run(["device", "rotate"] + arguments)
         #expect(rotated.status == 0, "\(rotated.errors)")
         let after = try await Binary.run(["device", "status"] + arguments)
-        let thumbprints = try [before, after].map { try JSONValue(parsing: $0.output).object?["key_thumbprint"]?.string }
+        let thumbprints = try [before, after].map {
+            try JSONValue(parsing: $0.output).object?["key_thumbprint"]?.string
+        }
         #expect(thumbprints[0] != nil && thumbprints[1] != nil && thumbprints[0] != thumbprints[1])
 
         let revoked = try await Binary.run(

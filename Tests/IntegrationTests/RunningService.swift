@@ -47,7 +47,7 @@ private final class OutputFile: Sendable {
 
     init() throws {
         url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        FileManager.default.createFile(atPath: url.path, contents: nil)
+        try Data().write(to: url)
         handle = try FileHandle(forWritingTo: url)
     }
 
@@ -88,15 +88,26 @@ final class RunningService: Sendable {
         process.standardError = FileHandle.nullDevice
         process.standardInput = FileHandle.nullDevice
         try process.run()
-        var line = ""
-        for try await byte in output.fileHandleForReading.bytes {
-            if byte == UInt8(ascii: "\n") { break }
-            line.unicodeScalars.append(Unicode.Scalar(byte))
-        }
+        let line = await Self.firstLine(of: output.fileHandleForReading)
         let words = line.split(separator: " ").map(String.init)
         try #require(words.count == 3 && words[0] == "ready", "the service did not start: \(line)")
         publicURL = String(try #require(words[1].firstRange(of: "public=").map { words[1][$0.upperBound...] }))
         operationsURL = String(try #require(words[2].firstRange(of: "operations=").map { words[2][$0.upperBound...] }))
+    }
+
+    /// Waits for a line or the end of the process, on a thread of its own.
+    private static func firstLine(of handle: FileHandle) async -> String {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                var bytes: [UInt8] = []
+                while !bytes.contains(UInt8(ascii: "\n")) {
+                    let more = handle.availableData
+                    if more.isEmpty { break }
+                    bytes += more
+                }
+                continuation.resume(returning: String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+            }
+        }
     }
 
     var port: Int { publicURL.split(separator: ":").last.flatMap { Int($0) } ?? 0 }

@@ -21,6 +21,13 @@ struct FailureTests {
         try queue.close()
     }
 
+    /// A connection that may keep a transaction open, as another process may.
+    private func foreignConnection() throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        return try DatabaseQueue(path: folder.database, configuration: configuration)
+    }
+
     @Test(arguments: [
         "key = x'04'", "key = zeroblob(91)", "key = zeroblob(0)", "status = 'unheard of'", "platform = ''",
         "app_id = 'com.example.app', assurance = '{'", "assurance = '{\"app\":\"none\"}'", "highest_scheme = 3",
@@ -43,7 +50,7 @@ struct FailureTests {
         var options = SQLiteStores.Options()
         options.busyTimeout = .milliseconds(10)
         let stores = try SQLiteStores.open(folder, options: options)
-        let other = try DatabaseQueue(path: folder.database)
+        let other = try foreignConnection()
         try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
         let error = await #expect(throws: StoreError.self) { try await stores.audit.append(sampleEvent()) }
         #expect(error?.code == .unavailable)
@@ -59,7 +66,7 @@ struct FailureTests {
         options.deadline = .milliseconds(20)
         options.busyTimeout = .milliseconds(200)
         let stores = try SQLiteStores.open(folder, options: options)
-        let other = try DatabaseQueue(path: folder.database)
+        let other = try foreignConnection()
         try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
         let codes = await withTaskGroup(of: StoreError.Code?.self) { group in
             for _ in 0..<3 {

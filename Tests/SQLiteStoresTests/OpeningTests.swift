@@ -1,3 +1,4 @@
+import AuthContract
 import AuthService
 import Foundation
 import GRDB
@@ -109,10 +110,9 @@ struct OpeningTests {
         let challenge = try sampleChallenge(1)
         await #expect(throws: StoreError.self) { try await tool.challenges.put(challenge, source: "") }
         await #expect(throws: StoreError.self) { try await tool.challenges.take(challenge.bytes) }
+        let (now, expiry) = (FixedClock().now, FixedClock().now + 660)
         await #expect(throws: StoreError.self) {
-            try await tool.replay.claim(
-                [], timestamp: FixedClock().now, expiresAt: FixedClock().now + 660, now: FixedClock().now,
-                futureWindow: 60)
+            try await tool.replay.claim([], timestamp: now, expiresAt: expiry, now: now, futureWindow: 60)
         }
         await tool.close()
         await service.close()

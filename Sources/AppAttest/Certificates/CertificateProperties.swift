@@ -100,8 +100,10 @@ package struct LeafProperties: Sendable {
 
 /// The platform of a device, as its certificate names it.
 public struct ApplePlatform: RawRepresentable, Sendable, Hashable {
+    /// As Apple writes it.
     public let rawValue: String
 
+    /// A platform by the name that Apple writes.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }

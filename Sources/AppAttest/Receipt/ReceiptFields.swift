@@ -35,6 +35,8 @@ public struct ReceiptFields: Sendable {
     public let expirationTime: Date
     /// Types of fields without a meaning here.
     public let unknownTypes: [Int]
+    /// Times and metric as they are written.
+    package let texts: [Int: String]
 
     init(parsing content: [UInt8]) throws(AppAttestError) {
         let fields = try RawFields(parsing: content)
@@ -56,6 +58,8 @@ public struct ReceiptFields: Sendable {
             riskMetric = nil
             notBefore = nil
         }
+        texts = fields.values.filter { [12, 17, 19, 21].contains($0.key) }
+            .mapValues { String(decoding: $0, as: UTF8.self) }
         unknownTypes = fields.values.keys.filter { ![2, 3, 4, 5, 6, 7, 12, 17, 19, 21].contains($0) }.sorted()
     }
 }

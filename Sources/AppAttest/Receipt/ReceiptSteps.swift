@@ -75,7 +75,7 @@ package struct ReceiptSteps: Sendable {
     /// The id of the key in field 3.
     package static func keyID(of receipt: Receipt) -> KeyID? {
         AppleCertificate(receipt.fields.attestedCertificate)?.publicKey.map {
-            KeyID(x963: Array($0.x963Representation))
+            KeyID(of: $0)
         }
     }
 

@@ -19,5 +19,6 @@ public struct AppID: Sendable, Hashable {
 }
 
 extension AppID: CustomStringConvertible {
+    /// The text.
     public var description: String { text }
 }

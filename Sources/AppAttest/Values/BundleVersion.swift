@@ -18,7 +18,10 @@ public struct BundleVersion: Sendable, Hashable, Comparable {
         self.numbers = numbers
     }
 
+    /// By the numbers, from the left.
     public static func < (left: Self, right: Self) -> Bool { left.numbers.lexicographicallyPrecedes(right.numbers) }
+    /// Equal numbers; zeros at the end do not count.
     public static func == (left: Self, right: Self) -> Bool { left.numbers == right.numbers }
+    /// Hashes the numbers.
     public func hash(into hasher: inout Hasher) { hasher.combine(numbers) }
 }

@@ -1,4 +1,4 @@
-internal import Crypto
+public import Crypto
 internal import Foundation
 
 /// The name of an App Attest key: SHA-256 of its public point, as `DCAppAttestService.generateKey()` returns it.
@@ -23,10 +23,16 @@ public struct KeyID: Sendable, Hashable {
         self.bytes = Array(SHA256.hash(data: publicKey))
     }
 
+    /// The key id of a P-256 public key.
+    public init(of publicKey: P256.Signing.PublicKey) {
+        self.init(x963: Array(publicKey.x963Representation))
+    }
+
     /// Standard base64.
     public var base64: String { Data(bytes).base64EncodedString() }
 }
 
 extension KeyID: CustomStringConvertible {
+    /// Standard base64.
     public var description: String { base64 }
 }

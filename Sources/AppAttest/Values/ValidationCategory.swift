@@ -1,8 +1,10 @@
 /// How the code that uses the key was signed and distributed: `apple_validation_category_01`, sent since iOS 27 and
 /// macOS 27 (Apple, *Validating apps that connect to your server*).
 public struct ValidationCategory: RawRepresentable, Sendable, Hashable {
+    /// As the device sends it.
     public let rawValue: UInt32
 
+    /// A category by its number.
     public init(rawValue: UInt32) {
         self.rawValue = rawValue
     }

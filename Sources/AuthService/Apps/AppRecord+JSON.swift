@@ -86,6 +86,9 @@ extension SignaturePolicy {
             return path.text
         }
         authorities = try fields.optionalStrings("authorities") ?? []
+        guard authorities.allSatisfy({ (try? RequestOrigin(authorityOfApp: $0)) != nil }) else {
+            throw JSONError(.wrongType, path: fields.pathOf("authorities"))
+        }
         tokenAudiences = try fields.optionalStrings("token_audiences") ?? []
     }
 

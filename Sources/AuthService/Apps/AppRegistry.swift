@@ -19,7 +19,7 @@ public final class AppRegistry: Sendable {
 
     private struct Remembered: Sendable {
         let app: ProvisionedApp
-        let until: UnixTime
+        let life: Range<UnixTime>
     }
 
     /// Seconds that a record is used without reading it again. Changes by other processes are announced sooner.
@@ -49,12 +49,12 @@ public final class AppRegistry: Sendable {
     private func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
         let now = clock.now
         let (remembered, epoch) = memory.access { ($0.apps[id], $0.epoch) }
-        if let remembered, now < remembered.until { return remembered.app }
+        if let remembered, remembered.life.contains(now) { return remembered.app }
         guard let app = try await read(id) else { return nil }
         memory.access { memory in
             guard memory.epoch == epoch else { return }
             if memory.apps.count >= Self.maximumRemembered { memory.apps.removeAll() }
-            memory.apps[id] = Remembered(app: app, until: now + Self.life)
+            memory.apps[id] = Remembered(app: app, life: now..<(now + Self.life))
         }
         return app
     }
@@ -92,14 +92,15 @@ public final class AppRegistry: Sendable {
 
     /// Adds an app; false where its id is taken.
     public func add(_ record: AppRecord, actor: String) async throws -> Bool {
-        _ = try ProvisionedApp(record, providers: providers)
+        try check(record)
         defer { forget() }
         return try await store.insert(try sealed(record), recording: event(.appAdded, record, actor))
     }
 
     /// Replaces an app's record. Throws where its channel changes though it has devices.
     public func change(_ record: AppRecord, actor: String) async throws -> Bool {
-        _ = try ProvisionedApp(record, providers: providers)
+        try check(record)
+        defer { forget() }
         guard let stored = try await store.app(record.appID) else { return false }
         let current = try opened(stored)
         if current.buildChannel != record.buildChannel,
@@ -109,11 +110,17 @@ public final class AppRegistry: Sendable {
         }
         let changed = try await store.replace(
             stored, with: try sealed(record), recording: event(.appChanged, record, actor, before: current))
-        if changed, current.mode == .observe, record.mode == .enforce {
+        // Also where it was in mode enforce before: a change that failed half-way is repaired by making it again.
+        if changed, record.mode == .enforce {
             _ = try await devices.holdObserved(of: record.appID, recording: event(.devicePending, record, actor))
         }
-        forget()
         return changed
+    }
+
+    /// A record that was put together in code is held to the same rules as one that was read.
+    private func check(_ record: AppRecord) throws {
+        _ = try AppRecord(JSONFields(.object(record.json(secrets: .plain))))
+        _ = try ProvisionedApp(record, providers: providers)
     }
 
     /// Removes an app without devices; false where it has some, or is not there.

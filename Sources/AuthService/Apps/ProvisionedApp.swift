@@ -25,6 +25,9 @@ public struct ProvisionedApp: Sendable {
         switch input.platform {
         case .ios:
             guard let apple else { throw Refusal(.invalidAttestation, "ios is not configured") }
+            guard input.keyAttestation == nil else {
+                throw Refusal(.invalidAttestation, "a key attestation is Android's")
+            }
             return try apple.verify(proof: input.proof, nonce: input.nonce, at: input.at)
         case .android:
             guard let google else { throw Refusal(.invalidAttestation, "android is not configured") }
@@ -60,7 +63,7 @@ public struct ProvisionedApp: Sendable {
                     device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)
             }
             guard advanced else { throw Refusal(.invalidAttestation, "the assertion's counter was used already") }
-            return Reattestation(app: nil, key: .appVouched, appAttest: nil)
+            return Reattestation(app: nil, key: .appVouched)
         case .android:
             guard let google, let challenge = body.challenge else {
                 throw Refusal(.invalidAttestation, "android is not configured")
@@ -69,7 +72,7 @@ public struct ProvisionedApp: Sendable {
                 platform: .android, proof: body.proof, keyAttestation: body.keyAttestation, challenge: challenge,
                 key: key, nonce: nonce, at: at)
             let assurance = try await google.verify(input, providers).assurance
-            return Reattestation(app: assurance.app == .none ? nil : assurance.app, key: assurance.key, appAttest: nil)
+            return Reattestation(app: assurance.app == .none ? nil : assurance, key: assurance.key)
         }
     }
 }

@@ -10,7 +10,8 @@ final class DeviceDirectory: Sendable {
 
     private struct Remembered: Sendable {
         let device: DeviceRecord
-        let until: UnixTime
+        /// A clock that is set back ends it as well: it must not lengthen what a revocation waits for.
+        let life: Range<UnixTime>
     }
 
     private struct Memory: Sendable {
@@ -36,7 +37,7 @@ final class DeviceDirectory: Sendable {
     func find(_ id: DeviceID, of app: AppID) async throws(Refusal) -> Found? {
         let now = clock.now
         let remembered = memory.access { memory in memory.devices[id] }
-        if let remembered, remembered.device.appID == app, now < remembered.until {
+        if let remembered, remembered.device.appID == app, remembered.life.contains(now) {
             return Found(device: remembered.device, isFresh: false)
         }
         return try await read(id, of: app).map { Found(device: $0, isFresh: true) }
@@ -47,9 +48,10 @@ final class DeviceDirectory: Sendable {
         let epoch = memory.access { $0.epoch }
         let device = try await asking { () async throws(StoreError) in try await store.device(id, of: app) }
         if let device {
-            let until = clock.now + Self.life
+            let now = clock.now
             memory.access { memory in
-                if memory.epoch == epoch { memory.devices[id] = Remembered(device: device, until: until) }
+                guard memory.epoch == epoch else { return }
+                memory.devices[id] = Remembered(device: device, life: now..<(now + Self.life))
             }
         }
         return device

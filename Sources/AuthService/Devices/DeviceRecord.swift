@@ -53,6 +53,12 @@ public struct DeviceRecord: Sendable, Hashable {
         self.localID = localID
     }
 
+    /// The status that counts. Who was admitted only under observation waits as soon as the app enforces, even where the row
+    /// has not been changed yet: a registration may have been under way while the app was switched.
+    public func status(under mode: AppRecord.Mode) -> DeviceStatus {
+        status == .registered && admittedUnderObservation && mode == .enforce ? .pending : status
+    }
+
     /// Key age counts from the last rotation, else from the registration.
     public var keySince: UnixTime { keyRotatedAt ?? registeredAt }
 }

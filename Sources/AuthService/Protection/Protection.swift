@@ -22,8 +22,9 @@ final class Protection: Sendable {
     private let enrolment: TokenBuckets<ClientAddress>
     private let failedSignatures: TokenBuckets<ClientAddress>
     private let rereads: TokenBuckets<ClientAddress>
+    private let foreignRereads: TokenBuckets<DeviceID>
     private let devices: TokenBuckets<DeviceID>
-    private let securityEvents = TokenBuckets<SecurityEventKey>(Rate(burst: 1, perMinute: 1))
+    private let securityEvents = Locked(RecentMemory<SecurityEventKey, SecurityEvents>(capacity: 20_000))
     private let clock: any ServiceClock
 
     private struct SecurityEventKey: Hashable, Sendable {
@@ -31,10 +32,16 @@ final class Protection: Sendable {
         let address: ClientAddress
     }
 
+    private struct SecurityEvents: Sendable {
+        let recordedAt: UnixTime
+        var unrecorded = 0
+    }
+
     init(_ settings: ProtectionSettings, clock: any ServiceClock) {
         enrolment = TokenBuckets(settings.enrolment)
         failedSignatures = TokenBuckets(settings.failedSignatures)
         rereads = TokenBuckets(settings.rereads)
+        foreignRereads = TokenBuckets(settings.rereads)
         devices = TokenBuckets(settings.device)
         self.clock = clock
     }
@@ -52,18 +59,30 @@ final class Protection: Sendable {
         _ = failedSignatures.take(address, now: clock.now)
     }
 
-    /// Whether the address may still make the service read a row again.
-    func allowsReread(from address: ClientAddress) -> Bool {
-        rereads.take(address, now: clock.now) == nil
+    /// Whether a row may still be read again for this address. Clients of another service have no address here (nil): they
+    /// are counted by device, so that one of them cannot use up what its neighbours need.
+    func allowsReread(of device: DeviceID, from address: ClientAddress?) -> Bool {
+        guard let address else { return foreignRereads.take(device, now: clock.now) == nil }
+        return rereads.take(address, now: clock.now) == nil
     }
 
     func admitDevice(_ device: DeviceID) throws(Refusal) {
         try admit(devices.take(device, now: clock.now), "requests of one device")
     }
 
-    /// Whether a security event is recorded: the header behind it is unauthenticated, so one a minute for each app and address.
-    func recordsSecurityEvent(app: AppID, address: ClientAddress) -> Bool {
-        securityEvents.take(SecurityEventKey(appID: app, address: address), now: clock.now) == nil
+    /// Whether a security event is recorded, and how many were not since the last one: the header behind it is
+    /// unauthenticated, so one a minute for each app and address, the rest counted.
+    func securityEvent(app: AppID, address: ClientAddress) -> Int? {
+        let (key, now) = (SecurityEventKey(appID: app, address: address), clock.now)
+        return securityEvents.access { known in
+            if var events = known[key], (0..<60).contains(now - events.recordedAt) {
+                events.unrecorded += 1
+                known[key] = events
+                return nil
+            }
+            defer { known[key] = SecurityEvents(recordedAt: now) }
+            return known[key]?.unrecorded ?? 0
+        }
     }
 
     private func admit(_ wait: Int64?, _ what: @autoclosure () -> String) throws(Refusal) {

@@ -49,8 +49,9 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
 
     private func refilled(_ bucket: Bucket?, now: UnixTime) -> Bucket {
         guard let bucket else { return Bucket(tokens: rate.burst, at: now) }
+        // A clock that was set back fills nothing, and does not stop the filling until it has caught up either.
         let elapsed = Double(max(0, now - bucket.at))
-        return Bucket(tokens: min(rate.burst, bucket.tokens + elapsed * rate.perMinute / 60), at: max(now, bucket.at))
+        return Bucket(tokens: min(rate.burst, bucket.tokens + elapsed * rate.perMinute / 60), at: now)
     }
 
     private func wait(for missing: Double) -> Int64 {

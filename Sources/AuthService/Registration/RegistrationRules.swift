@@ -9,6 +9,8 @@ struct RegistrationRules: Sendable {
     let devices: DeviceDirectory
     let store: any DeviceStore
     let verifier: RequestVerifier
+    /// Nil: an outage of a provider refuses, whatever policy says.
+    let pendingProofs: PendingProofs?
     let clock: any ServiceClock
     let random: any RandomSource
 
@@ -19,11 +21,22 @@ struct RegistrationRules: Sendable {
         try await challenges.take(request.challenge, of: request.appID, for: .register)
         let key = try wellFormed { try DevicePublicKey(base64: request.publicKeyText) }
         let nonce = BindingNonce(challenge: request.challenge, publicKeyText: request.publicKeyText)
+        let isDevelopment = request.proof == RegisterRequest.developmentProof
+        if isDevelopment { try requireDevelopmentAllowed(app, http) }
         try checkKeyProof(request, key, nonce, policy: app.record.keys)
-        let evidence = try await judge(
-            EvidenceInput(
-                platform: request.platform, proof: request.proof, keyAttestation: request.keyAttestation,
-                challenge: request.challenge, key: key, nonce: nonce, at: clock.now), app: app, http)
+        if isDevelopment {
+            return try await admit(
+                request, key, VerifiedEvidence(assurance: Assurance(app: .development, key: .unattested)), app: app)
+        }
+        let evidence: VerifiedEvidence
+        do {
+            evidence = try await app.verify(EvidenceInput(request, key: key, nonce: nonce, at: clock.now))
+        } catch {
+            guard error.code == .providerUnavailable, app.record.registration.providerOutage == .pending,
+                let pendingProofs
+            else { throw error }
+            return try await hold(request, key, app: app, proofs: pendingProofs, outage: error)
+        }
         return try await admit(request, key, evidence, app: app)
     }
 
@@ -48,20 +61,9 @@ struct RegistrationRules: Sendable {
             }
             return
         }
-        let signature = try wellFormed { try RequestSignature(der: proof) }
-        guard signature.isValid(for: KeyProof.registration(nonce), by: key) else {
+        guard (try? RequestSignature(der: proof))?.isValid(for: KeyProof.registration(nonce), by: key) == true else {
             throw Refusal(.invalidAttestation, "key_proof does not verify")
         }
-    }
-
-    private func judge(
-        _ input: EvidenceInput, app: ProvisionedApp, _ http: IncomingRequest
-    ) async throws(Refusal) -> VerifiedEvidence {
-        if input.proof == RegisterRequest.developmentProof {
-            try requireDevelopmentAllowed(app, http)
-            return VerifiedEvidence(assurance: Assurance(app: .development, key: .unattested))
-        }
-        return try await app.verify(input)
     }
 
     /// A development proof needs all three: the allowance, the channel, and the header, which grants nothing by itself.
@@ -85,12 +87,7 @@ struct RegistrationRules: Sendable {
             appID: request.appID, deviceID: DeviceID(from: random), platform: request.platform, status: status,
             key: key, assurance: evidence.assurance, appAttest: evidence.appAttest, registeredAt: clock.now,
             admittedUnderObservation: underObservation, localID: request.deviceLocalID)
-        let outcome = try await asking { () async throws(StoreError) in
-            try await store.insert(
-                device, maximumPending: app.record.registration.maximumPending,
-                recording: event(status == .pending ? .devicePending : .deviceRegistered, device))
-        }
-        switch outcome {
+        switch try await insert(device, app: app) {
         case .inserted:
             return RegisterResponse(deviceID: device.deviceID, status: status == .pending ? .pending : .registered)
         case .keyTaken(let binding): return try await again(request, key, evidence, binding, app: app)
@@ -100,21 +97,68 @@ struct RegistrationRules: Sendable {
         }
     }
 
+    /// Admits a device as pending whose provider cannot be asked: its proof is kept until it can be.
+    private func hold(
+        _ request: RegisterRequest, _ key: DevicePublicKey, app: ProvisionedApp, proofs: PendingProofs, outage: Refusal
+    ) async throws(Refusal) -> RegisterResponse {
+        let device = DeviceRecord(
+            appID: request.appID, deviceID: DeviceID(from: random), platform: request.platform, status: .pending,
+            key: key, assurance: .unproven, registeredAt: clock.now, localID: request.deviceLocalID)
+        // The proof first: a device without one would wait for ever.
+        try await proofs.keep(request, for: device.deviceID)
+        let outcome = try await insert(device, app: app)
+        guard outcome != .inserted else { return RegisterResponse(deviceID: device.deviceID, status: .pending) }
+        try await proofs.erase(device.deviceID)
+        switch outcome {
+        case .keyTaken(let binding):
+            // Nothing of this proof has verified: only who holds the key learns that it waits already.
+            guard request.keyProof != nil,
+                let known = try await current(binding, key, request), known.status == .pending
+            else { throw outage }
+            return RegisterResponse(deviceID: known.deviceID, status: .pending)
+        case .tooManyPending:
+            throw Refusal(.rateLimited, "too many devices of the app are pending", retryAfter: 300)
+        case .inserted, .attestedKeyTaken: throw outage
+        }
+    }
+
+    private func insert(_ device: DeviceRecord, app: ProvisionedApp) async throws(Refusal) -> InsertOutcome {
+        try await asking { () async throws(StoreError) in
+            try await store.insert(
+                device, maximumPending: app.record.registration.maximumPending,
+                recording: event(device.status == .pending ? .devicePending : .deviceRegistered, device))
+        }
+    }
+
+    /// The device of this app and platform whose current key this is.
+    private func current(
+        _ binding: KeyBinding, _ key: DevicePublicKey, _ request: RegisterRequest
+    ) async throws(Refusal) -> DeviceRecord? {
+        guard binding.role == .current, binding.appID == request.appID,
+            let device = try await devices.read(binding.deviceID, of: binding.appID), device.key == key,
+            device.platform == request.platform
+        else { return nil }
+        return device
+    }
+
     /// *The same key again*: looked up only after the proof verified, so that nobody learns from it who is registered.
     private func again(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ evidence: VerifiedEvidence, _ binding: KeyBinding,
         app: ProvisionedApp
     ) async throws(Refusal) -> RegisterResponse {
-        guard binding.role == .current, binding.appID == request.appID,
-            let device = try await devices.read(binding.deviceID, of: binding.appID), device.key == key,
-            device.platform == request.platform
-        else { throw Refusal(.invalidAttestation, "the key is or was bound in another role") }
+        guard let device = try await current(binding, key, request) else {
+            throw Refusal(.invalidAttestation, "the key is or was bound in another role")
+        }
         switch device.status {
         case .registered:
-            try await replaceEvidence(request, evidence, device)
+            // Only who holds the key may replace what is known of it.
+            if request.keyProof != nil { try await replaceEvidence(evidence, device) }
             return RegisterResponse(deviceID: device.deviceID, status: .registered)
         case .pending:
-            guard status(for: app).status == .registered else {
+            if device.assurance == .unproven { try await prove(evidence, device) }
+            // An admission that only observation would grant is not granted to who waits already: it could not be marked.
+            let (status, underObservation) = status(for: app)
+            guard status == .registered, !underObservation else {
                 return RegisterResponse(deviceID: device.deviceID, status: .pending)
             }
             return try await approve(device)
@@ -124,11 +168,16 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// Only who holds the key may replace what is known of it.
-    private func replaceEvidence(
-        _ request: RegisterRequest, _ evidence: VerifiedEvidence, _ device: DeviceRecord
-    ) async throws(Refusal) {
-        guard request.keyProof != nil, evidence.appAttest?.keyID != device.appAttest?.keyID else { return }
+    /// What was still to be proven when the provider could not be asked.
+    private func prove(_ evidence: VerifiedEvidence, _ device: DeviceRecord) async throws(Refusal) {
+        try await replaceEvidence(evidence, device)
+        try await pendingProofs?.erase(device.deviceID)
+    }
+
+    private func replaceEvidence(_ evidence: VerifiedEvidence, _ device: DeviceRecord) async throws(Refusal) {
+        // The same attested key keeps its counter: back at 0, assertions that were accepted once would be again.
+        if let attested = evidence.appAttest, attested.keyID == device.appAttest?.keyID { return }
+        guard evidence.appAttest != device.appAttest || evidence.assurance != device.assurance else { return }
         let replaced = try await asking { () async throws(StoreError) in
             try await store.replaceEvidence(
                 device.deviceID, of: device.appID, key: device.key, evidence: evidence.appAttest,

@@ -18,3 +18,17 @@ struct EvidenceInput: Sendable {
     let nonce: BindingNonce
     let at: UnixTime
 }
+
+extension EvidenceInput {
+    /// What a registration sends, judged as of `at`.
+    init(_ request: RegisterRequest, key: DevicePublicKey, nonce: BindingNonce, at: UnixTime) {
+        self.init(
+            platform: request.platform, proof: request.proof, keyAttestation: request.keyAttestation,
+            challenge: request.challenge, key: key, nonce: nonce, at: at)
+    }
+}
+
+extension Assurance {
+    /// Of a device whose provider could not be asked yet.
+    static let unproven = Assurance(app: .none, key: .unattested)
+}

@@ -19,7 +19,7 @@ struct RotationRules: Sendable {
             throw Refusal(.rotationFailed, "signed by a key that is no longer the current one")
         }
         try checkKeyProof(body, newKey, policy: verified.app.record.keys)
-        let evidence = try await reattest(verified, body, newKey)
+        let evidence = try await reattest(device, verified, body, newKey)
         return try await replace(device, with: newKey, verified, reason: body.reason, evidence: evidence)
     }
 
@@ -41,19 +41,23 @@ struct RotationRules: Sendable {
             guard policy.keyProof == .optional else { throw Refusal(.invalidAttestation, "new_key_proof is required") }
             return
         }
-        let signature = try wellFormed { try RequestSignature(der: proof) }
         let message = KeyProof.rotation(deviceID: body.deviceID, newPublicKeyText: body.newPublicKeyText)
-        guard signature.isValid(for: message, by: newKey) else {
+        guard (try? RequestSignature(der: proof))?.isValid(for: message, by: newKey) == true else {
             throw Refusal(.invalidAttestation, "new_key_proof does not verify")
         }
     }
 
     /// What the rotation proves anew: nothing by default, so that the key counts as rotated.
     private func reattest(
-        _ verified: VerifiedRequest, _ body: RotateKeyRequest, _ newKey: DevicePublicKey
+        _ device: DeviceRecord, _ verified: VerifiedRequest, _ body: RotateKeyRequest, _ newKey: DevicePublicKey
     ) async throws(Refusal) -> Reattestation? {
         guard let challenge = body.challenge else {
-            guard !verified.app.record.keys.reattestOnRotation else {
+            // What is sent is verified, and without a challenge it cannot be.
+            guard body.assertion == nil, body.proof == nil, body.keyAttestation == nil else {
+                throw Refusal(malformed: ContractError("what attests a rotation needs a challenge"))
+            }
+            // Development mode has nothing to attest with; where it may not be, its devices do not get here.
+            guard !verified.app.record.keys.reattestOnRotation || device.assurance.app == .development else {
                 throw Refusal(.invalidAttestation, "the app attests again on rotation: send a challenge and a proof")
             }
             return nil
@@ -61,7 +65,7 @@ struct RotationRules: Sendable {
         try await challenges.take(challenge, of: verified.app.record.appID, for: .rotate)
         let nonce = BindingNonce(
             rotationChallenge: challenge, deviceID: body.deviceID, newPublicKeyText: body.newPublicKeyText)
-        return try await verified.app.reattest(verified.device, body, newKey, nonce, at: verified.at, store: store)
+        return try await verified.app.reattest(device, body, newKey, nonce, at: verified.at, store: store)
     }
 
     private func replace(
@@ -70,12 +74,11 @@ struct RotationRules: Sendable {
     ) async throws(Refusal) -> RotateKeyResponse {
         var assurance = device.assurance
         assurance.key = evidence?.key ?? .rotated
-        if let app = evidence?.app { assurance.app = app }
+        if let vouched = evidence?.app { (assurance.app, assurance.labels) = (vouched.app, vouched.labels) }
         let overlap = reason == .compromise ? 0 : verified.app.record.keys.overlapSeconds
         let change = RotationChange(
             appID: device.appID, deviceID: device.deviceID, from: device.key, to: newKey, at: verified.at,
-            overlapUntil: overlap == 0 ? nil : verified.at + overlap, assurance: assurance,
-            evidence: evidence?.appAttest)
+            overlapUntil: overlap == 0 ? nil : verified.at + overlap, assurance: assurance)
         let event = AuditEvent(
             .keyRotated, at: verified.at, actor: "device", appID: device.appID, deviceID: device.deviceID,
             detail: JSONObject([
@@ -110,9 +113,7 @@ struct RotationRules: Sendable {
 
 /// What a rotation proved anew.
 struct Reattestation: Sendable {
-    /// Where the app was attested again.
-    var app: Assurance.App?
+    /// Where the app was attested again: what of, with the labels.
+    var app: Assurance?
     var key: Assurance.Key
-    /// Where a new App Attest key was allowed.
-    var appAttest: AppAttestEvidence?
 }

@@ -12,11 +12,14 @@ public struct AuthService: Sendable {
         public var audit: any AuditLog
         public var credentials: any CredentialStore
         public var signingKeys: any SigningKeyStore
+        /// Nil: a registration whose provider cannot be asked is refused, whatever the app's policy is.
+        public var pendingProofs: (any PendingProofStore)?
 
         /// A set of stores.
         public init(
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
-            audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore
+            audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
+            pendingProofs: (any PendingProofStore)? = nil
         ) {
             self.challenges = challenges
             self.replay = replay
@@ -25,6 +28,7 @@ public struct AuthService: Sendable {
             self.audit = audit
             self.credentials = credentials
             self.signingKeys = signingKeys
+            self.pendingProofs = pendingProofs
         }
     }
 
@@ -45,6 +49,7 @@ public struct AuthService: Sendable {
     private let deviceStore: any DeviceStore
     private let verifier: RequestVerifier
     private let registration: RegistrationRules
+    private let pendingProofs: PendingProofs?
     private let rotation: RotationRules
     private let tokens: TokenIssuer
     private let verdicts = VerdictMemory()
@@ -68,9 +73,13 @@ public struct AuthService: Sendable {
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
             protection: protection, clock: clock, publicOrigin: publicOrigin)
+        pendingProofs = stores.pendingProofs.map { [apps, devices] proofs in
+            PendingProofs(
+                store: proofs, apps: apps, devices: devices, deviceStore: stores.devices, key: key, clock: clock)
+        }
         registration = RegistrationRules(
             apps: apps, challenges: challenges, devices: devices, store: stores.devices, verifier: verifier,
-            clock: clock, random: random)
+            pendingProofs: pendingProofs, clock: clock, random: random)
         rotation = RotationRules(devices: devices, store: stores.devices, challenges: challenges)
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
         tokens = TokenIssuer(
@@ -115,8 +124,14 @@ public struct AuthService: Sendable {
         guard let device = try await devices.read(verified.device.deviceID, of: verified.device.appID) else {
             throw Refusal(.notRegistered, "no such device")
         }
+        switch device.status {
+        case .revoked: throw Refusal(.deviceRevoked, "revoked meanwhile")
+        case .deregistered: throw Refusal(.notRegistered, "deregistered meanwhile")
+        case .pending, .registered, .rejected: break
+        }
         return StatusResponse(
-            deviceID: device.deviceID, status: device.status, platform: device.platform,
+            deviceID: device.deviceID, status: device.status(under: verified.app.record.mode),
+            platform: device.platform,
             registeredAt: device.registeredAt, keyRotatedAt: device.keyRotatedAt,
             keyAgeSeconds: max(0, verified.at - device.keySince), keyThumbprint: device.key.thumbprint,
             mustRotate: device.mustRotateBy != nil, assurance: device.assurance, serverTimestamp: clock.now)
@@ -159,27 +174,43 @@ public struct AuthService: Sendable {
     // MARK: Other services' requests
 
     /// `POST /auth/v1/verify`: accepted, or observed, or a thrown refusal.
+    ///
+    /// A request that names no app is judged as one of the credential's app, where that has just one: a client that does not
+    /// sign at all is what a rollout under observation meets first.
     public func verify(
         _ question: VerifyRequest, by credential: Credential, address: ClientAddress
     ) async throws(Refusal) -> VerifyResponse {
         let request = IncomingRequest(question, address: address)
-        let appID = try wellFormed { try AppID(request.headers.one(HeaderName.appID)) }
+        let appID = try Self.claimedApp(request, credential)
         guard credential.role == .service, credential.apps.contains(appID) else {
             throw Refusal(.forbidden, "credential \(credential.id) is not for \(appID)")
         }
-        guard let id = question.verificationID else { return try await judge(request).get() }
+        guard let id = question.verificationID else { return try await judge(request, of: appID).get() }
         return try await verdicts.verdict(
             on: VerdictMemory.Question(credential: credential.id, id: id, request: question), now: clock.now
-        ) { await judge(request) }.get()
+        ) { await judge(request, of: appID) }.get()
     }
 
-    private func judge(_ request: IncomingRequest) async -> VerdictMemory.Verdict {
+    private static func claimedApp(_ request: IncomingRequest, _ credential: Credential) throws(Refusal) -> AppID {
+        if request.headers.values(HeaderName.appID).isEmpty, credential.apps.count == 1,
+            let only = credential.apps.first
+        {
+            return only
+        }
+        return try wellFormed { try AppID(request.headers.one(HeaderName.appID)) }
+    }
+
+    private func judge(_ request: IncomingRequest, of appID: AppID) async -> VerdictMemory.Verdict {
         let judgement = await verifier.judge(request, for: .foreign)
         if let refusal = judgement.refusal {
-            // A store that failed is no verdict, whatever the mode.
-            guard let app = judgement.app, app.record.mode == .observe, refusal.code.httpStatus != 503 else {
-                return .failure(refusal)
-            }
+            // What failed on our side is no verdict, whatever the mode.
+            guard refusal.code.httpStatus < 500 else { return .failure(refusal) }
+            // A malformed request is refused before its app is looked at.
+            let app: ProvisionedApp
+            do {
+                if let known = judgement.app { app = known } else { app = try await apps.enabled(appID) }
+            } catch { return .failure(error.code == .serviceUnavailable ? error : refusal) }
+            guard app.record.mode == .observe else { return .failure(refusal) }
             return .success(.observed(refusal.code, judgement.identified?.identity))
         }
         guard let verified = judgement.identified else {
@@ -204,11 +235,15 @@ public struct AuthService: Sendable {
                 while !Task.isCancelled {
                     try? await Task.sleep(for: interval)
                     await noteSeen()
+                    await settlePendingProofs()
                 }
             }
         }
         await noteSeen()
     }
+
+    /// Judges the registrations whose provider could not be asked when they arrived, where it can be now; `run` does it too.
+    public func settlePendingProofs() async { await pendingProofs?.settle() }
 
     private func noteSeen() async {
         let batch = seen.take()

@@ -8,12 +8,14 @@ public actor SigningKeys {
     private let store: any SigningKeyStore
     private let key: ServiceKey
     private let clock: any ServiceClock
-    private var remembered: (keys: [SigningKey], until: UnixTime)?
+    private var remembered: (keys: [SigningKey], life: Range<UnixTime>)?
 
     /// Seconds that the key set may be cached (`max-age`).
     public static let cacheLife: Int64 = 300
     private static let publishedAhead = cacheLife + 60
     private static let memory: Int64 = 5
+    /// How far the clocks of two nodes may be apart: the slower one signs with the old key for that much longer.
+    private static let clockDifference: Int64 = 60
 
     private struct SigningKey: Sendable {
         let id: String
@@ -72,7 +74,7 @@ public actor SigningKeys {
 
     private func keys() async throws(Refusal) -> [SigningKey] {
         let now = clock.now
-        if let remembered, now < remembered.until { return remembered.keys }
+        if let remembered, remembered.life.contains(now) { return remembered.keys }
         var stored = try await stored()
         if stored.isEmpty {
             let privateKey = P256.Signing.PrivateKey()
@@ -83,14 +85,14 @@ public actor SigningKeys {
         stored = try await withoutSpent(stored, now: now)
         var keys: [SigningKey] = []
         for stored in stored { keys.append(try opened(stored)) }
-        remembered = (keys, now + Self.memory)
+        remembered = (keys, now..<(now + Self.memory))
         return keys
     }
 
     /// Drops keys whose successor has signed for longer than a token lives.
     private func withoutSpent(_ keys: [StoredSigningKey], now: UnixTime) async throws(Refusal) -> [StoredSigningKey] {
         let spent = zip(keys, keys.dropFirst()).filter { _, successor in
-            now > successor.createdAt + Self.publishedAhead + TokenIssuer.maximumLife
+            now > successor.createdAt + Self.publishedAhead + TokenIssuer.maximumLife + Self.clockDifference
         }.map(\.0.id)
         guard !spent.isEmpty else { return keys }
         try await asking { () async throws(StoreError) in try await store.removeSigningKeys(Set(spent)) }

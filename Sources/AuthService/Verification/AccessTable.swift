@@ -66,10 +66,11 @@ enum AccessTable {
     }
 
     /// The states that a device is in, as one of its keys asks: its status first, then the key, then the key's age.
-    static func states(of device: DeviceRecord, signedBy key: SigningKeyRole, keys: KeyPolicy, now: UnixTime) -> [State]
+    static func states(of device: DeviceRecord, signedBy key: SigningKeyRole, app: AppRecord, now: UnixTime) -> [State]
     {
+        let keys = app.keys
         var states: [State] = []
-        switch device.status {
+        switch device.status(under: app.mode) {
         case .registered: states.append(.registered)
         case .pending: states.append(.pending)
         case .rejected: states.append(.rejected)

@@ -72,13 +72,12 @@ struct RequestVerifier: Sendable {
         } catch {
             // A remembered row never refuses: the device may have been approved or its key rotated elsewhere.
             guard !found.isFresh else { throw error }
-            guard protection.allowsReread(from: request.address) else {
-                throw Refusal(.rateLimited, "too many rows read again", retryAfter: 1)
-            }
+            judgement.identified = nil
+            guard protection.allowsReread(of: signed.deviceID, from: operation == .foreign ? nil : request.address)
+            else { throw Refusal(.rateLimited, "too many rows read again", retryAfter: 1) }
             guard let device = try await devices.read(signed.deviceID, of: signed.appID) else {
                 throw Refusal(.notRegistered, "no such device")
             }
-            judgement.identified = nil
             verified = try admit(attempt, device, &judgement)
         }
         try protection.admitDevice(signed.deviceID)
@@ -102,11 +101,12 @@ struct RequestVerifier: Sendable {
         guard app.record.buildChannel == .production,
             !request.headers.values(HeaderName.developmentMode).isEmpty
         else { return }
-        if protection.recordsSecurityEvent(app: app.record.appID, address: request.address) {
+        if let uncounted = protection.securityEvent(app: app.record.appID, address: request.address) {
             let event = AuditEvent(
                 .securityEvent, at: clock.now, actor: "service", appID: app.record.appID,
                 detail: JSONObject([
                     ("event", "development_header_on_production"), ("address", .string(request.address.network)),
+                    ("unrecorded_before", .integer(uncounted)),
                 ]))
             try await asking { () async throws(StoreError) in try await audit.append(event) }
         }
@@ -158,7 +158,7 @@ struct RequestVerifier: Sendable {
             message: attempt.message.bytes)
         judgement.identified = verified
         let states = AccessTable.states(
-            of: device, signedBy: role, keys: attempt.app.record.keys, now: attempt.now)
+            of: device, signedBy: role, app: attempt.app.record, now: attempt.now)
         // Which rotation it is shows in the body, which the rule of rotation reads.
         if case .refused(let code) = AccessTable.access(states, attempt.operation) {
             throw Refusal(code, "a device in \(states.map(\.rawValue)) may not \(attempt.operation.rawValue)")

@@ -21,29 +21,31 @@ actor VerdictMemory {
 
     private struct Remembered {
         let verdict: Task<Verdict, Never>
-        let until: UnixTime
+        let life: Range<UnixTime>
     }
 
     private var verdicts: [Question: Remembered] = [:]
     private static let life: Int64 = 60
     private static let maximum = 50_000
 
+    /// A store that failed and a rate that was exceeded have judged nothing: the retry may.
+    private static func isVerdict(_ code: ErrorCode) -> Bool { ![429, 500, 503].contains(code.httpStatus) }
+
     /// The verdict on a question: of the first who asked it, where that was within a minute.
     func verdict(
         on question: Question, now: UnixTime, judge: @escaping @Sendable () async -> Verdict
     ) async -> Verdict {
-        if let remembered = verdicts[question], now < remembered.until { return await remembered.verdict.value }
+        if let remembered = verdicts[question], remembered.life.contains(now) { return await remembered.verdict.value }
         if verdicts.count >= Self.maximum {
-            verdicts = verdicts.filter { now < $0.value.until }
+            verdicts = verdicts.filter { $0.value.life.contains(now) }
             guard verdicts.count < Self.maximum else {
                 return .failure(Refusal(.rateLimited, "too many verification ids within a minute", retryAfter: 10))
             }
         }
         let task = Task { await judge() }
-        verdicts[question] = Remembered(verdict: task, until: now + Self.life)
+        verdicts[question] = Remembered(verdict: task, life: now..<(now + Self.life))
         let verdict = await task.value
-        // A store that failed has judged nothing: the retry may.
-        if case .failure(let refusal) = verdict, refusal.code == .serviceUnavailable { verdicts[question] = nil }
+        if case .failure(let refusal) = verdict, !Self.isVerdict(refusal.code) { verdicts[question] = nil }
         return verdict
     }
 }

@@ -15,10 +15,11 @@ struct HistoryLoss: Sendable, Hashable {
 
     /// The seconds after which a new request can be judged, where this one cannot be.
     func retryAfter(timestamp: UnixTime, futureWindow: Int64) -> Int64? {
-        let last = max(
-            powerLostAt.map { UnixTime($0) + Self.boundary } ?? UnixTime(.min),
-            damagedAt.map { UnixTime($0) + max(futureWindow, Self.boundary) } ?? UnixTime(.min))
-        guard timestamp <= last else { return nil }
+        let limits = [
+            powerLostAt.map { UnixTime($0) + Self.boundary },
+            damagedAt.map { UnixTime($0) + max(futureWindow, Self.boundary) },
+        ]
+        guard let last = limits.compactMap({ $0 }).max(), timestamp <= last else { return nil }
         return max(1, (last + 1) - timestamp)
     }
 }

@@ -10,6 +10,9 @@ public actor MemoryStores {
         case put, take, claim, app, apps, insertApp, replaceApp, removeApp, device, binding, insertDevice, rotate
         case setStatus, replaceEvidence, advanceCounter, raiseScheme, lowerScheme, setMustRotate, holdObserved, noteSeen
         case devices, count, append, events, firstBrokenLink
+        case insertCredential, credential, credentials, revokeCredential
+        case signingKeys, addSigningKey, removeSigningKeys
+        case keepProof, pendingProofs, eraseProof
     }
 
     let clock: any ServiceClock
@@ -23,6 +26,9 @@ public actor MemoryStores {
     var deviceRecords: [DeviceID: DeviceRecord] = [:]
     var bindings: [String: KeyBinding] = [:]
     var log: [RecordedAuditEvent] = []
+    var credentialRecords: [Credential] = []
+    var signingKeyRecords: [StoredSigningKey] = []
+    var proofs: [DeviceID: PendingProof] = [:]
     private var failures: [Call: StoreError] = [:]
     private let changes = ChangeSignal()
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import AttestationTestKit
 import AuthContract
 import AuthService
 import SoftwareDevice
@@ -25,15 +26,13 @@ extension AppsCommand {
 
         /// A staging record that trusts these roots.
         static func record(app: AppID, anchors: String) throws -> JSONObject {
+            let ios = JSONObject([
+                ("app_ids", .array([.string("\(SoftwareDevice.team).\(app.text)")])),
+                ("trust_anchors", .array([.string(anchors)])),
+            ])
             let record = JSONObject([
                 ("app_id", .string(app.text)), ("name", .string(app.text)), ("build_channel", "staging"),
-                (
-                    "ios",
-                    [
-                        "app_ids": [.string("\(SoftwareDevice.team).\(app.text)")],
-                        "trust_anchors": [.string(anchors)],
-                    ]
-                ),
+                ("ios", .object(ios)),
             ])
             return try AppRecord(JSONFields(.object(record))).json(secrets: .masked)
         }

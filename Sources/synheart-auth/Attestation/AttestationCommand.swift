@@ -4,5 +4,10 @@ import ArgumentParser
 struct AttestationCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "attestation", abstract: "Look into attestations and verify them, one or many.",
-        subcommands: [])
+        discussion: """
+              synheart-auth attestation inspect object.bin
+              synheart-auth attestation verify object.bin --app-id TEAM.com.example.app --key-id … --challenge …
+              synheart-auth attestation verify --batch lines.jsonl > verdicts.jsonl
+            """,
+        subcommands: [InspectCommand.self, VerifyCommand.self])
 }

@@ -49,7 +49,8 @@ struct DemoStage {
             stores: stores.all, key: try ServiceKeyFile(database: folder + "/demo.sqlite").load())
         _ = try await service.apps.add(
             AppRecord(
-                JSONFields(.object(AppsCommand.Example.record(app: appID, anchors: authority.rootsPEM)))), actor: "demo")
+                JSONFields(.object(AppsCommand.Example.record(app: appID, anchors: authority.rootsPEM)))), actor: "demo"
+        )
         var settings = ServerSettings()
         (settings.port, settings.operationsPort) = (0, 0)
         let server = AuthServer(
@@ -101,9 +102,11 @@ struct DemoStage {
         title("3. Replay it: refused")
         try await expect(409, "NONCE_REPLAY", .status, headers)
         note("with a fresh nonce, which scheme 1 does not sign: refused all the same, by the signature's r value")
-        try await expect(409, "NONCE_REPLAY", .status, headers.map { header in
-            header.name == HeaderName.nonce ? (header.name, RandomUUID(from: SystemRandom()).text) : header
-        })
+        try await expect(
+            409, "NONCE_REPLAY", .status,
+            headers.map { header in
+                header.name == HeaderName.nonce ? (header.name, RandomUUID(from: SystemRandom()).text) : header
+            })
         note("with another path under the same signature")
         try await expect(401, "INVALID_SIGNATURE", .device, headers)
 

@@ -8,7 +8,8 @@ import SynheartAuth
 /// A software device for development.
 struct DeviceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "device", abstract: "A software device: the real SDK, with keys in a folder, attested by the test kit.",
+        commandName: "device",
+        abstract: "A software device: the real SDK, with keys in a folder, attested by the test kit.",
         discussion: """
             The app must trust the test kit's authority, as the record of `apps example` does (channels dev and staging alone).
 
@@ -21,7 +22,8 @@ struct DeviceCommand: AsyncParsableCommand {
 
     /// Which device.
     struct Folder: ParsableArguments {
-        @Option(name: .customLong("dir"), help: "The folder that the device lives in.") var directory = "synheart-device"
+        @Option(name: .customLong("dir"), help: "The folder that the device lives in.") var directory =
+            "synheart-device"
         @Option(help: "The test kit's authority; made where there is none.") var authority = "synheart-authority.pem"
 
         /// The device that was registered from this folder.
@@ -160,7 +162,8 @@ func asking<Value: Sendable>(
     do {
         return try await operation()
     } catch {
-        let kind: CommandFailure.Kind = error.code == .networkError || error.code == .storageError ? .impossible : .refused
+        let kind: CommandFailure.Kind =
+            error.code == .networkError || error.code == .storageError ? .impossible : .refused
         throw CommandFailure(kind, "\(error)")
     }
 }

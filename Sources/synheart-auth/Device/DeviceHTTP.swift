@@ -38,11 +38,13 @@ struct DeviceHTTP {
 
     /// Sends with these headers, which may have been sent before.
     func send(_ route: Route, headers: [(name: String, value: String)], body: [UInt8] = []) async throws -> Answer {
-        let response: TransportResponse
+        let response: TransportAnswer
         do {
             response = try await transport.send(
                 TransportRequest(
-                    method: route.method, url: device.settings.url + route.rawValue, headers: headers, body: body))
+                    method: route.method, url: device.settings.url + route.rawValue,
+                    headers: HeaderFields(headers.map { ($0.name, $0.value) }),
+                    body: body))
         } catch { throw CommandFailure(.impossible, "cannot reach \(device.settings.url): \(error)") }
         return Answer(status: response.status, body: (try? JSONValue(parsing: response.body)) ?? .null)
     }

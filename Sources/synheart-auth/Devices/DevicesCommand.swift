@@ -25,7 +25,8 @@ struct DevicesCommand: AsyncParsableCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List devices, newest first.")
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
-        @Option(help: "Only with this status: pending, registered, rejected, revoked, deregistered.") var status: String?
+        @Option(help: "Only with this status: pending, registered, rejected, revoked, deregistered.") var status:
+            String?
         @Option(help: "Only of this platform: ios, android.") var platform: String?
         @Option(help: "At most so many.") var limit = 50
         @OptionGroup var database: DatabaseOptions
@@ -76,14 +77,16 @@ struct DevicesCommand: AsyncParsableCommand {
     struct Revoke: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Revoke a device, for ever.",
-            discussion: "Revoking ends an identity, not a phone: it may register a new key unless the app asks for approval.")
+            discussion:
+                "Revoking ends an identity, not a phone: it may register a new key unless the app asks for approval.")
         @OptionGroup var target: Target
         @Option(help: "Why; kept in the audit log.") var reason: String?
         @OptionGroup var database: DatabaseOptions
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            try await decide(target, database, output, "revoked", "it is not there, or revoked or deregistered already") {
+            try await decide(target, database, output, "revoked", "it is not there, or revoked or deregistered already")
+            {
                 try await $0.revoke($1, of: $2, reason: reason, actor: "cli")
             }
         }

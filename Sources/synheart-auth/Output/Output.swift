@@ -20,9 +20,11 @@ struct OutputOptions: ParsableArguments {
     func list(_ objects: [JSONObject], columns: [String], empty: String) {
         guard !json else { return print(JSONValue.array(objects.map { .object($0) }).text(.pretty)) }
         guard !objects.isEmpty else { return print(empty) }
-        let rows = [columns.map { $0.uppercased() }] + objects.map { object in
-            columns.map { Self.text(object[$0] ?? .null) }
-        }
+        let rows =
+            [columns.map { $0.uppercased() }]
+            + objects.map { object in
+                columns.map { Self.text(object[$0] ?? .null) }
+            }
         let widths = columns.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         for row in rows {
             let cells = zip(row, widths).map { $0.padded(to: $1) }

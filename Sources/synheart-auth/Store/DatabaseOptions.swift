@@ -8,7 +8,8 @@ import SQLiteStores
 /// Which database a command works on.
 struct DatabaseOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The SQLite database.", discussion: "Default: $SYNHEART_AUTH_DATABASE, else synheart-auth.sqlite."))
+        help: ArgumentHelp(
+            "The SQLite database.", discussion: "Default: $SYNHEART_AUTH_DATABASE, else synheart-auth.sqlite."))
     var database: String?
 
     var path: String {

@@ -1,0 +1,59 @@
+internal import AppAttest
+internal import StrictJSON
+
+/// `app-attest-assertion`: without a public key, or without what was signed, there is nothing that could verify it.
+struct AppAttestAssertionFormat: AttestationFormat {
+    static let name = "app-attest-assertion"
+
+    func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
+        let input = try AppAttestInput(line)
+        let policy = try AppAttestOptions(options.policy).policy
+        guard let bytes = input.object else { return .nothingToCheck }
+        var list = CheckList()
+        let object: AssertionObject
+        do throws(AppAttestError) {
+            object = try list.check("format") { () throws(AppAttestError) in try AssertionObject(parsing: bytes) }
+        } catch {
+            return Verdict(error, list: list)
+        }
+        var facts = AppAttestFacts.facts(of: object)
+        if let publicKey = input.publicKey {
+            facts["key_id"] = .string(KeyID(of: publicKey).base64)
+        }
+        do throws(AppAttestError) {
+            try check(object, input, policy, &list)
+        } catch {
+            return Verdict(error, facts: facts, list: list)
+        }
+        let outcome: Verdict.Outcome = list.unchecked.contains("signature") ? .couldNotCheck : .verified
+        return Verdict(outcome, unchecked: list.unchecked, facts: facts, checks: list.checks)
+    }
+
+    func inspect(_ object: [UInt8]) -> JSONValue? {
+        (try? AssertionObject(parsing: object)).map { JSONValue($0.described) }
+    }
+
+    /// The steps of `AssertionVerifier`, each as far as the line allows.
+    private func check(
+        _ object: AssertionObject, _ input: AppAttestInput, _ policy: AppAttestPolicy, _ list: inout CheckList
+    ) throws(AppAttestError) {
+        if let publicKey = input.publicKey, let clientDataHash = input.clientDataHash {
+            try list.check("signature") { () throws(AppAttestError) in
+                try AssertionSteps.verifySignature(object, clientDataHash, publicKey)
+            }
+        } else {
+            list.skip("signature", "public_key_x963, or client_data and client_data_hash, are not given")
+        }
+        if let appIDs = input.appIDs {
+            try list.check("app-id") { () throws(AppAttestError) in try AssertionSteps.verifyAppID(object, appIDs) }
+        } else {
+            list.skip("app-id", "app_id is not given")
+        }
+        try list.check("counter") { () throws(AppAttestError) in
+            try AssertionSteps.verifyCounter(object, input.previousCounter)
+        }
+        _ = try list.check("extensions") { () throws(AppAttestError) in
+            try AssertionSteps.verifyExtensions(object, policy)
+        }
+    }
+}

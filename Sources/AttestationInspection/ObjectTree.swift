@@ -1,0 +1,48 @@
+public import StrictJSON
+
+/// What is in an object, for people: as JSON, or as an indented tree.
+public enum ObjectTree {
+    /// Everything in an object, with the name of its format; nil where no format knows the bytes.
+    public static func inspect(_ object: [UInt8]) -> (format: String, value: JSONValue)? {
+        for format in AttestationFormats.all {
+            if let value = format.inspect(object) { return (type(of: format).name, value) }
+        }
+        return nil
+    }
+
+    /// The same as text: a line for each part, two spaces a level.
+    public static func render(_ value: JSONValue) -> String {
+        var text = ""
+        render(value, indent: "", to: &text)
+        return text
+    }
+
+    private static func render(_ value: JSONValue, indent: String, to text: inout String) {
+        switch value {
+        case .object(let object):
+            for member in object.members { render(member.name + ":", member.value, indent: indent, to: &text) }
+        case .array(let elements):
+            for element in elements { render("-", element, indent: indent, to: &text) }
+        default: text += indent + scalar(value) + "\n"
+        }
+    }
+
+    private static func render(_ label: String, _ value: JSONValue, indent: String, to text: inout String) {
+        switch value {
+        case .object(let object) where object.members.isEmpty: text += "\(indent)\(label) {}\n"
+        case .array(let elements) where elements.isEmpty: text += "\(indent)\(label) []\n"
+        case .object, .array:
+            text += "\(indent)\(label)\n"
+            render(value, indent: indent + "  ", to: &text)
+        default: text += "\(indent)\(label) \(scalar(value))\n"
+        }
+    }
+
+    // Text from an object may hold anything: what is not printable ASCII is shown escaped, as a terminal obeys the rest.
+    private static func scalar(_ value: JSONValue) -> String {
+        guard case .string(let string) = value else { return value.text() }
+        return string.unicodeScalars.reduce(into: "") { text, scalar in
+            text += (0x20...0x7E).contains(scalar.value) ? String(scalar) : "\\u{\(String(scalar.value, radix: 16))}"
+        }
+    }
+}

@@ -1,0 +1,153 @@
+internal import Crypto
+public import Foundation
+internal import SwiftASN1
+
+/// An Apple of one's own: the two roots with everything below them that attestations and receipts need, in the shapes of the real ones.
+///
+/// Give ``attestationRoot`` and ``receiptRoot`` to a verifier as its trust anchors, and it accepts what an ``AppleDevice`` of
+/// this authority makes. An authority can be saved, as PEM with its private keys, and loaded again.
+public struct AppleAuthority: Sendable {
+    /// A certificate with its private key.
+    struct Member: Sendable {
+        let certificate: [UInt8]
+        let name: [UInt8]
+        let key: AppleSigningKey
+        let serialNumber: [UInt8]
+    }
+
+    let root: Member
+    let intermediate: Member
+    let fraudRoot: Member
+    let fraudIntermediate: Member
+    let fraudSigner: Member
+
+    /// The root of attestations, DER: P-384.
+    public var attestationRoot: [UInt8] { root.certificate }
+    /// The root of receipts, DER: P-384.
+    public var receiptRoot: [UInt8] { fraudRoot.certificate }
+    /// Both roots, PEM.
+    public var rootsPEM: String { [root, fraudRoot].map { Self.pem($0.certificate) }.joined() }
+
+    /// What is to be wrong with an authority; nothing by default.
+    public struct Options: Sendable {
+        /// Whether the intermediate says that it is an authority.
+        public var intermediateIsAuthority = true
+        /// How many authorities may follow the intermediate.
+        public var intermediatePathLength: Int? = 0
+        /// Key usage bits of the intermediate, the first in the highest bit: certificate and list signing.
+        public var intermediateKeyUsage: UInt8 = 0x06
+        /// The end of the intermediate's life, in seconds from the start.
+        public var intermediateLife: TimeInterval = 10 * 365 * 86400
+        /// More extensions of the intermediate.
+        public var intermediateExtensions: [AppleCertificateExtension] = []
+        /// The digest under the intermediate's signature.
+        public var intermediateAlgorithm = AppleSignatureAlgorithm.sha384
+        /// Whether the certificate that signs receipts says that it does: extension 1.2.840.113635.100.12.15.
+        public var signerIsForReceipts = true
+        /// The end of the receipt signer's life, in seconds from the start. Apple's live about 13 months.
+        public var signerLife: TimeInterval = 396 * 86400
+
+        /// Nothing wrong.
+        public init() {}
+    }
+
+    /// A new authority that is valid from `start` for ten years.
+    public init(from start: Date, options: Options = Options()) throws {
+        let decade: TimeInterval = 10 * 365 * 86400
+        root = try Self.selfSigned("Test App Attestation Root CA", from: start, life: 2 * decade)
+        intermediate = try Self.member(
+            "Test App Attestation CA 1", .p384(P384.Signing.PrivateKey()), by: root, from: start,
+            life: options.intermediateLife, algorithm: options.intermediateAlgorithm,
+            extensions: [
+                .basicConstraints(
+                    authority: options.intermediateIsAuthority, pathLength: options.intermediatePathLength),
+                .keyUsage(options.intermediateKeyUsage),
+            ] + options.intermediateExtensions)
+        fraudRoot = try Self.selfSigned("Test Root CA - G3", from: start, life: 2 * decade)
+        fraudIntermediate = try Self.member(
+            "Test Application Integration CA 5 - G1", .p256(P256.Signing.PrivateKey()), by: fraudRoot, from: start,
+            life: decade, algorithm: .sha384,
+            extensions: [
+                .basicConstraints(authority: true), .keyUsage(0x06),
+                AppleCertificateExtension([1, 2, 840, 113635, 100, 6, 2, 3], AppleDER.null),
+            ])
+        fraudSigner = try Self.member(
+            "Test Attestation Fraud Receipt Signing", .p256(P256.Signing.PrivateKey()), by: fraudIntermediate,
+            from: start, life: options.signerLife, algorithm: .sha256,
+            extensions: [.basicConstraints(authority: false), .keyUsage(0x80)]
+                + (options.signerIsForReceipts
+                    ? [AppleCertificateExtension([1, 2, 840, 113635, 100, 12, 15], AppleDER.null)] : []))
+    }
+
+    private static func selfSigned(_ name: String, from start: Date, life: TimeInterval) throws -> Member {
+        try member(
+            name, .p384(P384.Signing.PrivateKey()), by: nil, from: start, life: life, algorithm: .sha384,
+            extensions: [.basicConstraints(authority: true), .keyUsage(0x06)])
+    }
+
+    private static func member(
+        _ name: String, _ key: AppleSigningKey, by issuer: Member?, from start: Date, life: TimeInterval,
+        algorithm: AppleSignatureAlgorithm, extensions: [AppleCertificateExtension]
+    ) throws -> Member {
+        let subject = AppleCertificateTemplate.name(name)
+        let template = AppleCertificateTemplate(
+            issuer: issuer?.name ?? subject, subject: subject, notBefore: start,
+            notAfter: start.addingTimeInterval(life), subjectPublicKeyInfo: key.subjectPublicKeyInfo,
+            extensions: extensions, algorithm: algorithm)
+        return Member(
+            certificate: try template.signed(by: issuer?.key ?? key), name: subject, key: key,
+            serialNumber: template.serialNumber)
+    }
+}
+
+extension AppleAuthority {
+    /// Why a saved authority cannot be loaded.
+    public struct LoadingError: Error, Sendable {
+        /// What is wrong with the text.
+        public let reason: String
+    }
+
+    /// Everything, private keys included, as PEM: for a folder that stays on one machine.
+    public var pem: String {
+        members.map { Self.pem($0.certificate) + $0.key.pem + "\n" }.joined()
+    }
+
+    /// An authority that was saved as ``pem``.
+    public init(pem: String) throws {
+        let documents = try PEMDocument.parseMultiple(pemString: pem)
+        guard documents.count == 10 else {
+            throw LoadingError(reason: "five certificates, each with its key, are expected")
+        }
+        let members = try stride(from: 0, to: 10, by: 2).map { index in
+            try Member(
+                certificate: documents[index].derBytes, key: AppleSigningKey(pem: documents[index + 1].pemString))
+        }
+        (root, intermediate, fraudRoot) = (members[0], members[1], members[2])
+        (fraudIntermediate, fraudSigner) = (members[3], members[4])
+    }
+
+    private var members: [Member] { [root, intermediate, fraudRoot, fraudIntermediate, fraudSigner] }
+
+    private static func pem(_ certificate: [UInt8]) -> String {
+        PEMDocument(type: "CERTIFICATE", derBytes: certificate).pemString + "\n"
+    }
+}
+
+extension AppleAuthority.Member {
+    /// Reads name and serial number back out of a certificate that this kit wrote.
+    init(certificate: [UInt8], key: AppleSigningKey) throws {
+        let (serialNumber, name) = try DER.sequence(DER.parse(certificate), identifier: .sequence) { nodes in
+            let content = nodes.next()
+            while nodes.next() != nil {}
+            guard let content, case .constructed(let children) = content.content else {
+                throw AppleAuthority.LoadingError(reason: "not a certificate")
+            }
+            let parts = Array(children)
+            guard parts.count == 8, case .primitive(let serial) = parts[1].content else {
+                throw AppleAuthority.LoadingError(reason: "not a certificate of this kit")
+            }
+            return (Array(serial), Array(parts[5].encodedBytes))
+        }
+        self.init(certificate: certificate, name: name, key: key, serialNumber: serialNumber)
+    }
+}

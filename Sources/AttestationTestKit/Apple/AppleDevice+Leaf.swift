@@ -1,0 +1,96 @@
+internal import Crypto
+internal import Foundation
+
+extension AppleDevice {
+    /// The certificate of an attested key, as Apple's authority makes it for this system.
+    func leaf(
+        for key: AppleAttestKey, nonce: [UInt8], at date: Date, _ options: AppleAttestationOptions
+    ) throws -> [UInt8] {
+        let certified = options.leafKey ?? key
+        let signer = (options.signedBy ?? authority).intermediate
+        let identifier = certified.keyID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let publicKey: [UInt8] =
+            switch options.leafCurve {
+            case .p256: Array(certified.privateKey.publicKey.derRepresentation)
+            case .p384: Array(P384.Signing.PrivateKey().publicKey.derRepresentation)
+            }
+        let template = AppleCertificateTemplate(
+            issuer: options.namesSentIssuer ? authority.intermediate.name : signer.name,
+            subject: AppleCertificateTemplate.name(identifier, unit: "AAA Certification"),
+            notBefore: options.notBefore ?? date.addingTimeInterval(-86400),
+            notAfter: options.notAfter ?? date.addingTimeInterval(2 * 86400),
+            subjectPublicKeyInfo: publicKey, extensions: extensions(nonce: nonce, options),
+            algorithm: options.leafAlgorithm)
+        return try template.signed(by: signer.key)
+    }
+
+    private func extensions(nonce: [UInt8], _ options: AppleAttestationOptions) -> [AppleCertificateExtension] {
+        var extensions: [AppleCertificateExtension] = [
+            .basicConstraints(authority: options.leafIsAuthority), .keyUsage(options.keyUsage),
+        ]
+        if let usages = options.extendedKeyUsage ?? (system.hasExtendedKeyUsage ? [Self.attestedKeyUsage] : nil) {
+            extensions.append(.init([2, 5, 29, 37], AppleDER.node([0x30], usages.flatMap(AppleDER.identifier))))
+        }
+        extensions.append(.init(Self.apple + [8, 5], keyProperties(appID: options.leafAppID ?? app.appID)))
+        extensions.append(.init(Self.apple + [8, 7], systemProperties))
+        extensions += nonceExtensions(nonce, options.nonce)
+        let accessControl = options.accessControl ?? (system.namesAccessControl ? defaultAccessControl : [])
+        if !accessControl.isEmpty {
+            let value = AppleDER.sequence(AppleDER.tagged(3, AppleDER.octets(accessControl)))
+            extensions.append(.init(Self.apple + [8, 6], value))
+        }
+        return extensions + options.leafExtensions
+    }
+
+    private func nonceExtensions(
+        _ nonce: [UInt8], _ form: AppleAttestationOptions.Nonce
+    ) -> [AppleCertificateExtension] {
+        let octets = AppleDER.octets(nonce)
+        let value = AppleDER.sequence(AppleDER.tagged(1, octets))
+        func made(_ value: [UInt8]) -> AppleCertificateExtension { .init(Self.apple + [8, 2], value) }
+        switch form {
+        case .correct: return [made(value)]
+        case .missing: return []
+        case .doubled: return [made(value), made(value)]
+        case .twoOctetStrings: return [made(AppleDER.sequence(AppleDER.tagged(1, octets + octets)))]
+        case .trailingByte: return [made(value + [0])]
+        case .other(let value): return [made(value)]
+        }
+    }
+
+    private func keyProperties(appID: String) -> [UInt8] {
+        let named = appID.isEmpty ? [] : AppleDER.tagged(1204, AppleDER.octets(Array(appID.utf8)))
+        return AppleDER.sequence(
+            AppleDER.tagged(4, AppleDER.integer(system.platform == .macOS ? 13 : 10)),
+            AppleDER.tagged(1200, AppleDER.integer(0)), named, AppleDER.tagged(1206, AppleDER.integer(4)))
+    }
+
+    private var systemProperties: [UInt8] {
+        func text(_ tag: UInt, _ value: String) -> [UInt8] { AppleDER.tagged(tag, AppleDER.octets(Array(value.utf8))) }
+        guard system.namesPlatform else { return AppleDER.sequence(text(1400, system.version)) }
+        return AppleDER.sequence(
+            text(1400, system.version), text(1403, system.build), text(1026, system.platform.rawValue))
+    }
+
+    private var defaultAccessControl: [UInt8] {
+        switch system.platform {
+        case .iOS: AppleAccessControl.iPhone
+        case .macOS: AppleAccessControl.mac
+        }
+    }
+
+    private static let apple: [UInt] = [1, 2, 840, 113635, 100]
+    private static let attestedKeyUsage: [UInt] = apple + [4, 24]
+}
+
+/// The access controls of attested keys that real certificates show.
+public enum AppleAccessControl {
+    /// System Integrity Protection and Full Security: what Apple publishes for Macs.
+    public static let mac = decode(
+        "MEAMAjExMDowCQwCb2uhAwEB/zAJDAJvYaEDAQH/MAsMBG9kZWyhAwEB/zAVDARvc2duoAYMBHJzZWMwBaYDAgEB")
+    /// What iPhones have had since iOS 26.2.
+    public static let iPhone = decode(
+        "MEMMAjExMD0wCgwDb2tkoQMBAf8wCQwCb2GhAwEB/zALDARvc2duoQMBAf8wCwwEb2RlbKEDAQH/MAoMA29ja6EDAQH/")
+
+    private static func decode(_ base64: String) -> [UInt8] { Data(base64Encoded: base64).map { Array($0) } ?? [] }
+}

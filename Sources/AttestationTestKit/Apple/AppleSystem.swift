@@ -1,0 +1,39 @@
+/// The operating system of a simulated device. Its version decides what attestations look like, as it does for real ones.
+public struct AppleSystem: Sendable, Hashable {
+    /// The platforms of which real attestations are known.
+    public enum Platform: String, Sendable {
+        case iOS = "iphoneos"
+        case macOS = "macosx"
+    }
+
+    /// The platform.
+    public let platform: Platform
+    /// Such as `27.0.1`.
+    public let version: String
+    /// Such as `24A446`.
+    public let build: String
+
+    /// An iPhone of this version, 14.0 or later.
+    public static func iOS(_ version: String, build: String = "24A446") -> Self {
+        Self(platform: .iOS, version: version, build: build)
+    }
+
+    /// A Mac of this version, 27.0 or later.
+    public static func macOS(_ version: String, build: String = "26A5378n") -> Self {
+        Self(platform: .macOS, version: version, build: build)
+    }
+
+    private func isAtLeast(_ other: [Int]) -> Bool {
+        let own = version.split(separator: ".").map { Int($0) ?? 0 }
+        return !own.lexicographicallyPrecedes(other)
+    }
+
+    /// Build and platform are in the leaf.
+    var namesPlatform: Bool { isAtLeast([18]) }
+    /// The key's access control is in the leaf.
+    var namesAccessControl: Bool { isAtLeast([26, 2]) }
+    /// The leaf has an extended key usage.
+    var hasExtendedKeyUsage: Bool { isAtLeast([26, 3]) }
+    /// Authenticator data ends with a map.
+    var appendsExtensions: Bool { isAtLeast([27]) }
+}

@@ -1,1 +1,0 @@
-// Made in the order of the map in CONTRIBUTING.md.

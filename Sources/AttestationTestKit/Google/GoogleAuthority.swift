@@ -1,0 +1,90 @@
+internal import Crypto
+internal import CryptoExtras
+internal import Foundation
+
+/// A Google of one's own: it signs key attestation chains and Play Integrity tokens as the real one does, for devices that
+/// exist only in tests.
+///
+/// It can be saved and loaded (`Codable`), so that a CI's service and its devices trust the same one. What it signs is
+/// worth nothing to a verifier that was not given ``rootsPEM`` and ``consoleText``.
+public struct GoogleAuthority: Sendable, Codable {
+    /// The kind of key that signs for factories.
+    public enum FactoryRoot: Sendable {
+        /// RSA, as Google's: takes seconds to make in a debug build.
+        case rsa2048
+        /// ECDSA on P-384: made in a millisecond.
+        case p384
+    }
+
+    let factoryRoot: AuthorityKey
+    let remoteRoot: AuthorityKey
+    let factoryIntermediate: AuthorityKey
+    let remoteIntermediate: AuthorityKey
+    let remoteIssuer: AuthorityKey
+    let attestation: AuthorityKey
+    let tokenSigning: AuthorityKey
+    let tokenEncryption: Data
+
+    /// An authority with new keys.
+    public init(factoryRoot: FactoryRoot = .p384) throws {
+        switch factoryRoot {
+        case .rsa2048: self.factoryRoot = try .rsa2048()
+        case .p384: self.factoryRoot = .p384()
+        }
+        remoteRoot = .p384()
+        factoryIntermediate = .p384()
+        remoteIntermediate = .p384()
+        remoteIssuer = .p256()
+        attestation = .p256()
+        tokenSigning = .p256()
+        tokenEncryption = SymmetricKey(size: .bits256).withUnsafeBytes { Data($0) }
+    }
+}
+
+/// A private key of an authority.
+enum AuthorityKey: Sendable, Codable {
+    case p256(Data)
+    case p384(Data)
+    case rsa(Data)
+
+    static func p256() -> AuthorityKey { .p256(P256.Signing.PrivateKey().rawRepresentation) }
+
+    static func p384() -> AuthorityKey { .p384(P384.Signing.PrivateKey().rawRepresentation) }
+
+    static func rsa2048() throws -> AuthorityKey {
+        .rsa(try _RSA.Signing.PrivateKey(keySize: .bits2048).derRepresentation)
+    }
+
+    var subjectPublicKeyInfo: [UInt8] {
+        get throws {
+            switch self {
+            case .p256(let raw): Array(try P256.Signing.PrivateKey(rawRepresentation: raw).publicKey.derRepresentation)
+            case .p384(let raw): Array(try P384.Signing.PrivateKey(rawRepresentation: raw).publicKey.derRepresentation)
+            case .rsa(let der): Array(try _RSA.Signing.PrivateKey(derRepresentation: der).publicKey.derRepresentation)
+            }
+        }
+    }
+
+    /// The AlgorithmIdentifier of its signatures, always with SHA-256; P-384 keys of genuine chains sign so too.
+    var signatureAlgorithm: [UInt8] {
+        switch self {
+        case .p256, .p384: DERWriter.sequence(DERWriter.objectIdentifier([1, 2, 840, 10045, 4, 3, 2]))
+        case .rsa: DERWriter.sequence(DERWriter.objectIdentifier([1, 2, 840, 113549, 1, 1, 11]), DERWriter.null)
+        }
+    }
+
+    func signature(over message: [UInt8]) throws -> [UInt8] {
+        let digest = SHA256.hash(data: message)
+        switch self {
+        case .p256(let raw):
+            return Array(
+                try P256.Signing.PrivateKey(rawRepresentation: raw).signature(for: digest).derRepresentation)
+        case .p384(let raw):
+            return Array(
+                try P384.Signing.PrivateKey(rawRepresentation: raw).signature(for: digest).derRepresentation)
+        case .rsa(let der):
+            let key = try _RSA.Signing.PrivateKey(derRepresentation: der)
+            return Array(try key.signature(for: digest, padding: .insecurePKCS1v1_5).rawRepresentation)
+        }
+    }
+}

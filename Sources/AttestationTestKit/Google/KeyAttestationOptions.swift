@@ -1,0 +1,148 @@
+public import Foundation
+
+/// What a device says in a key attestation, and what is wrong with it. The defaults are a valid attestation of a signing
+/// key on a locked device; every single thing can be changed or broken.
+public struct KeyAttestationOptions: Sendable {
+    /// How the device came by its attestation key.
+    public enum Provisioning: Sendable {
+        /// Four certificates, the root's key a factory's.
+        case factory
+        /// Five certificates, as Google provisions remotely since 2026, under an EC root.
+        case remote
+    }
+
+    /// A package that asks for the attestation.
+    public struct Package: Sendable {
+        /// Its name.
+        public var name: String
+        /// Its version code.
+        public var version: Int64
+
+        /// A package.
+        public init(_ name: String, version: Int64 = 1) {
+            self.name = name
+            self.version = version
+        }
+    }
+
+    /// What the boot loader told the hardware.
+    public struct RootOfTrust: Sendable {
+        /// The key that signed the system.
+        public var verifiedBootKey: [UInt8] = Array(repeating: 0xAB, count: 32)
+        /// BOOLEAN `deviceLocked`: 0xFF is true in DER, 0x00 false, and anything else true on some devices.
+        public var deviceLocked: UInt8 = 0xFF
+        /// 0 Verified, 1 SelfSigned, 2 Unverified, 3 Failed.
+        public var verifiedBootState = 0
+        /// A digest of everything that was verified.
+        public var verifiedBootHash: [UInt8]? = Array(repeating: 0xCD, count: 32)
+
+        /// Verified and locked.
+        public init() {}
+    }
+
+    /// How the device came by its attestation key.
+    public var provisioning = Provisioning.factory
+    /// `attestationVersion`.
+    public var attestationVersion: Int64 = 300
+    /// `attestationSecurityLevel`: 0 Software, 1 TrustedEnvironment, 2 StrongBox.
+    public var attestationSecurityLevel = 1
+    /// `keyMintVersion`.
+    public var keyMintVersion: Int64 = 300
+    /// `keyMintSecurityLevel`.
+    public var keyMintSecurityLevel = 1
+    /// What the certificate of the attestation key says it lives in; nil: what `attestationSecurityLevel` says.
+    public var certifiedSecurityLevel: Int?
+
+    /// The packages that ask; nil leaves the application out.
+    public var packages: [Package]? = [Package("com.example.app")]
+    /// SHA-256 digests of their signing certificates.
+    public var signatureDigests: [[UInt8]] = [Array(repeating: 0x11, count: 32)]
+    /// `creationDateTime`, in milliseconds; nil leaves it out.
+    public var creationDateTime: Int64?
+
+    /// `purpose`: 2 SIGN, 3 VERIFY, 7 ATTEST_KEY.
+    public var purposes: [Int64] = [2, 3]
+    /// `algorithm`: 3 is EC.
+    public var algorithm: Int64 = 3
+    /// `origin`: 0 is GENERATED; nil leaves it out.
+    public var origin: Int64? = 0
+    /// `rootOfTrust`; nil leaves it out.
+    public var rootOfTrust: RootOfTrust? = RootOfTrust()
+    /// `osVersion`.
+    public var osVersion: Int64 = 160_000
+    /// `osPatchLevel`, as 202611; nil: of the month of issue.
+    public var osPatchLevel: Int64?
+    /// `vendorPatchLevel`, as 20261105; nil leaves it out.
+    public var vendorPatchLevel: Int64?
+    /// `bootPatchLevel`, as 20261105; nil leaves it out.
+    public var bootPatchLevel: Int64?
+    /// Whether the key is open to all applications (tag 600, in hardwareEnforced).
+    public var isOpenToAllApplications = false
+    /// Whether everything that decides stands in softwareEnforced, where it proves nothing.
+    public var areClaimsInSoftware = false
+    /// Further authorizations of hardwareEnforced: a tag and the DER of its value.
+    public var additionalAuthorizations: [UInt32: [UInt8]] = [:]
+    /// Whether every SET OF is written out of order.
+    public var areSetsUnsorted = false
+    /// The octet of `critical` in the leaf's extensions; 0xFF in DER.
+    public var criticalOctet: UInt8 = 0xFF
+    /// The content of the attestation extension, instead of all of the above.
+    public var keyDescription: [UInt8]?
+    /// Whether the leaf carries a key description at all.
+    public var hasKeyDescription = true
+    /// Whether the certificate above the leaf carries one too.
+    public var isKeyDescriptionRepeated = false
+    /// The private key of the attested key: if given, it signs a certificate below its own, as an attacker does who wants
+    /// another key attested.
+    public var extendsBelowLeaf: ExtendedLeaf?
+
+    /// What an attested key signs below itself.
+    public struct ExtendedLeaf: Sendable {
+        let privateKey: AuthorityKey
+        /// Whether the certificate below carries a key description of its own.
+        public var hasKeyDescription: Bool
+
+        /// A certificate signed by this key, which must be the one that is attested.
+        ///
+        /// - Parameter rawRepresentation: 32 octets of a P-256 private key.
+        public init(signedBy rawRepresentation: Data, hasKeyDescription: Bool) {
+            self.privateKey = .p256(rawRepresentation)
+            self.hasKeyDescription = hasKeyDescription
+        }
+    }
+
+    /// Whether the root is left out, as WebAuthn clients do.
+    public var isRootOmitted = false
+    /// Whether the root is another's, with the same name and another key.
+    public var isRootLookAlike = false
+    /// Whether issuers are marked as such (`CA:TRUE`); old genuine ones are not.
+    public var areIssuersMarked = true
+    /// The index of a certificate whose signature does not fit.
+    public var brokenSignature: Int?
+    /// The index of a certificate that names an issuer that is not there.
+    public var brokenIssuerName: Int?
+    /// The order in which the certificates are sent, by index; nil: leaf first.
+    public var order: [Int]?
+    /// The content of the serial number of certificates, by index.
+    public var serialNumbers: [Int: [UInt8]] = [:]
+    /// The validity of certificates, by index, instead of a day before and thirty after the time of issue.
+    public var validity: [Int: ClosedRange<Date>] = [:]
+
+    /// A valid attestation by a trusted execution environment.
+    public init() {}
+
+    /// A valid attestation by a StrongBox.
+    public static var strongBox: KeyAttestationOptions {
+        var options = KeyAttestationOptions()
+        options.attestationSecurityLevel = 2
+        options.keyMintSecurityLevel = 2
+        return options
+    }
+
+    /// A valid attestation of a device that Google provisioned remotely.
+    public static var remote: KeyAttestationOptions {
+        var options = KeyAttestationOptions()
+        options.provisioning = .remote
+        return options
+    }
+}

@@ -1,0 +1,56 @@
+/// What Google says in a Play Integrity verdict, and what is wrong with the token. The defaults are a good device with the
+/// app from the store; every single thing can be changed or broken, nil leaves a member out.
+public struct PlayTokenOptions: Sendable {
+    /// `requestDetails.requestPackageName` and `appIntegrity.packageName`.
+    public var package = "com.example.app"
+    /// `appIntegrity.packageName`, where it is to be another.
+    public var appPackage: String?
+    /// Whether there is a `requestDetails` at all.
+    public var hasRequestDetails = true
+    /// Seconds that the token is older than the time it is made at; negative: from the future.
+    public var ageSeconds = 0.0
+    /// Whether there is a timestamp.
+    public var hasTimestamp = true
+    /// Whether numbers are written as numbers rather than as text.
+    public var areNumbersPlain = false
+    /// `appIntegrity.appRecognitionVerdict`.
+    public var recognitionVerdict: String? = "PLAY_RECOGNIZED"
+    /// `appIntegrity.certificateSha256Digest`: SHA-256 digests, written as base64url.
+    public var certificateDigests: [[UInt8]]? = [Array(repeating: 0x11, count: 32)]
+    /// `appIntegrity.versionCode`.
+    public var versionCode: Int64? = 1
+    /// `deviceIntegrity.deviceRecognitionVerdict`.
+    public var deviceLabels: [String]? = ["MEETS_DEVICE_INTEGRITY"]
+    /// `deviceIntegrity.deviceAttributes.sdkVersion`.
+    public var sdkVersion: Int64?
+    /// `deviceIntegrity.recentDeviceActivity.deviceActivityLevel`.
+    public var activityLevel: String?
+    /// `deviceIntegrity.deviceRecall.values`.
+    public var recallBits: [String: Bool]?
+    /// `accountDetails.appLicensingVerdict`.
+    public var licensingVerdict: String? = "LICENSED"
+    /// `environmentDetails.playProtectVerdict`.
+    public var playProtectVerdict: String?
+    /// `environmentDetails.appAccessRiskVerdict.appsDetected`.
+    public var appsDetected: [String]?
+    /// `testingDetails.isTestingResponse`.
+    public var isTestingResponse: Bool?
+    /// A second binding beside the one that was asked for: `requestHash` in a classic token, `nonce` in a standard one.
+    public var otherBinding: String?
+    /// The payload's text instead of all of the above.
+    public var payload: String?
+
+    /// The JWE's protected header.
+    public var encryptionHeader = #"{"alg":"A256KW","enc":"A256GCM"}"#
+    /// The JWS's protected header.
+    public var signatureHeader = #"{"alg":"ES256"}"#
+    /// Whether another key than Google's signs.
+    public var isSignedByOther = false
+    /// Whether the content key is wrapped with another key than the app's.
+    public var isEncryptedForOther = false
+    /// Whether the authentication tag does not fit.
+    public var isTagBroken = false
+
+    /// A good device with the app from the store.
+    public init() {}
+}

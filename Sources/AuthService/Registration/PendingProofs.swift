@@ -1,0 +1,119 @@
+internal import AuthContract
+internal import StrictJSON
+
+/// Registrations whose provider could not be asked: kept sealed, judged as of their arrival once it can be, and rejected
+/// where a day does not suffice.
+struct PendingProofs: Sendable {
+    let store: any PendingProofStore
+    let apps: AppRegistry
+    let devices: DeviceDirectory
+    let deviceStore: any DeviceStore
+    let key: ServiceKey
+    let clock: any ServiceClock
+
+    /// Seconds that a proof is kept.
+    static let patience: Int64 = 86_400
+    /// Seconds after which a proof without a device is known to be left over from a registration that failed.
+    private static let registrationTime: Int64 = 60
+    private static let page = 100
+
+    func keep(_ request: RegisterRequest, for device: DeviceID) async throws(Refusal) {
+        guard let sealed = try? key.seal(request.bytes, context: Self.context(device)) else {
+            throw Refusal(.internalError, "a proof could not be sealed")
+        }
+        let proof = PendingProof(
+            appID: request.appID, deviceID: device, arrivedAt: clock.now, sealedRequest: sealed)
+        try await asking { () async throws(StoreError) in try await store.keep(proof) }
+    }
+
+    func erase(_ device: DeviceID) async throws(Refusal) {
+        try await asking { () async throws(StoreError) in try await store.erasePendingProof(of: device) }
+    }
+
+    /// Looks at every proof once. What cannot be settled now is looked at again next time.
+    func settle() async {
+        var last: DeviceID?
+        // Where a provider is still away, its other proofs of the same app need not ask it.
+        var stillAway: Set<AppID> = []
+        while !Task.isCancelled, let proofs = try? await store.pendingProofs(after: last, limit: Self.page),
+            !proofs.isEmpty
+        {
+            for proof in proofs {
+                last = proof.deviceID
+                do {
+                    try await settle(proof, isAway: stillAway.contains(proof.appID))
+                } catch {
+                    if error.code == .providerUnavailable { stillAway.insert(proof.appID) }
+                }
+            }
+        }
+    }
+
+    private func settle(_ proof: PendingProof, isAway: Bool) async throws(Refusal) {
+        let age = clock.now - proof.arrivedAt
+        guard let device = try await devices.read(proof.deviceID, of: proof.appID) else {
+            if age > Self.registrationTime { try await erase(proof.deviceID) }
+            return
+        }
+        // Somebody decided in the meantime.
+        guard device.status == .pending else { return try await erase(proof.deviceID) }
+        guard age <= Self.patience else { return try await reject(device, "not_settled_within_a_day") }
+        guard !isAway else { return }
+        let app = try await apps.enabled(proof.appID)
+        let evidence: VerifiedEvidence
+        do {
+            evidence = try await app.verify(input(proof, device))
+        } catch {
+            guard error.code == .invalidAttestation else { throw error }
+            return try await reject(device, "refused")
+        }
+        try await accept(device, evidence, app: app)
+    }
+
+    private func input(_ proof: PendingProof, _ device: DeviceRecord) throws(Refusal) -> EvidenceInput {
+        guard let text = try? key.open(proof.sealedRequest, context: Self.context(proof.deviceID)),
+            let request = try? RegisterRequest(parsing: text, limits: .init(bytes: 1 << 20, depth: 16))
+        else { throw Refusal(.invalidAttestation, "the proof cannot be opened") }
+        let nonce = BindingNonce(challenge: request.challenge, publicKeyText: request.publicKeyText)
+        return EvidenceInput(request, key: device.key, nonce: nonce, at: proof.arrivedAt)
+    }
+
+    /// Evidence first, then the status: where the second fails, the next time does both again.
+    private func accept(
+        _ device: DeviceRecord, _ evidence: VerifiedEvidence, app: ProvisionedApp
+    ) async throws(Refusal) {
+        let proven = try await asking { () async throws(StoreError) in
+            try await deviceStore.replaceEvidence(
+                device.deviceID, of: device.appID, key: device.key, evidence: evidence.appAttest,
+                assurance: evidence.assurance, recording: event(.deviceEvidenceReplaced, device, "verified"))
+        }
+        guard proven else { return try await reject(device, "attested_key_taken") }
+        if app.record.registration.approval == .auto {
+            try await setStatus(device, to: .registered, event(.deviceApproved, device, "verified"))
+        }
+        devices.forget(device.deviceID)
+        try await erase(device.deviceID)
+    }
+
+    private func reject(_ device: DeviceRecord, _ outcome: String) async throws(Refusal) {
+        try await setStatus(device, to: .rejected, event(.deviceRejected, device, outcome))
+        try await erase(device.deviceID)
+    }
+
+    private func setStatus(_ device: DeviceRecord, to status: DeviceStatus, _ event: AuditEvent) async throws(Refusal) {
+        // False where an operator was faster: what was decided stands.
+        _ = try await asking { () async throws(StoreError) in
+            try await deviceStore.setStatus(
+                device.deviceID, of: device.appID, from: [.pending], to: status, recording: event)
+        }
+        devices.forget(device.deviceID)
+    }
+
+    private func event(_ code: AuditEvent.Code, _ device: DeviceRecord, _ outcome: String) -> AuditEvent {
+        AuditEvent(
+            code, at: clock.now, actor: "service", appID: device.appID, deviceID: device.deviceID,
+            detail: JSONObject([("pending_proof", .string(outcome))]))
+    }
+
+    private static func context(_ device: DeviceID) -> String { "synheart-auth/pending-proof/\(device.text)" }
+}

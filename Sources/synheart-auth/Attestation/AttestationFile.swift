@@ -1,0 +1,34 @@
+import AttestationInspection
+import AuthContract
+import Foundation
+import StrictJSON
+
+/// One piece of evidence in a file: binary as it came, or the text that it usually travels as.
+struct AttestationFile {
+    /// The bytes that a format looks into.
+    let bytes: [UInt8]
+    /// The file as text; empty where it is binary.
+    private let text: String
+
+    init(_ path: String) throws {
+        let file = try InputFile.bytes(path)
+        guard file.count <= 1 << 20 else { throw CommandFailure(.impossible, "\(path) is larger than 1 MiB") }
+        text =
+            file.allSatisfy { $0 < 0x80 && ($0 >= 0x20 || [0x09, 0x0A, 0x0D].contains($0)) }
+            ? String(decoding: file, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines) : ""
+        let joined = text.filter { !$0.isWhitespace }
+        bytes = text.isEmpty ? file : Base64.standard.decode(joined) ?? file
+    }
+
+    /// The format that knows the bytes.
+    var format: String? { ObjectTree.inspect(bytes)?.format }
+
+    /// The members by which an input line carries the evidence.
+    func members(of format: String) -> [(String, JSONValue)] {
+        switch format {
+        case "android-key-attestation": [("chain_pem", .string(text))]
+        case "play-integrity": [("token", .string(text))]
+        default: [("object", .string(Base64.standard.encode(bytes)))]
+        }
+    }
+}

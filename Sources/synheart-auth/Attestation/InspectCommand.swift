@@ -1,0 +1,29 @@
+import ArgumentParser
+import AttestationInspection
+import StrictJSON
+
+extension AttestationCommand {
+    /// Prints everything in an object.
+    struct InspectCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "inspect",
+            abstract: "Print everything in an attestation, assertion or receipt; nothing is verified.",
+            discussion: "Takes the bytes as they are, base64 text, a PEM chain or a token; - is standard input.")
+        @Argument(help: "The file.") var file: String
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await reporting {
+                let evidence = try AttestationFile(file)
+                guard let (format, value) = ObjectTree.inspect(evidence.bytes) else {
+                    let known = AttestationFormats.all.map { type(of: $0).name }.joined(separator: ", ")
+                    throw CommandFailure(.refused, "\(file) is none of \(known)")
+                }
+                guard !output.json else {
+                    return output.show(JSONObject([("format", .string(format)), ("object", value)]))
+                }
+                print("\(format)\n" + ObjectTree.render(value), terminator: "")
+            }
+        }
+    }
+}

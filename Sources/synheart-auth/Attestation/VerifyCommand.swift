@@ -1,0 +1,147 @@
+import ArgumentParser
+import AttestationInspection
+import AuthContract
+import AuthService
+import Foundation
+import StrictJSON
+
+extension AttestationCommand {
+    /// Judges one object, or a stream of lines.
+    struct VerifyCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "verify", abstract: "Verify one object, or with --batch one a line.",
+            discussion: """
+                One object: each check is listed with its outcome. Exit code 0 verified, 1 refused, 2 could not be checked.
+
+                --batch reads JSON lines, each with its `format`, and writes one JSON line for each, in order. Exit code 0 when
+                every line was processed, refusals included; 1 when a line could not be read. This interface is stable.
+                """)
+
+        @Argument(help: "The object: bytes, base64 text, a PEM chain or a token; - is standard input.") var file:
+            String?
+        @Option(help: "Verify JSON lines from this file; - is standard input.") var batch: String?
+
+        @Option(help: "The format, where the object does not tell: app-attest-attestation, play-integrity, …")
+        var format: String?
+        @Option(name: .customLong("app-id"), help: "Apple: team id and bundle id.") var appID: String?
+        @Option(name: .customLong("key-id"), help: "Apple: the key id, base64.") var keyID: String?
+        @Option(help: "The challenge, base64: hashed for Apple; compared as it is for a key attestation.")
+        var challenge: String?
+        @Option(name: .customLong("client-data-hash"), help: "Apple: the clientDataHash itself, base64.")
+        var clientDataHash: String?
+        @Option(help: "Apple: production or development.") var environment: String?
+        @Option(name: .customLong("public-key"), help: "Assertions and receipts: the attested key, X9.63 in base64.")
+        var publicKey: String?
+        @Option(name: .customLong("previous-counter"), help: "Assertions: the counter that was stored last.")
+        var previousCounter: Int64?
+        @Option(help: "Android: the package.") var package: String?
+        @Option(help: "Play Integrity: the nonce or request hash.") var nonce: String?
+        @Option(help: "The time of the check, ISO 8601 such as 2026-04-21T18:13:12Z; now where absent.") var at: String?
+
+        @Option(help: "Certificates in PEM to trust instead of Apple's and Google's.") var roots: String?
+        @Option(name: .customLong("status-list"), help: "Android: the list of revoked keys, JSON.") var statusList:
+            String?
+        @Option(name: .customLong("play-keys"), help: "Play Integrity: DECRYPTION_KEY and VERIFICATION_KEY, JSON.")
+        var playKeys: String?
+        @Option(help: "A policy, JSON.") var policy: String?
+        @OptionGroup var output: OutputOptions
+
+        func validate() throws {
+            guard (file == nil) != (batch == nil) else { throw ValidationError("name a file, or --batch FILE") }
+        }
+
+        func run() async throws {
+            try await reporting {
+                var options = VerificationOptions()
+                options.rootsPEM = try roots.map { try InputFile.text($0) }
+                options.statusList = try statusList.map { try InputFile.json($0) }
+                options.playKeys = try playKeys.map { try InputFile.json($0) }
+                options.policy = try policy.map { try InputFile.json($0) }
+                if let batch { return try verify(lines: batch, options) }
+                if let file { try verify(file, options) }
+            }
+        }
+
+        private func verify(lines path: String, _ options: VerificationOptions) throws {
+            var runner = try BatchRunner(options: options)
+            let input: FileHandle
+            if path == "-" {
+                input = .standardInput
+            } else {
+                guard let handle = FileHandle(forReadingAtPath: path) else {
+                    throw CommandFailure(.impossible, "cannot read \(path)")
+                }
+                input = handle
+            }
+            func write(_ line: String) throws {
+                try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+            }
+            while let chunk = try input.read(upToCount: 1 << 16), !chunk.isEmpty {
+                try runner.process(chunk, write: write)
+            }
+            try runner.finish(write: write)
+            if !runner.everyLineWasReadable { throw ExitCode(1) }
+        }
+
+        private func verify(_ path: String, _ options: VerificationOptions) throws {
+            let evidence = try AttestationFile(path)
+            guard let name = format ?? evidence.format, let judge = AttestationFormats.named(name) else {
+                throw CommandFailure(.impossible, "\(path) is of no known format: name one with --format")
+            }
+            try options.validate()
+            let verdict: Verdict
+            do {
+                verdict = try judge.verify(try line(name, evidence), options: options)
+            } catch let error as JSONError {
+                throw CommandFailure(.impossible, "\(error)")
+            }
+            show(verdict, of: name)
+            switch verdict.outcome {
+            case .verified: return
+            case .refused: throw ExitCode(CommandFailure.Kind.refused.rawValue)
+            case .couldNotCheck: throw ExitCode(CommandFailure.Kind.impossible.rawValue)
+            }
+        }
+
+        /// The input line that says what the options say.
+        private func line(_ format: String, _ evidence: AttestationFile) throws -> JSONFields {
+            let time = at ?? SystemClock().now.iso8601
+            let hexadecimalChallenge = challenge.flatMap { Base64.standard.decode($0) }.map { Hexadecimal.encode($0) }
+            let members: [(String, String?)] = [
+                ("format", format), ("app_id", appID), ("key_id", keyID), ("environment", environment),
+                ("client_data", format == "android-key-attestation" ? nil : challenge),
+                ("challenge_hex", format == "android-key-attestation" ? hexadecimalChallenge : nil),
+                ("client_data_hash", clientDataHash), ("public_key_x963", publicKey), ("package", package),
+                ("nonce", nonce), ("valid_at", time), ("evaluate_at", time),
+            ]
+            var object = JSONObject(evidence.members(of: format))
+            for (name, value) in members { object[name] = value.map { .string($0) } }
+            object["previous_counter"] = previousCounter.map { .integer($0) }
+            return try JSONFields(.object(object))
+        }
+
+        private func show(_ verdict: Verdict, of format: String) {
+            let checks = verdict.checks.map { check in
+                JSONObject([
+                    ("check", .string(check.name)), ("outcome", .string(check.outcome.rawValue)),
+                    ("detail", check.detail.map { .string($0) } ?? .null),
+                ])
+            }
+            let summary = JSONObject([
+                ("format", .string(format)), ("outcome", .string(verdict.outcome.rawValue)),
+                ("code", verdict.code.map { .string($0) } ?? .null),
+                ("step", verdict.step.map { .string($0) } ?? .null),
+            ])
+            guard output.json else {
+                output.list(checks, columns: ["check", "outcome", "detail"], empty: "nothing was checked")
+                print("")
+                return output.show(summary)
+            }
+            var whole = summary
+            whole["unchecked"] = .array(verdict.unchecked.map { .string($0) })
+            whole["checks"] = .array(checks.map { .object($0) })
+            whole["facts"] = .object(verdict.facts)
+            output.show(whole)
+        }
+    }
+}

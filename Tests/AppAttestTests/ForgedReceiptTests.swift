@@ -1,0 +1,173 @@
+import AppAttest
+import AttestationTestKit
+import CBOR
+import Crypto
+import Foundation
+import Testing
+
+/// Receipts in which one thing is wrong, each refused for it.
+@Suite struct ForgedReceipts {
+    static let now = Date(timeIntervalSince1970: 1_790_000_000)
+    typealias Field = AppleReceiptOptions.Field
+
+    struct Forgery: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let code: AppAttestError.Code?
+        var authority: @Sendable (inout AppleAuthority.Options) -> Void = { _ in }
+        let change: @Sendable (inout AppleReceiptOptions) -> Void
+
+        init(
+            _ name: String, _ code: AppAttestError.Code?,
+            _ change: @escaping @Sendable (inout AppleReceiptOptions) -> Void = { _ in }
+        ) {
+            testDescription = name
+            self.code = code
+            self.change = change
+        }
+
+        static func authority(
+            _ name: String, _ code: AppAttestError.Code?,
+            _ change: @escaping @Sendable (inout AppleAuthority.Options) -> Void
+        ) -> Self {
+            var forgery = Self(name, code)
+            forgery.authority = change
+            return forgery
+        }
+    }
+
+    static let other = try? AppleAuthority(from: now - 30 * 86400)
+
+    static func fields(
+        _ name: String, _ code: AppAttestError.Code?, _ change: @escaping @Sendable ([Field]) -> [Field]
+    ) -> Forgery {
+        Forgery(name, code) { $0.fields = change }
+    }
+
+    static func replaced(_ name: String, _ code: AppAttestError.Code?, _ field: Field) -> Forgery {
+        fields(name, code) { $0.map { $0.type == field.type ? field : $0 } }
+    }
+
+    static func without(_ type: Int) -> Forgery {
+        fields("no field \(type)", type == 7 ? .environmentMismatch : .fieldMissing) { $0.filter { $0.type != type } }
+    }
+
+    static let forgeries: [Forgery] = [
+        Forgery("nothing wrong", nil),
+        Forgery("chunks of one byte", nil) { $0.chunkSize = 1 },
+        Forgery("one chunk of any size", nil) { $0.chunkSize = 65536 },
+        Forgery("DER instead of BER", nil) { $0.isIndefinite = false },
+        Forgery("attributes that are not signed, as in 2020", nil) { $0.signedAttributes = .unsigned },
+        Forgery("the chain without its root", nil) { $0.certificates = { Array($0.prefix(2)) } },
+        Forgery("the chain in another order", nil) { $0.certificates = { $0.reversed() } },
+        fields("the fields in another order", nil) { $0.reversed() },
+        fields("a field nobody knows", nil) { $0 + [Field(99, "new")] },
+        fields("no token", nil) { $0.filter { $0.type != 5 } },
+
+        Forgery("attributes that are signed", .signatureInvalid) { $0.signedAttributes = .signed },
+        Forgery("attributes about other content", .contentDigestMismatch) {
+            $0.signedAttributes = .unsignedOfOtherContent
+        },
+        Forgery("two signers", .wrongSignerCount) { $0.signerInfos = 2 },
+        Forgery("no signer", .malformedReceipt) { $0.signerInfos = 0 },
+        .authority("a signer that is not for receipts", .signerNotForReceipts) { $0.signerIsForReceipts = false },
+        .authority("a signer that had expired", .certificateExpired) { $0.signerLife = 30 * 86400 - 1 },
+        Forgery("SHA-1", .algorithmNotAllowed) { $0.algorithm = .sha1 },
+        Forgery("SHA-384", .algorithmNotAllowed) { $0.algorithm = .sha384 },
+        Forgery("another root", .untrustedChain) { $0.signedBy = other },
+        Forgery("another signer's certificates", .signerMismatch) { options in
+            options.certificates = { _ in [] }
+        },
+        Forgery("no intermediate", .untrustedChain) { $0.certificates = { [$0[0], $0[2]] } },
+        Forgery("an intermediate twice", .untrustedChain) { $0.certificates = { [$0[0], $0[1], $0[1]] } },
+        Forgery("a signer twice", .signerMismatch) { $0.certificates = { [$0[0], $0[0], $0[1]] } },
+        Forgery("a root that is another's", .untrustedChain) { options in
+            options.certificates = { [$0[0], $0[1], other?.receiptRoot ?? []] }
+        },
+        Forgery("five certificates", .malformedReceipt) { $0.certificates = { $0 + $0 } },
+        Forgery("a certificate that is none", .malformedReceipt) { $0.certificates = { [$0[0], $0[1], [0x30, 0]] } },
+
+        without(2), without(3), without(4), without(6), without(7), without(12), without(21),
+        fields("field 21 twice", .fieldDuplicated) { $0 + [$0[$0.count - 1]] },
+        fields("field 6 twice", .fieldDuplicated) { $0 + [Field(6, "ATTEST")] },
+        replaced("a kind nobody knows", .fieldMalformed, Field(6, "OTHER")),
+        replaced("a time that is none", .fieldMalformed, Field(12, "yesterday")),
+        replaced("an App ID that is not UTF-8", .fieldMalformed, Field(2, [0xFF])),
+        replaced("another app", .appIDNotAllowed, Field(2, "TEAMID1234.com.example.other")),
+        replaced("a key that is none", .fieldMalformed, Field(3, [1, 2, 3])),
+        replaced("another hash", .clientDataHashMismatch, Field(4, [UInt8](repeating: 0, count: 32))),
+        replaced("the sandbox in production", .environmentMismatch, Field(7, "sandbox")),
+        Forgery("six minutes old", .receiptTooOld) { $0.age = -360 },
+        Forgery("from the future", .createdInFuture) { $0.age = 120 },
+
+        Forgery("a metric", nil) { $0.riskMetric = 3 },
+        Forgery("a metric twice", .fieldDuplicated) {
+            $0.riskMetric = 3
+            $0.fields = { $0 + [Field(17, "3")] }
+        },
+        Forgery("no metric where there must be one", .fieldMissing) {
+            $0.riskMetric = 3
+            $0.fields = { $0.filter { $0.type != 17 } }
+        },
+        Forgery("a metric that is no number", .fieldMalformed) {
+            $0.riskMetric = 3
+            $0.fields = { $0.map { $0.type == 17 ? Field(17, "many") : $0 } }
+        },
+        Forgery("no not-before where there must be one", .fieldMissing) {
+            $0.riskMetric = 3
+            $0.fields = { $0.filter { $0.type != 19 } }
+        },
+        fields("more fields than anybody needs", .malformedReceipt) { $0 + (100..<200).map { Field($0, "") } },
+        fields("more than 16 KiB", .tooLarge) { $0 + [Field(99, [UInt8](repeating: 0, count: 16 * 1024))] },
+    ]
+
+    @Test(arguments: forgeries) func areRefusedForIt(_ forgery: Forgery) throws {
+        #expect(try refusal(forgery) { _ in } == forgery.code)
+    }
+
+    func refusal(
+        _ forgery: Forgery, _ change: (inout ReceiptExpectations) throws -> Void
+    ) throws -> AppAttestError.Code? {
+        var authorityOptions = AppleAuthority.Options()
+        forgery.authority(&authorityOptions)
+        let authority = try AppleAuthority(from: Self.now - 30 * 86400, options: authorityOptions)
+        let appID = "TEAMID1234.com.example.app"
+        let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: appID), authority: authority)
+        let key = AppleAttestKey()
+        var options = AppleAttestationOptions()
+        forgery.change(&options.receipt)
+        options.encode = { map in map.entries[1].value.map?["receipt"]?.bytes ?? [] }
+        let receipt = try device.attest(key, clientDataHash: [7], at: Self.now, options: options)
+        let anchors = try #require(
+            TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
+        var expectations = ReceiptExpectations(
+            appIDs: [try #require(AppID(appID))], keyID: try #require(KeyID(key.keyID)),
+            clientDataHash: ClientDataHash([7]), environment: .production)
+        try change(&expectations)
+        return code { try ReceiptVerifier(trustAnchors: anchors).verify(receipt, against: expectations, at: Self.now) }
+    }
+
+    @Test func ofAnotherKeyAreRefused() throws {
+        let key = AppleAttestKey()
+        #expect(try refusal(Forgery("", nil)) { $0.keyID = try #require(KeyID(key.keyID)) } == .publicKeyMismatch)
+    }
+
+    /// The attestation verifies, and says nothing about its receipt.
+    @Test func doNotFailTheAttestationTheyCameWith() throws {
+        let authority = try AppleAuthority(from: Self.now - 30 * 86400)
+        let app = try #require(AppID("TEAMID1234.com.example.app"))
+        let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: app.text), authority: authority)
+        let key = AppleAttestKey()
+        var options = AppleAttestationOptions()
+        options.receipt.signedBy = Self.other
+        let object = try device.attest(key, clientDataHash: [7], at: Self.now, options: options)
+        let anchors = try #require(
+            TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
+        let attestation = try AttestationVerifier(policy: AppAttestPolicy(appIDs: [app]), trustAnchors: anchors)
+            .verify(object, keyID: #require(KeyID(key.keyID)), clientDataHash: ClientDataHash([7]), at: Self.now)
+        #expect(
+            code {
+                try ReceiptVerifier(trustAnchors: anchors)
+                    .verify(attestation.receipt, against: ReceiptExpectations(of: attestation), at: Self.now)
+            } == .untrustedChain)
+    }
+}

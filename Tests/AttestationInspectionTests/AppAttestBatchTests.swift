@@ -1,0 +1,310 @@
+import AttestationInspection
+import AttestationTestKit
+import Crypto
+import Foundation
+import StrictJSON
+import Testing
+
+/// The real objects, and what tests make of them, as lines of a batch.
+@Suite struct AppAttestBatch {
+    /// The vectors of the App Attest tests.
+    static let lines: [JSONObject] = {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("AppAttestTests/Vectors/vectors.jsonl")
+        let data = (try? Data(contentsOf: file)) ?? Data()
+        return data.split(separator: UInt8(ascii: "\n")).compactMap { try? JSONValue(parsing: $0).object }
+    }()
+
+    static func first(
+        _ kind: String, _ expected: String = "valid", where matches: (JSONObject) -> Bool = { _ in true }
+    ) -> JSONObject {
+        lines.first { $0["kind"]?.string == kind && $0["expected"]?.string == expected && matches($0) } ?? JSONObject()
+    }
+
+    struct Output {
+        let lines: [JSONObject]
+        let everyLineWasReadable: Bool
+        var outcomes: [String] { lines.map { $0["outcome"]?.string ?? "unreadable" } }
+    }
+
+    func run(_ text: String, options: VerificationOptions = VerificationOptions()) throws -> Output {
+        var runner = try BatchRunner(options: options)
+        var lines: [JSONObject] = []
+        func write(_ line: String) throws {
+            lines.append(try #require(try JSONValue(parsing: line, limits: .init(bytes: 1 << 20)).object))
+        }
+        try runner.process(text.utf8, write: write)
+        try runner.finish(write: write)
+        return Output(lines: lines, everyLineWasReadable: runner.everyLineWasReadable)
+    }
+
+    func verdict(_ line: JSONObject, options: VerificationOptions = VerificationOptions()) throws -> JSONObject {
+        let output = try run(JSONValue.object(line).text() + "\n", options: options)
+        #expect(output.lines.count == 1)
+        return output.lines.first ?? JSONObject()
+    }
+
+    func change(_ line: JSONObject, _ name: String, _ value: JSONValue?) throws -> JSONObject {
+        var line = line
+        line[name] = value
+        return try verdict(line)
+    }
+
+    @Test func everyRealObjectComesOutAsExpected() throws {
+        let output = try run(Self.lines.map { JSONValue.object($0).text() }.joined(separator: "\n"))
+        #expect(output.everyLineWasReadable)
+        #expect(output.lines.count == 104)
+        for (line, result) in zip(Self.lines, output.lines) {
+            let name = line["name"]?.string ?? ""
+            #expect(result["name"] == line["name"])
+            #expect(result["format"] == line["format"])
+            let expected = line["expected"]?.string ?? ""
+            let outcome =
+                expected == "valid" || expected == "signature valid"
+                ? "verified" : expected == "signature not reproduced" ? "could-not-check" : "refused"
+            #expect(result["outcome"]?.string == outcome, "\(name)")
+            #expect((result["code"] == .null) == (outcome != "refused"), "\(name)")
+            guard outcome == "verified", let facts = result["facts"]?.object else { continue }
+            for member in [
+                "key_id", "counter", "environment", "os_version", "auth_data_flags", "leaf_not_before",
+                "leaf_not_after",
+                "public_key_x963", "extensions", "receipt_type", "risk_metric", "creation_time", "not_before",
+                "expiration_time",
+                "client_hash_b64", "app_id",
+            ] {
+                guard let said = facts[member], let known = line[member] else { continue }
+                #expect(said == known, "\(name): \(member)")
+            }
+        }
+    }
+
+    @Test func everyAttestationIsRefusedASecondAfterItsLeaf() throws {
+        for line in Self.lines where line["kind"]?.string == "attestation" {
+            let end = try #require(line["leaf_not_after"]?.string)
+            let result = try change(line, "valid_at", .string(end.replacingOccurrences(of: ".000Z", with: ".999Z")))
+            #expect(result["code"]?.string == "CERTIFICATE_EXPIRED")
+            #expect(result["step"]?.string == "certificate-chain")
+            #expect(try change(line, "valid_at", .string(end))["outcome"]?.string == "verified")
+        }
+    }
+
+    @Test func whatIsNotGivenIsUnchecked() throws {
+        let line = Self.first("attestation")
+        for (members, check) in [
+            (["app_id"], "app-id"), (["key_id"], "key-id"), (["environment"], "environment"),
+            (["valid_at"], "validity"),
+            (["client_data", "client_data_hash"], "nonce"),
+        ] {
+            var changed = line
+            for member in members { changed[member] = nil }
+            let result = try verdict(changed)
+            #expect(result["outcome"]?.string == "verified")
+            #expect(result["unchecked"] == [.string(check)])
+            for member in members { changed[member] = .null }
+            #expect(try verdict(changed)["unchecked"] == [.string(check)])
+        }
+        var bare = JSONObject()
+        for member in ["format", "object"] { bare[member] = line[member] }
+        let result = try verdict(bare)
+        #expect(result["outcome"]?.string == "verified")
+        #expect(result["name"] == .null)
+        #expect(result["unchecked"]?.array?.count == 5)
+        bare["object"] = nil
+        #expect(try verdict(bare)["outcome"]?.string == "could-not-check")
+    }
+
+    @Test func anotherAttestationThanTheOneExpectedIsRefused() throws {
+        let line = Self.first("attestation")
+        #expect(try change(line, "app_id", "TEAMID1234.com.example.other")["code"]?.string == "APP_ID_NOT_ALLOWED")
+        #expect(try change(line, "app_id", "nonsense")["code"]?.string == "APP_ID_NOT_ALLOWED")
+        #expect(try change(line, "environment", "development")["code"]?.string == "ENVIRONMENT_NOT_ALLOWED")
+        #expect(try change(line, "client_data", "AAAA")["code"]?.string == "NONCE_MISMATCH")
+        let other = Data(repeating: 1, count: 32).base64EncodedString()
+        #expect(try change(line, "key_id", .string(other))["code"]?.string == "KEY_ID_MISMATCH")
+        #expect(try change(line, "object", "oA==")["step"]?.string == "format")
+    }
+
+    @Test func anAssertionIsJudgedByWhatIsKnown() throws {
+        let line = Self.first("assertion")
+        let counter = try #require(line["counter"]?.integer)
+        #expect(try change(line, "previous_counter", .integer(counter - 1))["outcome"]?.string == "verified")
+        #expect(try change(line, "previous_counter", .integer(counter))["code"]?.string == "COUNTER_NOT_GREATER")
+        var keyless = line
+        keyless["public_key_x963"] = nil
+        #expect(try verdict(keyless)["outcome"]?.string == "could-not-check")
+        keyless["app_id"] = "TEAMID1234.com.example.other"
+        #expect(try verdict(keyless)["code"]?.string == "APP_ID_NOT_ALLOWED")
+        #expect(try change(line, "client_data", "AAAA")["code"]?.string == "SIGNATURE_INVALID")
+    }
+
+    @Test func aReceiptIsJudgedAtItsCreationAndItsAgeAtTheGivenTime() throws {
+        let line = Self.first("receipt")
+        #expect(try change(line, "valid_at", nil)["unchecked"] == ["public-key", "times"])
+        #expect(try change(line, "valid_at", "2036-04-21T18:13:12Z")["code"]?.string == "RECEIPT_EXPIRED")
+        #expect(try change(line, "environment", "development")["code"]?.string == "ENVIRONMENT_MISMATCH")
+        #expect(try change(line, "client_hash_b64", "AAAA")["code"]?.string == "CLIENT_DATA_HASH_MISMATCH")
+        let other = P256.Signing.PrivateKey().publicKey.x963Representation.base64EncodedString()
+        #expect(try change(line, "public_key_x963", .string(other))["code"]?.string == "PUBLIC_KEY_MISMATCH")
+        var options = VerificationOptions()
+        options.policy = ["ios": ["receipt_maximum_age_seconds": .null]]
+        var later = line
+        later["valid_at"] = "2036-04-21T18:13:12Z"
+        #expect(try verdict(later, options: options)["outcome"]?.string == "verified")
+    }
+
+    /// The receipt inside is a fact of its own.
+    @Test func anAttestationVerifiesWhateverItsReceiptIs() throws {
+        let line = Self.first("attestation") { $0["name"]?.string?.hasPrefix("Mikedan37") == true }
+        let result = try verdict(line)
+        #expect(result["outcome"]?.string == "verified")
+        #expect(result["facts"]?.object?["receipt"]?.object?["outcome"]?.string == "refused")
+        let other = try verdict(Self.first("attestation"))
+        #expect(other["facts"]?.object?["receipt"]?.object?["outcome"]?.string == "verified")
+    }
+
+    @Test func rootsReplaceTheBuiltInOnes() throws {
+        let now = Date(timeIntervalSince1970: 1_790_000_000)
+        let authority = try AppleAuthority(from: now - 86400)
+        let device = AppleDevice(
+            system: .iOS("27.0"), app: AppleApp(appID: "TEAMID1234.com.example.app"), authority: authority)
+        let key = AppleAttestKey()
+        let object = try device.attest(key, clientDataHash: [1], at: now)
+        let line = JSONObject([
+            ("format", "app-attest-attestation"), ("object", .string(Data(object).base64EncodedString())),
+            ("valid_at", "2026-09-21T14:13:20Z"), ("client_data_hash", "AQ"), ("app_id", "TEAMID1234.com.example.app"),
+            ("key_id", .string(Data(key.keyID).base64EncodedString())), ("environment", "production"),
+        ])
+        #expect(try verdict(line)["code"]?.string == "UNTRUSTED_CHAIN")
+        var options = VerificationOptions()
+        options.rootsPEM = authority.rootsPEM
+        let result = try verdict(line, options: options)
+        #expect(result["outcome"]?.string == "verified")
+        #expect(result["unchecked"] == [])
+        #expect(result["facts"]?.object?["receipt"]?.object?["outcome"]?.string == "verified")
+        #expect(try verdict(Self.first("attestation"), options: options)["code"]?.string == "UNTRUSTED_CHAIN")
+    }
+
+    @Test func optionsThatCannotBeUsedAreRefusedBeforeTheFirstLine() {
+        var options = VerificationOptions()
+        options.rootsPEM = "no certificate"
+        #expect(throws: VerificationOptions.Problem.self) { try BatchRunner(options: options) }
+        options.rootsPEM = nil
+        options.policy = ["ios": ["categories": ["app store"]]]
+        #expect(throws: VerificationOptions.Problem.self) { try BatchRunner(options: options) }
+        options.policy = ["ios": ["minimum_bundle_version": "one"]]
+        #expect(throws: VerificationOptions.Problem.self) { try BatchRunner(options: options) }
+        options.policy = ["ios": ["categories": [4]]]
+        #expect(throws: Never.self) { try BatchRunner(options: options) }
+    }
+}
+
+/// Lines that are not as the interface has them.
+@Suite struct OddLines {
+    func run(_ bytes: [UInt8], chunk: Int = 7) throws -> (outcomes: [String], readable: Bool, lines: [String]) {
+        var runner = try BatchRunner()
+        var lines: [String] = []
+        for start in stride(from: 0, to: bytes.count, by: chunk) {
+            runner.process(bytes[start..<min(start + chunk, bytes.count)]) { lines.append($0) }
+        }
+        runner.finish { lines.append($0) }
+        let outcomes = try lines.map { try JSONValue(parsing: $0).object?["outcome"]?.string ?? "unreadable" }
+        return (outcomes, runner.everyLineWasReadable, lines)
+    }
+
+    static let good = #"{"format":"app-attest-receipt","object":"oA=="}"#
+
+    @Test(arguments: [
+        "not JSON", "{", "[]", "5", "null", "{}", #"{"format":null}"#, #"{"format":5}"#,
+        #"{"format":"unknown","object":"oA=="}"#,
+        #"{"format":"app-attest-receipt","object":5}"#, #"{"format":"app-attest-receipt","object":"%%%"}"#,
+        #"{"format":"app-attest-receipt","object":["oA=="]}"#,
+        #"{"format":"app-attest-receipt","valid_at":"yesterday"}"#,
+        #"{"format":"app-attest-receipt","valid_at":1790000000}"#,
+        #"{"format":"app-attest-receipt","valid_at":"2026-02-30T00:00:00Z"}"#,
+        #"{"format":"app-attest-receipt","environment":"staging"}"#,
+        #"{"format":"app-attest-attestation","client_data":"AA==","client_data_form":"md5"}"#,
+        #"{"format":"app-attest-attestation","key_id":"AAAA"}"#,
+        #"{"format":"app-attest-assertion","previous_counter":-1}"#,
+        #"{"format":"app-attest-assertion","previous_counter":4294967296}"#,
+        #"{"format":"app-attest-assertion","previous_counter":"1"}"#,
+        #"{"format":"app-attest-assertion","public_key_x963":"BAAA"}"#,
+        #"{"format":"app-attest-receipt","format":"app-attest-receipt"}"#,
+        #"{"format":"app-attest-receipt"} trailing"#, "{\"format\":\"app-attest-receipt\",\"name\":\"\u{1}\"}",
+    ]) func isUnreadableAndTheRunGoesOn(_ line: String) throws {
+        let output = try run(Array((Self.good + "\n" + line + "\n" + Self.good).utf8))
+        #expect(output.outcomes == ["refused", "unreadable", "refused"])
+        #expect(!output.readable)
+        #expect(output.lines[1] == #"{"line":2,"outcome":null,"code":"UNREADABLE"}"#)
+    }
+
+    @Test func blankLinesGiveNothingAndAreCounted() throws {
+        let output = try run(Array("\n \t\r\n\(Self.good)\r\n\n\noops\n\n".utf8))
+        #expect(output.outcomes == ["refused", "unreadable"])
+        #expect(output.lines.last == #"{"line":6,"outcome":null,"code":"UNREADABLE"}"#)
+    }
+
+    @Test func linesMayEndWithCRLFOrNotAtAll() throws {
+        let output = try run(Array("\u{FEFF}\(Self.good)\r\n\(Self.good)".utf8))
+        #expect(output.outcomes == ["refused", "refused"])
+        #expect(output.readable)
+    }
+
+    @Test func noInputGivesNoOutput() throws {
+        let output = try run([])
+        #expect(output.lines == [])
+        #expect(output.readable)
+    }
+
+    @Test func aLineThatIsTooLongIsSkipped() throws {
+        let huge = [UInt8](repeating: UInt8(ascii: "a"), count: BatchRunner.maximumLineLength + 1)
+        let output = try run(Array(Self.good.utf8) + [10] + huge + [10] + Array(Self.good.utf8), chunk: 65536)
+        #expect(output.outcomes == ["refused", "unreadable", "refused"])
+    }
+
+    @Test func bytesThatAreNotTextAreUnreadable() throws {
+        let output = try run([0xFF, 0xFE, 10] + Array(Self.good.utf8) + [10, 0])
+        #expect(output.outcomes == ["unreadable", "refused", "unreadable"])
+    }
+
+    @Test func membersThatAreNotUsedMayBeAnything() throws {
+        let line =
+            #"{"format":"app-attest-receipt","object":"oA","expected":{"a":[1]},"expected_outcome":5,"name":7,"more":null}"#
+        let output = try run(Array(line.utf8))
+        #expect(output.outcomes == ["refused"])
+        #expect(output.lines.first?.contains(#""name":null"#) == true)
+    }
+}
+
+@Suite struct Inspecting {
+    @Test func showsEverythingInEveryRealObject() throws {
+        for line in AppAttestBatch.lines where line["expected"]?.string == "valid" {
+            let object = try #require(line["object"]?.string.flatMap { Data(base64Encoded: $0) })
+            let (format, value) = try #require(ObjectTree.inspect(Array(object)))
+            #expect(format == line["format"]?.string)
+            #expect(ObjectTree.render(value).split(separator: "\n").count >= 5)
+        }
+    }
+
+    @Test func namesTheExtensionsOfCertificates() throws {
+        let line = AppAttestBatch.first("attestation") { $0["os_version"]?.string == "27.0.1" }
+        let object = try #require(line["object"]?.string.flatMap { Data(base64Encoded: $0) })
+        let tree = ObjectTree.render(try #require(ObjectTree.inspect(Array(object))).value)
+        for part in [
+            "Apple key properties", "[1204] App ID: J4Y28BA299.swiss.ricardo.iphone.beta",
+            "[1400] system version: 27.0.1", "[1026] platform: iphoneos",
+            "apple_bundle_version_01: 1314", "environment: development", "6 receipt type: ATTEST",
+        ] {
+            #expect(tree.contains(part), "\(part)")
+        }
+    }
+
+    @Test func knowsNothingOfOtherBytes() {
+        #expect(ObjectTree.inspect([]) == nil)
+        #expect(ObjectTree.inspect([1, 2, 3]) == nil)
+    }
+
+    @Test func neverWritesControlCharacters() {
+        let tree = ObjectTree.render(["name": "\u{1B}[31m\n", "list": [], "object": [:], "numbers": [1, true, .null]])
+        #expect(tree == "name: \\u{1b}[31m\\u{a}\nlist: []\nobject: {}\nnumbers:\n  - 1\n  - true\n  - null\n")
+    }
+}

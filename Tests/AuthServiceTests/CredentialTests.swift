@@ -1,0 +1,102 @@
+import AuthContract
+import AuthService
+import StoreConformance
+import Testing
+
+@Suite("Credentials")
+struct CredentialTests {
+    private func made(
+        _ world: World, role: CredentialRole = .service, life: Int64 = 1000
+    ) async throws
+        -> (credential: Credential, text: Secret)
+    {
+        try await world.service.credentials.create(
+            name: "backend", role: role, apps: [AppID(World.appID)], life: life, actor: "test")
+    }
+
+    @Test("The bearer of its text is who it was made for")
+    func bearer() async throws {
+        let world = try await World()
+        let (credential, text) = try await made(world)
+        for scheme in ["Bearer", "bearer", "BEARER"] {
+            let found = try await world.service.credentials.authenticate(authorization: "\(scheme) \(text.exposed)")
+            #expect(found == credential)
+        }
+        #expect(text.exposed.hasPrefix("sya_") && "\(text)" == "(secret)")
+        #expect(credential.secretHash.count == 32)
+    }
+
+    @Test("None, or anything but exactly it, is UNAUTHORIZED")
+    func wrong() async throws {
+        let world = try await World()
+        let text = try await made(world).text.exposed
+        let other = try await made(world).text.exposed
+        let mixed = text.prefix(21) + other.dropFirst(21)
+        let wrong: [String?] = [
+            nil, "", text, "Basic \(text)", "Bearer", "Bearer ", "Bearer  \(text)", "Bearer \(text) ",
+            "Bearer \(text)x",
+            "Bearer \(text.dropLast())", "Bearer \(text.uppercased())", "Bearer \(mixed)", "Bearer sya_",
+            "Bearer sya__",
+            "Bearer \(String(repeating: "x", count: 100_000))",
+        ]
+        for authorization in wrong {
+            try await expect(.unauthorized, "\(authorization?.prefix(40) ?? "none")") {
+                try await world.service.credentials.authenticate(authorization: authorization)
+            }
+        }
+    }
+
+    @Test("It expires to the second, and can be revoked once")
+    func ends() async throws {
+        let world = try await World()
+        let (first, firstText) = try await made(world)
+        let (_, secondText) = try await made(world)
+        let credentials = world.service.credentials
+        #expect(try await credentials.revoke(first.id, actor: "test"))
+        #expect(try await credentials.revoke(first.id, actor: "test") == false)
+        #expect(try await credentials.revoke("nobody", actor: "test") == false)
+        try await expect(.unauthorized) {
+            try await credentials.authenticate(authorization: "Bearer \(firstText.exposed)")
+        }
+        world.clock.advance(999)
+        _ = try await credentials.authenticate(authorization: "Bearer \(secondText.exposed)")
+        world.clock.advance(1)
+        try await expect(.unauthorized) {
+            try await credentials.authenticate(authorization: "Bearer \(secondText.exposed)")
+        }
+    }
+
+    @Test("A service credential names its apps; a credential has a name and an end")
+    func impossible() async throws {
+        let world = try await World()
+        let credentials = world.service.credentials
+        let attempts: [(String, Set<AppID>, Int64)] = [
+            ("x", [], 1000), ("", [try AppID("a")], 1000), ("x", [try AppID("a")], 0), ("x", [try AppID("a")], .max),
+        ]
+        for (name, apps, life) in attempts {
+            await #expect(throws: ContractError.self) {
+                try await credentials.create(name: name, role: .service, apps: apps, life: life, actor: "test")
+            }
+        }
+    }
+
+    @Test("The secret is nowhere in the store or the audit")
+    func hashed() async throws {
+        let world = try await World()
+        let text = try await made(world).text.exposed
+        let secret = String(text.dropFirst(21))
+        let stored = try await world.stores.credentials()
+        #expect(!"\(stored)".contains(secret))
+        #expect(try await world.audited(.credentialCreated).allSatisfy { !"\($0)".contains(secret) })
+    }
+
+    @Test("A store that fails is 503, not 401")
+    func storeFails() async throws {
+        let world = try await World()
+        let text = try await made(world).text.exposed
+        await world.stores.fail(.credential)
+        try await expect(.serviceUnavailable) {
+            try await world.service.credentials.authenticate(authorization: "Bearer \(text)")
+        }
+    }
+}

@@ -1,0 +1,221 @@
+import AuthContract
+import AuthService
+import Crypto
+import StoreConformance
+import StrictJSON
+import Testing
+
+@Suite("The life of a device")
+struct DeviceLifeTests {
+    private static let aging: [String: JSONValue] = ["keys": ["maximum_age_days": 30, "grace_days": 7]]
+
+    @Test(
+        "A key is good for its age, then for rotating through its grace, to the second",
+        arguments: [
+            (30 * 86_400, nil, nil), (30 * 86_400 + 1, .keyExpired, nil), (37 * 86_400, .keyExpired, nil),
+            (37 * 86_400 + 1, .keyExpired, .keyExpired),
+        ] as [(Int64, ErrorCode?, ErrorCode?)])
+    func age(seconds: Int64, token: ErrorCode?, rotation: ErrorCode?) async throws {
+        let world = try await World(Self.aging)
+        let device = try await world.device()
+        world.clock.advance(seconds)
+        #expect(try await refusal { try await world.token(device) }?.code == token)
+        #expect(try await refusal { try await world.rotated(device) }?.code == rotation)
+    }
+
+    @Test("Age counts from the last rotation")
+    func ageAfterRotation() async throws {
+        let world = try await World(Self.aging)
+        let device = try await world.device()
+        world.clock.advance(30 * 86_400)
+        let after = try await world.rotated(device)
+        world.clock.advance(30 * 86_400)
+        try await world.verify(after)
+        #expect(try await world.status(after).keyAgeSeconds == 30 * 86_400)
+    }
+
+    @Test("Status says what the service knows, on its own clock")
+    func status() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        world.clock.advance(100)
+        let before = try await world.status(device)
+        #expect(before.deviceID == device.id && before.status == .registered && before.platform == .ios)
+        #expect(before.registeredAt == World.start && before.keyRotatedAt == nil && before.keyAgeSeconds == 100)
+        #expect(before.keyThumbprint == device.publicKey.thumbprint && before.serverTimestamp == world.clock.now)
+        let after = try await world.rotated(device)
+        world.clock.advance(5)
+        // Which key counts, whichever signs.
+        for asking in [device, after] {
+            let status = try await world.status(asking)
+            #expect(status.keyThumbprint == after.publicKey.thumbprint)
+            #expect(status.keyRotatedAt == World.start + 100 && status.keyAgeSeconds == 5)
+        }
+    }
+
+    @Test("Which key counts is read from the store, not from memory")
+    func statusIsFresh() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        try await world.verify(device)
+        var after = device
+        after.key = P256.Signing.PrivateKey()
+        try await world.rotate(device, try world.rotation(device, to: after.key), at: try world.anotherNode())
+        #expect(try await world.status(device).keyThumbprint == after.publicKey.thumbprint)
+    }
+
+    @Test("DELETE leaves a tombstone: afterwards the device is not known, and its key is nobody's")
+    func delete() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        try await world.deregister(device)
+        try await expect(.notRegistered) { try await world.status(device) }
+        #expect(try await world.row(device).status == .deregistered)
+        #expect(try await world.audited(.deviceDeregistered).map(\.actor) == ["device"])
+        let other = try await world.device()
+        try await expect(.rotationFailed) { try await world.rotate(other, world.rotation(other, to: device.key)) }
+        let revoked = try await world.service.administration.revoke(
+            device.id, of: device.appID, reason: nil, actor: "test")
+        #expect(!revoked)
+    }
+
+    @Test("DELETE of a device that was revoked meanwhile: DEVICE_REVOKED; the revocation stays")
+    func deleteRevoked() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let verified = try await world.service.authenticate(
+            try world.signed(device, for: .deregister), for: .deregister)
+        try await world.revoke(device)
+        try await expect(.deviceRevoked) { try await world.service.deregister(verified) }
+        #expect(try await world.row(device).status == .revoked)
+    }
+
+    @Test("Revoked between the signature and the answer: status does not say that all is well")
+    func statusRevokedMeanwhile() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let verified = try await world.service.authenticate(try world.signed(device, for: .status), for: .status)
+        try await world.revoke(device)
+        try await expect(.deviceRevoked) { try await world.service.status(verified) }
+    }
+
+    @Test("A revocation is permanent for the id; the phone may come back with a new key")
+    func revocation() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        try await world.revoke(device)
+        for decision in [
+            try await world.service.administration.approve(device.id, of: device.appID, actor: "test"),
+            try await world.service.administration.reject(device.id, of: device.appID, actor: "test"),
+            try await world.service.administration.revoke(device.id, of: device.appID, reason: nil, actor: "test"),
+        ] { #expect(!decision) }
+        #expect(try await world.row(device).status == .revoked)
+        _ = try await world.device()
+    }
+
+    // MARK: Remembered rows
+
+    @Test("A remembered row never refuses: what another node decided is read first")
+    func rememberedRows() async throws {
+        let world = try await World(["registration": ["approval": "manual"]])
+        let device = try await world.device()
+        let node = try world.anotherNode()
+        try await expect(.devicePending) { try await world.verify(device, at: node) }
+        try await world.approve(device)
+        try await world.verify(device, at: node)
+        let after = try await world.rotated(device)
+        try await world.verify(after, at: node)
+    }
+
+    @Test("A remembered row accepts for five seconds at most, also where the clock is set back")
+    func rememberedForFiveSeconds() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let node = try world.anotherNode()
+        try await world.verify(device, at: node)
+        try await world.revoke(device)
+        try await expect(.deviceRevoked) { try await world.verify(device) }
+        world.clock.advance(4)
+        try await world.verify(device, at: node)
+        world.clock.advance(1)
+        try await expect(.deviceRevoked) { try await world.verify(device, at: node) }
+        let other = try await world.device()
+        try await world.verify(other, at: node)
+        try await world.revoke(other)
+        world.clock.stepBack(30)
+        try await expect(.deviceRevoked) { try await world.verify(other, at: node) }
+    }
+
+    @Test("What other processes change is followed once it is announced")
+    func announced() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let node = try world.anotherNode()
+        try await world.verify(device, at: node)
+        let following = Task { await node.run() }
+        defer { following.cancel() }
+        try await world.revoke(device)
+        var code: ErrorCode?
+        for _ in 0..<10_000 where code == nil {
+            world.stores.signalExternalChange()
+            code = try await refusal { try await world.verify(device, at: node) }?.code
+            await Task.yield()
+        }
+        #expect(code == .deviceRevoked)
+    }
+
+    @Test("Rows read again are bounded for each address; then 429, and never a refusal from memory")
+    func rereads() async throws {
+        let world = try await World { $0.rereads = Rate(burst: 2, perMinute: 60) }
+        let device = try await world.device()
+        var stranger = device
+        stranger.key = P256.Signing.PrivateKey()
+        try await world.status(device)
+        for _ in 0..<2 {
+            try await world.verify(device)
+            try await expect(.invalidSignature) { try await world.status(stranger) }
+        }
+        try await expect(.rateLimited) { try await world.status(stranger) }
+        // Remembered rows that accept are not read again.
+        try await world.verify(device)
+    }
+
+    @Test("Through /verify rows read again are counted by device: no neighbour suffers")
+    func foreignRereads() async throws {
+        let world = try await World { $0.rereads = Rate(burst: 2, perMinute: 1) }
+        let (device, neighbour) = (try await world.device(), try await world.device())
+        var stranger = device
+        stranger.key = P256.Signing.PrivateKey()
+        try await world.verify(device)
+        for _ in 0..<2 { try await expect(.invalidSignature) { try await world.verify(stranger) } }
+        try await expect(.rateLimited) { try await world.verify(stranger) }
+        try await world.verify(neighbour)
+        let node = try world.anotherNode()
+        let after = try await Self.rotatedElsewhere(neighbour, world, node)
+        try await world.verify(after)
+    }
+
+    private static func rotatedElsewhere(
+        _ device: TestDevice, _ world: World, _ node: AuthService
+    ) async throws -> TestDevice {
+        var after = device
+        after.key = P256.Signing.PrivateKey()
+        try await world.rotate(device, try world.rotation(device, to: after.key), at: node)
+        return after
+    }
+
+    @Test("Absence is not remembered")
+    func absence() async throws {
+        let world = try await World()
+        let node = try world.anotherNode()
+        let id = DeviceID(from: SeededRandom(seed: 99))
+        let device = TestDevice(appID: try AppID(World.appID), id: id, key: P256.Signing.PrivateKey())
+        try await expect(.notRegistered) { try await world.verify(device, at: node) }
+        _ = try await world.stores.insert(
+            DeviceRecord(
+                appID: device.appID, deviceID: id, platform: .ios, status: .registered, key: device.publicKey,
+                assurance: Assurance(app: .development, key: .unattested), registeredAt: world.clock.now),
+            maximumPending: 1, recording: AuditEvent(.deviceRegistered, at: world.clock.now, actor: "test"))
+        try await world.verify(device, at: node)
+    }
+}

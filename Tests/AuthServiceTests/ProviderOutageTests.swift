@@ -1,0 +1,210 @@
+import AuthContract
+import AuthService
+import Crypto
+import StoreConformance
+import StrictJSON
+import Testing
+
+@Suite("A provider that cannot be asked")
+struct ProviderOutageTests {
+    private static let waiting: [String: JSONValue] = ["registration": ["provider_outage": "pending"]]
+
+    private func enrolment(
+        _ world: World, _ key: P256.Signing.PrivateKey, package: String = World.appID
+    ) async throws
+        -> RegisterRequest
+    {
+        let now = world.clock.now
+        return try await world.enrolment(
+            key, platform: .android, proof: { TestGoogle.token($0, at: now, package: package) })
+    }
+
+    /// A device that registered while Google was away.
+    private func waitingDevice(_ world: World, package: String = World.appID) async throws -> TestDevice {
+        world.google.goAway()
+        let key = P256.Signing.PrivateKey()
+        let answer = try await world.register(try await enrolment(world, key, package: package), [])
+        #expect(answer.status == .pending)
+        return TestDevice(appID: try AppID(World.appID), id: answer.deviceID, key: key)
+    }
+
+    @Test("Google vouches: registered, with what it says")
+    func vouched() async throws {
+        let world = try await World()
+        let answer = try await world.register(try await enrolment(world, P256.Signing.PrivateKey()), [])
+        let row = try #require(try await world.stores.device(answer.deviceID, of: AppID(World.appID)))
+        #expect(answer.status == .registered)
+        #expect(
+            row.assurance
+                == Assurance(app: .playIntegrity, key: .appVouched, labels: ["MEETS_DEVICE_INTEGRITY"]))
+    }
+
+    @Test("By default an outage refuses: PROVIDER_UNAVAILABLE with Retry-After, the challenge used up, nothing stored")
+    func refused() async throws {
+        let world = try await World()
+        world.google.goAway()
+        let enrolment = try await enrolment(world, P256.Signing.PrivateKey())
+        let refusal = try await expect(.providerUnavailable) { try await world.register(enrolment, []) }
+        #expect(refusal?.retryAfter != nil)
+        world.google.comeBack()
+        try await expect(.invalidChallenge) { try await world.register(enrolment, []) }
+        #expect(try await world.stores.count(of: AppID(World.appID)) == [:])
+    }
+
+    @Test("Google is asked last: a wrong key proof or challenge costs no quota")
+    func askedLast() async throws {
+        let world = try await World()
+        let enrolment = try await enrolment(world, P256.Signing.PrivateKey())
+        try await expect(.invalidAttestation) { try await world.register(enrolment.replacing(keyProof: [1]), []) }
+        try await expect(.invalidChallenge) { try await world.register(enrolment, []) }
+        #expect(world.google.questions == 0)
+    }
+
+    @Test("Where policy says so the device waits, its proof sealed, and may do what a pending one may")
+    func pending() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        #expect(try await world.status(device).assurance == Assurance(app: .none, key: .unattested))
+        try await expect(.devicePending) { try await world.verify(device) }
+        let proof = try #require(try await world.stores.pendingProofs(after: nil, limit: 10).first)
+        #expect(proof.deviceID == device.id && proof.arrivedAt == world.clock.now)
+        #expect(!String(decoding: proof.sealedRequest, as: UTF8.self).contains(device.publicKey.base64))
+    }
+
+    @Test("Once Google can be asked the proof is judged as of its arrival, and erased")
+    func settled() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == .pending)
+        // Much older than a token may be when it arrives.
+        world.clock.advance(20 * 3600)
+        world.google.comeBack()
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).assurance.app == .playIntegrity)
+        try await world.verify(device)
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
+        #expect(try await world.audited(.deviceApproved).map(\.actor) == ["service"])
+    }
+
+    @Test("A proof that does not verify rejects the device")
+    func rejected() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world, package: "com.example.evil")
+        world.google.comeBack()
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == .rejected)
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
+    }
+
+    @Test(
+        "What a day does not settle is rejected, and the proof erased",
+        arguments: [(86_400, false), (86_401, true)] as [(Int64, Bool)])
+    func patience(seconds: Int64, isRejected: Bool) async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        world.clock.advance(seconds)
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == (isRejected ? .rejected : .pending))
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty == isRejected)
+    }
+
+    @Test("With manual approval a proof that verified still waits for an operator")
+    func manual() async throws {
+        let world = try await World(["registration": ["provider_outage": "pending", "approval": "manual"]])
+        let device = try await waitingDevice(world)
+        world.google.comeBack()
+        await world.service.settlePendingProofs()
+        let row = try await world.row(device)
+        #expect(row.status == .pending && row.assurance.app == .playIntegrity)
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
+        try await world.approve(device)
+        try await world.verify(device)
+    }
+
+    @Test("What an operator decided meanwhile stands, and the proof is erased")
+    func decidedMeanwhile() async throws {
+        let world = try await World(Self.waiting)
+        let (revoked, rejected) = (try await waitingDevice(world), try await waitingDevice(world))
+        try await world.revoke(revoked)
+        try await world.reject(rejected)
+        world.google.comeBack()
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(revoked).status == .revoked)
+        #expect(try await world.row(rejected).status == .rejected)
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
+    }
+
+    @Test("The same key again while Google is away: its holder learns that it waits, a stranger nothing")
+    func againWhileAway() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        let again = try await world.register(try await enrolment(world, device.key), [])
+        #expect(again == RegisterResponse(deviceID: device.id, status: .pending))
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).count == 1)
+        let nonceOnly = try await enrolment(world, device.key)
+        let bare = RegisterRequest(
+            appID: nonceOnly.appID, publicKeyText: nonceOnly.publicKeyText, challenge: nonceOnly.challenge,
+            platform: .android, proof: nonceOnly.proof)
+        try await expect(.providerUnavailable) { try await world.register(bare, []) }
+    }
+
+    @Test("The same key again when Google is back: proven, and the old proof erased")
+    func againWhenBack() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world, package: "com.example.evil")
+        world.google.comeBack()
+        let answer = try await world.register(try await enrolment(world, device.key), [])
+        #expect(answer == RegisterResponse(deviceID: device.id, status: .registered))
+        #expect(try await world.row(device).assurance.app == .playIntegrity)
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
+        await world.service.settlePendingProofs()
+        try await world.verify(device)
+    }
+
+    @Test("Pending rows are bounded here too, and leave no proof behind")
+    func bounded() async throws {
+        let world = try await World(["registration": ["provider_outage": "pending", "maximum_pending": 1]])
+        _ = try await waitingDevice(world)
+        let second = try await enrolment(world, P256.Signing.PrivateKey())
+        try await expect(.rateLimited) { try await world.register(second, []) }
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).count == 1)
+    }
+
+    @Test("A proof left over from a registration that failed is erased", arguments: [MemoryStores.Call.insertDevice])
+    func leftOver(call: MemoryStores.Call) async throws {
+        let world = try await World(Self.waiting)
+        world.google.goAway()
+        let enrolment = try await enrolment(world, P256.Signing.PrivateKey())
+        await world.stores.fail(call)
+        try await expect(.serviceUnavailable) { try await world.register(enrolment, []) }
+        await world.stores.recover()
+        world.clock.advance(61)
+        await world.service.settlePendingProofs()
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
+    }
+
+    @Test(
+        "Settling that a store interrupts is done again",
+        arguments: [MemoryStores.Call.replaceEvidence, .setStatus, .eraseProof])
+    func interrupted(call: MemoryStores.Call) async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        world.google.comeBack()
+        await world.stores.fail(call)
+        await world.service.settlePendingProofs()
+        await world.stores.recover()
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == .registered)
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
+    }
+
+    @Test("An outage of an app is met once a round, however many wait")
+    func askedOnce() async throws {
+        let world = try await World(Self.waiting)
+        for _ in 0..<5 { _ = try await waitingDevice(world) }
+        let before = world.google.questions
+        await world.service.settlePendingProofs()
+        #expect(world.google.questions == before + 1)
+    }
+}

@@ -1,0 +1,313 @@
+import AttestationTestKit
+import AuthContract
+import AuthService
+import Crypto
+import StoreConformance
+import StrictJSON
+import Testing
+
+import struct Foundation.Data
+
+@Suite("Rotation")
+struct RotationTests {
+    @Test("The new key is the current one, the old one the previous one")
+    func rotates() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        world.clock.advance(100)
+        let key = P256.Signing.PrivateKey()
+        let answer = try await world.rotate(device, try world.rotation(device, to: key))
+        #expect(answer.effectiveAt == world.clock.now)
+        let row = try await world.row(device)
+        #expect(row.key == DevicePublicKey(key.publicKey) && row.previousKey == device.publicKey)
+        #expect(row.keyRotatedAt == world.clock.now && row.registeredAt == World.start)
+        #expect(row.assurance == Assurance(app: .development, key: .rotated))
+        #expect(try await world.audited(.keyRotated).count == 1)
+    }
+
+    @Test(
+        "The previous key verifies for the overlap, to the second",
+        arguments: [(60, nil), (61, .invalidSignature)] as [(Int64, ErrorCode?)])
+    func overlap(seconds: Int64, expected: ErrorCode?) async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let after = try await world.rotated(device)
+        world.clock.advance(seconds)
+        for attempt in [{ try await world.verify(device) as Any }, { try await world.status(device) as Any }] {
+            #expect(try await refusal(attempt)?.code == expected)
+        }
+        try await world.verify(after)
+    }
+
+    @Test("The overlap is the app's", arguments: [0, 10] as [Int64])
+    func overlapOfTheApp(overlap: Int64) async throws {
+        let world = try await World(["keys": ["overlap_seconds": .integer(overlap)]])
+        let device = try await world.device()
+        _ = try await world.rotated(device)
+        if overlap > 0 {
+            world.clock.advance(overlap)
+            try await world.verify(device)
+            world.clock.advance(1)
+        }
+        try await expect(.invalidSignature) { try await world.verify(device) }
+    }
+
+    @Test("After a compromise the previous key verifies nothing at all")
+    func compromise() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let after = try await world.rotated(device, reason: .compromise)
+        for operation in Operation.allCases {
+            try await expect(.invalidSignature, "\(operation)") {
+                try await world.service.authenticate(try world.signed(device, for: operation), for: operation)
+            }
+        }
+        try await world.verify(after)
+    }
+
+    @Test("After two rotations the first key is nobody's")
+    func retired() async throws {
+        let world = try await World()
+        let first = try await world.device()
+        let second = try await world.rotated(first)
+        let third = try await world.rotated(second)
+        try await expect(.invalidSignature) { try await world.verify(first) }
+        try await world.verify(second)
+        try await world.verify(third)
+        #expect(try await world.stores.binding(of: first.publicKey.thumbprint)?.role == .retired)
+    }
+
+    // MARK: Idempotence
+
+    @Test("The same rotation again, by either key: the same 200 with the first effective_at")
+    func idempotent() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let key = P256.Signing.PrivateKey()
+        let body = try world.rotation(device, to: key)
+        let first = try await world.rotate(device, body)
+        world.clock.advance(60)
+        #expect(try await world.rotate(device, body) == first)
+        var after = device
+        after.key = key
+        #expect(try await world.rotate(after, body) == first)
+        world.clock.advance(1)
+        try await expect(.invalidSignature) { try await world.rotate(device, body) }
+        world.clock.advance(100_000)
+        #expect(try await world.rotate(after, body) == first)
+        #expect(try await world.row(device).keyRotatedAt == first.effectiveAt)
+    }
+
+    @Test("To the registered key, where no rotation ever happened: 409")
+    func neverRotated() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        try await expect(.rotationFailed) { try await world.rotate(device, world.rotation(device, to: device.key)) }
+    }
+
+    @Test("Of 64 concurrent rotations to different keys one wins, the others get 409")
+    func race() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let bodies = try (0..<64).map { _ in try world.rotation(device, to: P256.Signing.PrivateKey()) }
+        let outcomes = try await concurrently(bodies) { try await world.rotate(device, $0) }
+        #expect(outcomes.count { $0 == nil } == 1)
+        #expect(outcomes.count { $0?.code == .rotationFailed } == 63)
+    }
+
+    @Test("64 concurrent copies of one rotation all get the same answer")
+    func concurrentCopies() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let body = try world.rotation(device, to: P256.Signing.PrivateKey())
+        let answers = try await withThrowingTaskGroup(of: RotateKeyResponse.self) { group in
+            for _ in 0..<64 { group.addTask { try await world.rotate(device, body) } }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(answers.count == 1)
+        #expect(try await world.audited(.keyRotated).count == 1)
+    }
+
+    @Test("A revocation is never overwritten, whoever is first", arguments: 0..<16)
+    func raceWithRevocation(seed: UInt64) async throws {
+        let world = try await World(seed: seed)
+        let device = try await world.device()
+        let body = try world.rotation(device, to: P256.Signing.PrivateKey())
+        async let rotation = refusal { try await world.rotate(device, body) }
+        async let revocation: Void = world.revoke(device)
+        let (refused, _) = try await (rotation, revocation)
+        #expect(refused == nil || refused?.code == .deviceRevoked)
+        #expect(try await world.row(device).status == .revoked)
+    }
+
+    @Test("Revoked between the signature and the change: DEVICE_REVOKED, and the key stays")
+    func revokedMeanwhile() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let body = try world.rotation(device, to: P256.Signing.PrivateKey())
+        let verified = try await world.service.authenticate(
+            try world.signed(device, for: .rotateKey, body: body.bytes), for: .rotateKey)
+        try await world.revoke(device)
+        try await expect(.deviceRevoked) { try await world.service.rotateKey(body, verified) }
+        #expect(try await world.row(device).key == device.publicKey)
+    }
+
+    // MARK: The new key
+
+    @Test("A new key that is or ever was bound is refused: 409")
+    func keyTaken() async throws {
+        let world = try await World()
+        let first = try await world.device()
+        let second = try await world.rotated(first)
+        let third = try await world.rotated(second)
+        let other = try await world.device()
+        for key in [first.key, second.key, other.key] {
+            try await expect(.rotationFailed) { try await world.rotate(third, world.rotation(third, to: key)) }
+        }
+        #expect(try await world.row(third).key == third.publicKey)
+        #expect(try await world.row(other).key == other.publicKey)
+    }
+
+    @Test("A wrong new_key_proof refuses, required or not; a missing one where it is required")
+    func newKeyProof() async throws {
+        for policy in ["optional", "required"] {
+            let world = try await World(["keys": ["key_proof": .string(policy)]])
+            let device = try await world.device()
+            let key = P256.Signing.PrivateKey()
+            let honest = try world.rotation(device, to: key)
+            let other = try world.rotation(try await world.device(), to: key)
+            for proof in [other.newKeyProof, [], try device.key.signs([1])] {
+                let body = RotateKeyRequest(
+                    appID: device.appID, deviceID: device.id, newPublicKeyText: honest.newPublicKeyText,
+                    newKeyProof: proof)
+                try await expect(.invalidAttestation) { try await world.rotate(device, body) }
+            }
+            let bare = try world.rotation(device, to: key, proving: false)
+            let refusal = try await refusal { try await world.rotate(device, bare) }
+            #expect(refusal?.code == (policy == "required" ? .invalidAttestation : nil))
+        }
+    }
+
+    @Test("A key that is no P-256 key is 400")
+    func malformedKey() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let body = RotateKeyRequest(appID: device.appID, deviceID: device.id, newPublicKeyText: "AAAA")
+        try await expect(.invalidRequest) { try await world.rotate(device, body) }
+    }
+
+    // MARK: Attesting again
+
+    @Test("Where policy asks, the stored App Attest key asserts the rotation nonce, and the key is vouched for again")
+    func reattestation() async throws {
+        let world = try await AppleWorld(["keys": ["reattest_on_rotation": true]])
+        var (device, attestKey) = try await world.device()
+        let key = P256.Signing.PrivateKey()
+        let text = DevicePublicKey(key.publicKey).base64
+        try await expect(.invalidAttestation, "no challenge") {
+            try await world.world.rotate(device, world.world.rotation(device, to: key))
+        }
+        func body(
+            purpose: ChallengePurpose = .rotate, for id: DeviceID? = nil, asserting: Bool = true
+        ) async throws -> RotateKeyRequest {
+            let challenge = try await world.world.challenge(World.appID, purpose)
+            let nonce = BindingNonce(
+                rotationChallenge: challenge, deviceID: id ?? device.id, newPublicKeyText: text)
+            return RotateKeyRequest(
+                appID: device.appID, deviceID: device.id, newPublicKeyText: text, challenge: challenge,
+                assertion: asserting ? try world.assertion(&attestKey, over: nonce.bytes) : nil)
+        }
+        let attempts: [(ErrorCode, RotateKeyRequest)] = [
+            (.invalidChallenge, try await body(purpose: .register)),
+            (.invalidAttestation, try await body(for: DeviceID(from: world.world.random))),
+            (.invalidAttestation, try await body(asserting: false)),
+        ]
+        for (code, attempt) in attempts { try await expect(code) { try await world.world.rotate(device, attempt) } }
+        let honest = try await body()
+        try await world.world.rotate(device, honest)
+        let row = try await world.world.row(device)
+        #expect(row.key == DevicePublicKey(key.publicKey))
+        #expect(row.assurance == Assurance(app: .test, key: .appVouched, labels: ["category:4"]))
+        #expect(row.appAttest?.counter == attestKey.counter)
+        // The same rotation again needs no new challenge.
+        try await world.world.rotate(device, honest)
+        device.key = key
+        try await world.world.verify(device)
+    }
+
+    @Test("Android attests a rotation by a token over the rotation nonce")
+    func androidReattestation() async throws {
+        let world = try await World(["keys": ["reattest_on_rotation": true]])
+        let old = P256.Signing.PrivateKey()
+        let now = world.clock.now
+        let id = try await world.register(
+            try await world.enrolment(old, platform: .android, proof: { TestGoogle.token($0, at: now) }), []
+        ).deviceID
+        let device = TestDevice(appID: try AppID(World.appID), id: id, key: old)
+        let key = P256.Signing.PrivateKey()
+        let text = DevicePublicKey(key.publicKey).base64
+        func body(_ nonce: ([UInt8]) -> BindingNonce) async throws -> RotateKeyRequest {
+            let challenge = try await world.challenge(World.appID, .rotate)
+            return RotateKeyRequest(
+                appID: device.appID, deviceID: id, newPublicKeyText: text, challenge: challenge,
+                proof: TestGoogle.token(nonce(challenge), at: world.clock.now))
+        }
+        let asRegistration = try await body { BindingNonce(challenge: $0, publicKeyText: text) }
+        try await expect(.invalidAttestation) { try await world.rotate(device, asRegistration) }
+        let honest = try await body {
+            BindingNonce(rotationChallenge: $0, deviceID: id, newPublicKeyText: text)
+        }
+        try await world.rotate(device, honest)
+        #expect(try await world.row(device).assurance.key == .appVouched)
+    }
+
+    @Test("What attests a rotation is not ignored for want of a challenge")
+    func proofWithoutChallenge() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let text = DevicePublicKey(P256.Signing.PrivateKey().publicKey).base64
+        let body = RotateKeyRequest(
+            appID: device.appID, deviceID: device.id, newPublicKeyText: text, assertion: [1, 2, 3])
+        try await expect(.invalidRequest) { try await world.rotate(device, body) }
+    }
+
+    @Test("A device of development mode, which has nothing to attest with, rotates all the same")
+    func developmentRotates() async throws {
+        let world = try await World(["keys": ["reattest_on_rotation": true]])
+        _ = try await world.rotated(try await world.device())
+    }
+
+    // MARK: Must rotate
+
+    @Test("Told to rotate by some time: status says so, then KEY_EXPIRED, and a rotation settles it")
+    func mustRotate() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        #expect(try await world.status(device).mustRotate == false)
+        let by = world.clock.now + 100
+        let forced = try await world.service.administration.forceRotation(
+            device.id, of: device.appID, by: by, actor: "test")
+        #expect(forced)
+        #expect(try await world.status(device).mustRotate)
+        let verified = try await world.service.authenticate(try world.signed(device, for: .status), for: .status)
+        #expect(verified.device.mustRotateBy == by)
+        world.clock.advance(100)
+        try await world.verify(device)
+        world.clock.advance(1)
+        try await expect(.keyExpired) { try await world.verify(device) }
+        try await expect(.keyExpired) { try await world.token(device) }
+        let after = try await world.rotated(device)
+        try await world.verify(after)
+        #expect(try await world.status(after).mustRotate == false)
+    }
+
+    @Test("A store that fails is 503, and the key stays")
+    func storeFails() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        await world.stores.fail(.rotate)
+        try await expect(.serviceUnavailable) { try await world.rotated(device) }
+        await world.stores.recover()
+        #expect(try await world.row(device).key == device.publicKey)
+    }
+}

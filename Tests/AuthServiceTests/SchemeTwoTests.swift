@@ -1,0 +1,206 @@
+import AuthContract
+import AuthService
+import Crypto
+import StrictJSON
+import Testing
+
+import struct Foundation.Data
+
+@Suite("Signed requests, scheme 2")
+struct SchemeTwoTests {
+    private let two = RequestDraft().with { $0.scheme = .two }
+
+    @Test("An honest request verifies, with its query")
+    func honest() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        for query in [nil, "", "a=1&b=%20"] {
+            let answer = try await world.verify(device, two.with { $0.query = query })
+            guard case .verified(let identity) = answer else {
+                Issue.record("\(answer)")
+                continue
+            }
+            #expect(identity.signatureScheme == .two && identity.deviceID == device.id)
+        }
+    }
+
+    @Test("Everything is signed: method, scheme, authority, path, query, body, app, device, time")
+    func covered() async throws {
+        let world = try await World(["signature": ["authorities": ["api.example.com", "http://api.example.com"]]])
+        let device = try await world.device()
+        let drafts: [(String, RequestDraft)] = [
+            ("method", two.with { $0.signedMethod = "PUT" }),
+            ("case of the method", two.with { $0.signedMethod = "post" }),
+            ("path", two.with { $0.signedPath = "/v1/other" }), ("query", two.with { $0.signedQuery = "a=1" }),
+            ("no query", two.with { ($0.query, $0.signedQuery) = ("a=1", "") }),
+            ("body", two.with { $0.signedBody = [] }),
+            ("scheme", two.with { $0.signedOrigin = "http://api.example.com" }),
+            ("authority", two.with { $0.signedOrigin = "https://api.example.org" }),
+        ]
+        for (name, draft) in drafts {
+            try await expect(.invalidSignature, "\(name)") { try await world.verify(device, draft) }
+        }
+        let other = try await world.device()
+        let request = try world.signed(device, two)
+        try await expect(.invalidSignature) {
+            try await world.verify(request.with(HeaderName.deviceID, other.id.text))
+        }
+        let input = request.header(HeaderName.signatureInput)
+        let later = input.replacing("created=\(world.clock.now)", with: "created=\(world.clock.now + 1)")
+        try #require(later != input)
+        try await expect(.invalidSignature) { try await world.verify(request.with(HeaderName.signatureInput, later)) }
+    }
+
+    @Test("keyid names the key that signs, and nothing else")
+    func keyID() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let stranger = DevicePublicKey(P256.Signing.PrivateKey().publicKey)
+        try await expect(.invalidSignature) { try await world.verify(device, two.with { $0.keyID = stranger }) }
+        let after = try await world.rotated(device)
+        // The previous key may sign, but not in the current one's name.
+        try await world.verify(device, two)
+        try await expect(.invalidSignature) {
+            try await world.verify(device, two.with { $0.keyID = after.publicKey })
+        }
+    }
+
+    @Test("The body is the one of Content-Digest, given itself or by its digest")
+    func digest() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        var request = try world.signed(device, two)
+        request.body = .sha256(ContentDigest(of: two.body).sha256)
+        try await world.verify(request)
+        request = try world.signed(device, two)
+        request.body = .sha256(ContentDigest(of: []).sha256)
+        try await expect(.invalidSignature) { try await world.verify(request) }
+        request.body = .bytes(two.body + [0x20])
+        try await expect(.invalidSignature) { try await world.verify(request) }
+        try await world.verify(device, two.with { $0.body = [] })
+    }
+
+    @Test("Nothing is negotiable: another component list, tag, algorithm or parameter is UNSUPPORTED_SIG_VERSION")
+    func profile() async throws {
+        let world = try await World()
+        let request = try world.signed(try await world.device(), two)
+        let input = request.header(HeaderName.signatureInput)
+        let edits = [
+            (#" "x-device-id""#, ""), (#""@method" "@scheme""#, #""@scheme" "@method""#),
+            ("synheart-auth-v2", "synheart-auth-v1"), ("ecdsa-p256-sha256", "ecdsa-p384-sha384"),
+            (#";alg="ecdsa-p256-sha256""#, ""), (#";tag="synheart-auth-v2""#, #";tag="synheart-auth-v2";expires=1"#),
+            ("synheart=", "other="),
+        ]
+        for (old, new) in edits {
+            let edited = input.replacing(old, with: new)
+            try #require(edited != input)
+            try await expect(.unsupportedSigVersion, "\(old) -> \(new)") {
+                try await world.verify(request.with(HeaderName.signatureInput, edited))
+            }
+        }
+    }
+
+    @Test(
+        "The windows apply to created",
+        arguments: [(-300, nil), (-301, .clockSkew), (60, nil), (61, .clockSkew)] as [(Int64, ErrorCode?)])
+    func freshness(ahead: Int64, expected: ErrorCode?) async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let refusal = try await refusal { try await world.verify(device, two.with { $0.ahead = ahead }) }
+        #expect(refusal?.code == expected)
+    }
+
+    // MARK: Authorities
+
+    @Test("Without authorities of the app scheme 2 is refused")
+    func noAuthorities() async throws {
+        let world = try await World(["signature": .null])
+        let device = try await world.device()
+        try await expect(.unsupportedSigVersion) { try await world.verify(device, two) }
+        try await world.verify(device)
+    }
+
+    @Test(
+        "The authority is one of the app's, normalised, and https unless it says otherwise",
+        arguments: [
+            ("https://api.example.com", true), ("https://API.example.com:443", true), ("http://api.example.com", false),
+            ("https://api.example.com:8443", false), ("https://evil.example.com", false),
+            ("http://internal.example.com:8080", true), ("https://internal.example.com:8080", false),
+        ])
+    func authorities(origin: String, isOurs: Bool) async throws {
+        let world = try await World([
+            "signature": ["authorities": ["api.example.com", "http://internal.example.com:8080"]]
+        ])
+        let device = try await world.device()
+        let refusal = try await refusal { try await world.verify(device, two.with { $0.origin = origin }) }
+        #expect(refusal?.code == (isOurs ? nil : .invalidSignature))
+    }
+
+    @Test("On our own routes the public origin counts, whatever the Host header says")
+    func publicOrigin() async throws {
+        let world = try await World(origin: "https://auth.example.com")
+        let device = try await world.device()
+        func status(signed: String, host: String) async throws {
+            let draft = RequestDraft(.status).with { ($0.scheme, $0.origin, $0.signedOrigin) = (.two, host, signed) }
+            _ = try await world.service.authenticate(try world.signed(device, draft), for: .status)
+        }
+        try await status(signed: "https://auth.example.com", host: "http://10.0.0.1:8080")
+        try await expect(.invalidSignature) {
+            try await status(signed: "https://evil.example.com", host: "https://evil.example.com")
+        }
+    }
+
+    @Test("Without a public origin loopback alone counts on our own routes")
+    func loopback() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        func status(_ origin: String) async throws {
+            let draft = RequestDraft(.status).with { ($0.scheme, $0.origin) = (.two, origin) }
+            _ = try await world.service.authenticate(try world.signed(device, draft), for: .status)
+        }
+        try await status("http://127.0.0.1:8080")
+        try await status("http://localhost")
+        try await expect(.unsupportedSigVersion) { try await status("http://auth.example.com") }
+    }
+
+    // MARK: The floor
+
+    @Test("Below the app's minimum scheme: UNSUPPORTED_SIG_VERSION")
+    func minimumScheme() async throws {
+        let world = try await World(["signature": ["minimum_scheme": 2, "authorities": ["api.example.com"]]])
+        let device = try await world.device()
+        try await expect(.unsupportedSigVersion) { try await world.verify(device) }
+        try await world.verify(device, two)
+    }
+
+    @Test("A device that has shown scheme 2 is held to it, until an operator lowers it")
+    func deviceFloor() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        try await world.verify(device)
+        try await world.verify(device, two)
+        try await expect(.unsupportedSigVersion) { try await world.verify(device) }
+        try await expect(.unsupportedSigVersion) { try await world.status(device) }
+        let lowered = try await world.service.administration.lowerScheme(
+            device.id, of: device.appID, to: .one, actor: "test")
+        #expect(lowered)
+        try await world.verify(device)
+        #expect(try await world.audited(.deviceSchemeLowered).count == 1)
+    }
+
+    @Test("A request of scheme 2 that is refused does not raise the floor")
+    func refusedDoesNotRaise() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        var stranger = device
+        stranger.key = P256.Signing.PrivateKey()
+        try await expect(.invalidSignature) { try await world.verify(stranger, two) }
+        try await world.verify(device)
+    }
+
+    @Test("A query is signed, so scheme 2 has no policy for it")
+    func query() async throws {
+        let world = try await World(["signature": ["unsigned_query": "refuse", "authorities": ["api.example.com"]]])
+        try await world.verify(try await world.device(), two.with { $0.query = "a=1" })
+    }
+}

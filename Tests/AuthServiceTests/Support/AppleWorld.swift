@@ -1,0 +1,74 @@
+import AttestationTestKit
+import AuthContract
+import AuthService
+import Crypto
+import Foundation
+import StrictJSON
+
+/// A world whose app trusts an Apple of its own.
+struct AppleWorld {
+    let world: World
+    let authority: AppleAuthority
+    /// The app's record, for changing one thing of it.
+    let members: [String: JSONValue]
+
+    init(_ record: [String: JSONValue] = [:], ios: [String: JSONValue] = [:]) async throws {
+        authority = try Self.shared.get()
+        let known: [String: JSONValue] = [
+            "app_ids": [.string("\(World.team).\(World.appID)")], "trust_anchors": [.string(authority.rootsPEM)],
+        ]
+        let policy = World.object(known.merging(ios) { $1 })
+        members = ["ios": .object(policy)]
+        world = try await World(members.merging(record) { $1 })
+    }
+
+    // Made once: keys on P-384 take their time.
+    private static let shared = Result { try AppleAuthority(from: (World.start - 86_400).date) }
+
+    private func phone(by authority: AppleAuthority) -> AppleDevice {
+        AppleDevice(
+            system: .iOS("27.0.1"), app: AppleApp(appID: "\(World.team).\(World.appID)"), authority: authority)
+    }
+
+    /// A registration by an attestation of a new App Attest key, or of this one.
+    func enrolment(
+        _ key: P256.Signing.PrivateKey, attestedBy attestKey: AppleAttestKey = AppleAttestKey(),
+        by other: AppleAuthority? = nil, proving: Bool = true
+    ) async throws -> (RegisterRequest, AppleAttestKey) {
+        let date = world.clock.now.date
+        let request = try await world.enrolment(
+            key,
+            proof: { nonce in
+                Base64.standard.encode(
+                    try phone(by: other ?? authority).attest(attestKey, clientDataHash: nonce.bytes, at: date))
+            }, proving: proving)
+        return (request, attestKey)
+    }
+
+    /// A registered device with its App Attest key.
+    func device() async throws -> (TestDevice, AppleAttestKey) {
+        let key = P256.Signing.PrivateKey()
+        let (request, attestKey) = try await enrolment(key)
+        let answer = try await world.register(request, [])
+        return (TestDevice(appID: request.appID, id: answer.deviceID, key: key), attestKey)
+    }
+
+    /// An assertion over a client data hash.
+    func assertion(_ key: inout AppleAttestKey, over hash: [UInt8]) throws -> [UInt8] {
+        try phone(by: authority).assert(&key, clientDataHash: hash)
+    }
+
+    /// The request with an assertion over what its signature signs; scheme 1.
+    func asserting(_ request: IncomingRequest, _ key: inout AppleAttestKey) throws -> IncomingRequest {
+        guard case .bytes(let body) = request.body else { return request }
+        let message = SchemeOneMessage.bytes(
+            method: request.method, path: request.path,
+            timestamp: try UnixTime(header: request.header(HeaderName.timestamp)), body: body)
+        let assertion = try assertion(&key, over: Array(SHA256.hash(data: message)))
+        return request.adding(HeaderName.assertion, Base64.standard.encode(assertion))
+    }
+}
+
+extension UnixTime {
+    var date: Date { Date(timeIntervalSince1970: TimeInterval(seconds)) }
+}

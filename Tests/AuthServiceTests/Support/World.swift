@@ -1,0 +1,253 @@
+import AttestationTestKit
+import AuthContract
+import AuthService
+import Crypto
+import StoreConformance
+import StrictJSON
+import Testing
+
+import struct Foundation.Data
+
+/// A service over stores in memory, a clock that a test moves, and devices in software.
+struct World {
+    let clock: TestClock
+    let random: SeededRandom
+    let stores: MemoryStores
+    let google = TestGoogle()
+    let service: AuthService
+    /// Asks `/verify` for the apps that were added first, `com.example.app` and `com.example.other`.
+    let credential: Credential
+    let address = ClientAddress("192.0.2.7")
+
+    static let appID = "com.example.app"
+    static let team = "TEAMID1234"
+    static let certificateDigest = Base64.url.encode([UInt8](repeating: 9, count: 32))
+    static let serviceKey = [UInt8](repeating: 0x5A, count: 32)
+    /// 2026-06-01T00:00:00Z.
+    static let start = UnixTime(1_780_272_000)
+
+    /// A world with one app: `record` says what is unlike `World.record()`.
+    init(
+        _ record: [String: JSONValue] = [:], origin: String? = nil, seed: UInt64 = 1,
+        protection: (inout ProtectionSettings) -> Void = { _ in }
+    ) async throws {
+        clock = TestClock(at: Self.start)
+        random = SeededRandom(seed: seed)
+        stores = MemoryStores(clock: clock)
+        var settings = ProtectionSettings()
+        // Hammering tests are not what most tests are about.
+        settings.device = Rate(burst: 1_000_000, perMinute: 1_000_000)
+        settings.rereads = Rate(burst: 1_000_000, perMinute: 1_000_000)
+        settings.failedSignatures = Rate(burst: 1_000_000, perMinute: 1_000_000)
+        protection(&settings)
+        service = try Self.node(stores, clock, random, google, origin: origin, settings)
+        let apps: Set<AppID> = [try AppID(Self.appID), try AppID("com.example.other")]
+        credential = try await service.credentials.create(
+            name: "backend", role: .service, apps: apps, life: 400 * 86_400, actor: "test"
+        ).credential
+        try await add(Self.record(record))
+    }
+
+    private static func node(
+        _ stores: MemoryStores, _ clock: TestClock, _ random: SeededRandom, _ google: TestGoogle, origin: String?,
+        _ settings: ProtectionSettings
+    ) throws -> AuthService {
+        AuthService(
+            stores: .init(
+                challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
+                signingKeys: stores, pendingProofs: stores), key: try #require(ServiceKey(serviceKey)),
+            publicOrigin: try origin.map { try RequestOrigin($0) }, providers: google, protection: settings,
+            clock: clock, random: random)
+    }
+
+    /// Another node over the same stores, which hears nothing of what the first one changes.
+    func anotherNode() throws -> AuthService {
+        try Self.node(stores, clock, random, google, origin: nil, ProtectionSettings())
+    }
+
+    // MARK: Apps
+
+    /// An app for tests: channel dev, development proofs allowed, iOS and Android.
+    static func record(_ members: [String: JSONValue] = [:]) throws -> AppRecord {
+        let known: [String: JSONValue] = [
+            "app_id": .string(appID), "build_channel": "dev", "development_integrity_allowed": true,
+            "ios": ["app_ids": [.string("\(team).\(appID)")]], "android": android(),
+            "signature": ["authorities": ["api.example.com"]],
+        ]
+        let record = object(known.merging(members) { $1 }.filter { $0.value != .null })
+        return try AppRecord(JSONFields(.object(record)))
+    }
+
+    static func android(_ members: [String: JSONValue] = [:]) -> JSONValue {
+        let account: JSONValue = [
+            "client_email": "a@example.com", "private_key": "key", "token_uri": "https://example.com",
+        ]
+        let known: [String: JSONValue] = [
+            "packages": [.string(appID)], "certificate_digests": [.string(certificateDigest)],
+            "play_integrity": ["service_account": account],
+        ]
+        return .object(object(known.merging(members) { $1 }))
+    }
+
+    static func object(_ members: [String: JSONValue]) -> JSONObject {
+        JSONObject(members.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+    }
+
+    func add(_ record: AppRecord) async throws {
+        let added = try await service.apps.add(record, actor: "test")
+        try #require(added)
+    }
+
+    /// Changes the app as an operator does.
+    func change(_ members: [String: JSONValue]) async throws {
+        let changed = try await service.apps.change(try Self.record(members), actor: "test")
+        try #require(changed)
+    }
+
+    // MARK: Registration
+
+    func http(_ headers: [(String, String)] = []) -> IncomingRequest {
+        IncomingRequest(
+            method: "POST", scheme: "http", authority: "127.0.0.1:8080", path: Route.register.rawValue, query: nil,
+            headers: HeaderFields(headers), body: .bytes([]), address: address)
+    }
+
+    static let developmentHeader = (HeaderName.developmentMode, "true")
+
+    func challenge(_ app: String = appID, _ purpose: ChallengePurpose = .register) async throws -> [UInt8] {
+        try await service.issueChallenge(ChallengeRequest(appID: AppID(app), purpose: purpose), http()).challenge
+    }
+
+    /// A registration by a development proof; `edit` says what is unlike an honest one.
+    func enrolment(
+        _ key: P256.Signing.PrivateKey, app: String = appID, platform: Platform = .ios, challenge: [UInt8]? = nil,
+        proof: ((BindingNonce) throws -> String?)? = nil, proving: Bool = true
+    ) async throws -> RegisterRequest {
+        var bytes = challenge ?? []
+        if challenge == nil { bytes = try await self.challenge(app) }
+        let text = DevicePublicKey(key.publicKey).base64
+        let nonce = BindingNonce(challenge: bytes, publicKeyText: text)
+        return RegisterRequest(
+            appID: try AppID(app), publicKeyText: text, challenge: bytes, platform: platform,
+            proof: try proof?(nonce) ?? RegisterRequest.developmentProof,
+            keyProof: proving ? try key.signs(KeyProof.registration(nonce)) : nil)
+    }
+
+    @discardableResult
+    func register(
+        _ request: RegisterRequest, _ headers: [(String, String)] = [developmentHeader], at node: AuthService? = nil
+    ) async throws -> RegisterResponse {
+        try await (node ?? service).register(request, http(headers))
+    }
+
+    /// A device that a development proof registered.
+    func device(_ app: String = appID, platform: Platform = .ios) async throws -> TestDevice {
+        let key = P256.Signing.PrivateKey()
+        let answer = try await register(try await enrolment(key, app: app, platform: platform))
+        return TestDevice(appID: try AppID(app), id: answer.deviceID, key: key)
+    }
+
+    /// What the store knows of a device.
+    func row(_ device: TestDevice) async throws -> DeviceRecord {
+        try #require(try await stores.device(device.id, of: device.appID))
+    }
+
+    // MARK: Requests
+
+    /// A request to another service, signed under scheme 1.
+    func signed(_ device: TestDevice, _ draft: RequestDraft = RequestDraft()) throws -> IncomingRequest {
+        try draft.signed(by: device, at: clock.now, random: random, address: address)
+    }
+
+    /// A request to one of our own routes.
+    func signed(_ device: TestDevice, for operation: Operation, body: [UInt8] = []) throws -> IncomingRequest {
+        try signed(device, RequestDraft(operation, body: body))
+    }
+
+    /// Asks `/verify`.
+    @discardableResult
+    func verify(
+        _ request: IncomingRequest, id: String? = nil, by credential: Credential? = nil, at node: AuthService? = nil
+    ) async throws -> VerifyResponse {
+        let question = VerifyRequest(
+            method: request.method, scheme: request.scheme, authority: request.authority, path: request.path,
+            query: request.query, headers: request.headers, body: request.body, verificationID: id)
+        return try await (node ?? service).verify(question, by: credential ?? self.credential, address: address)
+    }
+
+    /// Signs a fresh request and asks `/verify`.
+    @discardableResult
+    func verify(
+        _ device: TestDevice, _ draft: RequestDraft = RequestDraft(), at node: AuthService? = nil
+    ) async throws
+        -> VerifyResponse
+    { try await verify(try signed(device, draft), at: node) }
+
+    // MARK: Our own routes, whole
+
+    @discardableResult
+    func status(_ device: TestDevice, at node: AuthService? = nil) async throws -> StatusResponse {
+        let node = node ?? service
+        return try await node.status(try await node.authenticate(try signed(device, for: .status), for: .status))
+    }
+
+    func deregister(_ device: TestDevice) async throws {
+        try await service.deregister(
+            try await service.authenticate(try signed(device, for: .deregister), for: .deregister))
+    }
+
+    @discardableResult
+    func token(_ device: TestDevice, audience: String? = nil) async throws -> TokenResponse {
+        try await service.issueToken(
+            TokenRequest(audience: audience),
+            try await service.authenticate(try signed(device, for: .token), for: .token))
+    }
+
+    func rotation(
+        _ device: TestDevice, to key: P256.Signing.PrivateKey, reason: RotationReason = .scheduled, proving: Bool = true
+    ) throws -> RotateKeyRequest {
+        let text = DevicePublicKey(key.publicKey).base64
+        return RotateKeyRequest(
+            appID: device.appID, deviceID: device.id, newPublicKeyText: text, reason: reason,
+            newKeyProof: proving
+                ? try key.signs(KeyProof.rotation(deviceID: device.id, newPublicKeyText: text)) : nil)
+    }
+
+    @discardableResult
+    func rotate(
+        _ device: TestDevice, _ body: RotateKeyRequest, at node: AuthService? = nil
+    ) async throws
+        -> RotateKeyResponse
+    {
+        let node = node ?? service
+        let request = try signed(device, for: .rotateKey, body: body.bytes)
+        return try await node.rotateKey(body, try await node.authenticate(request, for: .rotateKey))
+    }
+
+    /// Rotates to a new key, and returns the device as it is then.
+    func rotated(_ device: TestDevice, reason: RotationReason = .scheduled) async throws -> TestDevice {
+        var after = device
+        after.key = P256.Signing.PrivateKey()
+        try await rotate(device, try rotation(device, to: after.key, reason: reason))
+        return after
+    }
+
+    // MARK: Operators
+
+    func revoke(_ device: TestDevice) async throws {
+        try #require(
+            try await service.administration.revoke(device.id, of: device.appID, reason: nil, actor: "test"))
+    }
+
+    func approve(_ device: TestDevice) async throws {
+        try #require(try await service.administration.approve(device.id, of: device.appID, actor: "test"))
+    }
+
+    func reject(_ device: TestDevice) async throws {
+        try #require(try await service.administration.reject(device.id, of: device.appID, actor: "test"))
+    }
+
+    func audited(_ code: AuditEvent.Code) async throws -> [AuditEvent] {
+        try await stores.events(app: nil, device: nil, before: nil, limit: 1000).map(\.event).filter { $0.code == code }
+    }
+}

@@ -1,0 +1,202 @@
+import AuthContract
+import AuthService
+import Crypto
+import StoreConformance
+import StrictJSON
+import Testing
+
+@Suite("Checking a request for somebody else")
+struct VerifyTests {
+    private static let id = "7d444840-9dc0-4d1e-8e1b-9f0f6d3a2b10"
+
+    @Test("A credential is for its apps: another app is FORBIDDEN, also an unknown one")
+    func otherApp() async throws {
+        let world = try await World()
+        try await world.add(World.record(["app_id": "com.example.third"]))
+        let device = try await world.device("com.example.third")
+        try await expect(.forbidden) { try await world.verify(device) }
+        let nobody = try world.signed(device).with(HeaderName.appID, "com.example.nobody")
+        try await expect(.forbidden) { try await world.verify(nobody) }
+    }
+
+    @Test("Credentials of the admin API do not verify", arguments: [CredentialRole.viewer, .operator, .admin])
+    func otherRoles(role: CredentialRole) async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let credential = try await world.service.credentials.create(
+            name: "x", role: role, apps: [device.appID], life: 1000, actor: "test"
+        ).credential
+        try await expect(.forbidden) { try await world.verify(try world.signed(device), by: credential) }
+    }
+
+    // MARK: The same question again
+
+    @Test("The same credential, verification_id and content within 60 s get the same verdict")
+    func sameVerdict() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let request = try world.signed(device)
+        let first = try await world.verify(request, id: Self.id)
+        world.clock.advance(59)
+        #expect(try await world.verify(request, id: Self.id) == first)
+        world.clock.advance(1)
+        try await expect(.nonceReplay) { try await world.verify(request, id: Self.id) }
+        let stale = try world.signed(device, RequestDraft().with { $0.ahead = -301 })
+        let other = "8d444840-9dc0-4d1e-8e1b-9f0f6d3a2b10"
+        for _ in 0..<2 { try await expect(.clockSkew) { try await world.verify(stale, id: other) } }
+    }
+
+    @Test("One request to /verify twice without an id, or under two: a replay")
+    func twice() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let request = try world.signed(device)
+        try await world.verify(request, id: Self.id)
+        try await expect(.nonceReplay) { try await world.verify(request) }
+        try await expect(.nonceReplay) {
+            try await world.verify(request, id: "8d444840-9dc0-4d1e-8e1b-9f0f6d3a2b10")
+        }
+    }
+
+    @Test("Other content or another credential under the id is judged anew")
+    func judgedAnew() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let request = try world.signed(device)
+        try await world.verify(request, id: Self.id)
+        try await expect(.nonceReplay) { try await world.verify(request.adding("X-Other", "x"), id: Self.id) }
+        let another = try await world.service.credentials.create(
+            name: "other", role: .service, apps: [device.appID], life: 1000, actor: "test"
+        ).credential
+        try await expect(.nonceReplay) { try await world.verify(request, id: Self.id, by: another) }
+        try await world.verify(try world.signed(device), id: Self.id)
+    }
+
+    @Test("Of 64 concurrent copies of one question each gets the one verdict")
+    func concurrentQuestions() async throws {
+        let world = try await World()
+        let request = try world.signed(try await world.device())
+        let outcomes = try await concurrently(Array(0..<64)) { _ in try await world.verify(request, id: Self.id) }
+        #expect(outcomes.allSatisfy { $0 == nil })
+    }
+
+    @Test("A store that failed and a rate that was exceeded are not remembered")
+    func failuresAreNoVerdicts() async throws {
+        let world = try await World { $0.device = Rate(burst: 1, perMinute: 60) }
+        let device = try await world.device()
+        let request = try world.signed(device)
+        await world.stores.fail(.device)
+        let node = try world.anotherNode()
+        try await expect(.serviceUnavailable) { try await world.verify(request, id: Self.id, at: node) }
+        await world.stores.recover()
+        try await world.verify(request, id: Self.id, at: node)
+        try await world.verify(device)
+        let second = try world.signed(device)
+        let other = "8d444840-9dc0-4d1e-8e1b-9f0f6d3a2b10"
+        try await expect(.rateLimited) { try await world.verify(second, id: other) }
+        world.clock.advance(1)
+        try await world.verify(second, id: other)
+    }
+
+    // MARK: Observe
+
+    @Test("Under observation a refusal is an answer; identity only where the signature verified")
+    func observed() async throws {
+        let world = try await World(["mode": "observe"])
+        let device = try await world.device()
+        let request = try world.signed(device)
+        guard case .verified(let identity) = try await world.verify(request) else {
+            Issue.record("not verified")
+            return
+        }
+        #expect(try await world.verify(request) == .observed(.nonceReplay, identity))
+        var stranger = device
+        stranger.key = P256.Signing.PrivateKey()
+        #expect(try await world.verify(stranger) == .observed(.invalidSignature, nil))
+        #expect(
+            try await world.verify(device, RequestDraft().with { $0.ahead = 61 }) == .observed(.clockSkew, nil))
+        try await world.revoke(device)
+        #expect(try await world.verify(device) == .observed(.deviceRevoked, identity))
+    }
+
+    @Test("Under observation a client that does not sign, or not well, is observed as well")
+    func observedMalformed() async throws {
+        let world = try await World(["mode": "observe"])
+        let request = try world.signed(try await world.device())
+        #expect(
+            try await world.verify(request.with(HeaderName.signature, nil)) == .observed(.invalidRequest, nil))
+        #expect(
+            try await world.verify(request.with(HeaderName.signatureVersion, "9"))
+                == .observed(.unsupportedSigVersion, nil))
+        var bare = request
+        bare.headers = HeaderFields()
+        // Which app? This credential is for two.
+        try await expect(.invalidRequest) { try await world.verify(bare) }
+        let single = try await world.service.credentials.create(
+            name: "one", role: .service, apps: [AppID(World.appID)], life: 1000, actor: "test"
+        ).credential
+        #expect(try await world.verify(bare, by: single) == .observed(.invalidRequest, nil))
+        try await world.change([:])
+        try await expect(.invalidRequest) { try await world.verify(bare, by: single) }
+    }
+
+    @Test("Our own routes are enforced under observation", arguments: Operation.allCases.filter { $0 != .foreign })
+    func ownRoutes(operation: Operation) async throws {
+        let world = try await World(["mode": "observe"])
+        let device = try await world.device()
+        try await world.revoke(device)
+        try await expect(.deviceRevoked) {
+            try await world.service.authenticate(try world.signed(device, for: operation), for: operation)
+        }
+    }
+
+    @Test("A store failure is 503 under observation too; an unknown app is no app's observation")
+    func observedFailure() async throws {
+        let world = try await World(["mode": "observe"])
+        let device = try await world.device()
+        await world.stores.fail(.claim)
+        try await expect(.serviceUnavailable) { try await world.verify(device) }
+        await world.stores.recover()
+        try await world.change(["mode": "observe", "enabled": false])
+        try await expect(.unknownApp) { try await world.verify(device) }
+    }
+
+    @Test("Devices admitted under observation wait once the app enforces; an operator's approval counts then")
+    func switchToEnforce() async throws {
+        let manual: [String: JSONValue] = ["registration": ["approval": "manual"]]
+        let world = try await World(manual.merging(["mode": "observe"]) { $1 })
+        let device = try await world.device()
+        #expect(try await world.row(device).admittedUnderObservation)
+        try await world.verify(device)
+        try await world.token(device)
+        try await world.change(manual)
+        #expect(try await world.row(device).status == .pending)
+        try await expect(.devicePending) { try await world.verify(device) }
+        try await world.approve(device)
+        try await world.change(manual)
+        try await world.verify(device)
+    }
+
+    @Test("They wait too where the switch failed half-way, and making it again repairs it")
+    func switchFails() async throws {
+        let manual: [String: JSONValue] = ["registration": ["approval": "manual"]]
+        let world = try await World(manual.merging(["mode": "observe"]) { $1 })
+        let device = try await world.device()
+        await world.stores.fail(.holdObserved)
+        await #expect(throws: StoreError.self) { try await world.change(manual) }
+        await world.stores.recover()
+        #expect(try await world.row(device).status == .registered)
+        try await expect(.devicePending) { try await world.verify(device) }
+        #expect(try await world.status(device).status == .pending)
+        try await world.change(manual)
+        #expect(try await world.row(device).status == .pending)
+    }
+
+    @Test("Approval that is automatic marks nobody")
+    func automaticUnderObservation() async throws {
+        let world = try await World(["mode": "observe"])
+        let device = try await world.device()
+        try await world.change([:])
+        try await world.verify(device)
+    }
+}
