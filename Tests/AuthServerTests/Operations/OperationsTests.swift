@@ -40,7 +40,8 @@ import Testing
     @Test func twoHostsAreNone() async throws {
         try await TestServer.with { server in
             let request = RawRequest(method: "GET", target: "/healthz", headers: [("Host", "localhost")])
-            #expect(try await RawConnection.exchange(port: server.operationsPort, request).status == 400)
+            let response = try await RawConnection.exchange(port: server.operationsPort, request)
+            #expect(response.status == 400)
         }
     }
 
@@ -48,8 +49,10 @@ import Testing
         var settings = ServerSettings()
         settings.operations.hosts = ["Ops.Internal"]
         try await TestServer.with(settings: settings) { server in
-            #expect(try await server.operations("/healthz", host: "ops.internal:9464").status == 200)
-            #expect(try await server.operations("/healthz", host: "localhost").status == 400)
+            let named = try await server.operations("/healthz", host: "ops.internal:9464")
+            #expect(named.status == 200)
+            let other = try await server.operations("/healthz", host: "localhost")
+            #expect(other.status == 400)
         }
     }
 

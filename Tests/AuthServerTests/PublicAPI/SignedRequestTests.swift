@@ -1,5 +1,6 @@
 import AuthContract
 import Foundation
+import StoreConformance
 import StrictJSON
 import Testing
 

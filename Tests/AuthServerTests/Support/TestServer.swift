@@ -34,7 +34,7 @@ struct TestServer: Sendable {
     /// A dev app, into which a device without a phone can register.
     static let record: JSONObject = JSONObject([
         ("app_id", .string(appID)), ("build_channel", "dev"), ("development_integrity_allowed", true),
-        ("ios", ["app_ids": ["TEAMID1234.com.example.app"]]),
+        ("ios", ["app_ids": ["TEAMID1234.com.example.app"]] as JSONValue),
     ])
 
     /// Runs a server, then the body, then stops the server.
