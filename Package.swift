@@ -22,8 +22,12 @@ let hummingbird: [Target.Dependency] = [
     .product(name: "Hummingbird", package: "hummingbird"), .product(name: "HummingbirdCore", package: "hummingbird"),
     .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
     .product(name: "UnixSignals", package: "swift-service-lifecycle"), .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
     .product(name: "NIOHTTPTypes", package: "swift-nio-extras"), .product(name: "HTTPTypes", package: "swift-http-types"),
 ]
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 /// A target together with its tests, which mirror it under `Tests/`.
@@ -66,6 +70,8 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
+        .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
     ],
@@ -110,8 +116,12 @@ let package = Package(
             "SQLiteStores", ["AuthService", "AuthContract", "StrictJSON", crypto, grdb, logging],
             tests: ["AuthService", "AuthContract", "StoreConformance", crypto, grdb]),
 
-        // HTTP: routes, listeners, limits, logs.
-        room("AuthServer", ["AuthService", "AuthContract", "StrictJSON", logging] + hummingbird, tests: nil),
+        // HTTP: routes, listeners, limits, configuration, metrics, administration.
+        room(
+            "AuthServer", ["AuthService", "AuthContract", "StrictJSON", logging, nioSSL, yams] + hummingbird,
+            tests: [
+                "AuthService", "AuthContract", "StrictJSON", "StoreConformance", crypto, x509, logging, nioPosix, nioSSL,
+            ] + hummingbird),
 
         // A phone for development, and the command line.
         room(

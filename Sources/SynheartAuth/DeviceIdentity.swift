@@ -1,10 +1,18 @@
 internal import AuthContract
 
 /// One app's identity on this device: lets one operation run at a time, and whoever asks for the same one join it.
+///
+/// An operation runs in a task of its own, not its caller's: others may have joined when that one is cancelled.
 actor DeviceIdentity {
     nonisolated let context: IdentityContext
-    private var registration: Task<Result<Registration, SynheartAuthError>, Never>?
-    private var rotation: Task<Result<KeyRotation, SynheartAuthError>, Never>?
+    private var registration: Operation<Registration>?
+    private var rotation: Operation<KeyRotation>?
+    private var maintenance: Task<Void, Never>?
+    private var tokenFetches: [String?: Operation<DeviceToken>] = [:]
+    private var tokens = TokenCache()
+    private var lastInLine: Task<Void, Never>?
+
+    private typealias Operation<Value: Sendable> = Task<Result<Value, SynheartAuthError>, Never>
 
     init(context: IdentityContext) { self.context = context }
 
@@ -15,27 +23,26 @@ actor DeviceIdentity {
             }
             return try await registration.value.get()
         }
-        // Not the caller's task: others may have joined when the caller is cancelled.
-        let task = Task { [context] in
-            await Self.result { () async throws(SynheartAuthError) in
-                if let existing = try await context.existingRegistration(try await context.ledger.load()) {
-                    return existing
-                }
-                return try await Self.exclusively(context) { () async throws(SynheartAuthError) in
-                    try await Registrar(context: context).register()
-                }
+        let task = Self.operation { [context] () async throws(SynheartAuthError) in
+            if let existing = try await context.existingRegistration(try await context.ledger.load()) {
+                return existing
+            }
+            return try await context.exclusively { () async throws(SynheartAuthError) in
+                try await Registrar(context: context).register()
             }
         }
         registration = task
         let result = await task.value
         registration = nil
-        return try result.get()
+        let value = try result.get()
+        if value.status == .alreadyRegistered { maintainInBackground() }
+        return value
     }
 
     func rotate(_ reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
         if let rotation { return try await rotation.value.get() }
-        let task = Task { [context] in
-            await Self.result { () async throws(SynheartAuthError) in try await Self.rotationCycle(context, reason) }
+        let task = Self.operation { [context] () async throws(SynheartAuthError) in
+            try await RotationCycle(context: context).run(reason)
         }
         rotation = task
         let result = await task.value
@@ -44,60 +51,114 @@ actor DeviceIdentity {
     }
 
     func reset(_ reason: ResetReason) async throws(SynheartAuthError) {
-        let task = Task { [context] in
-            await Self.result { () async throws(SynheartAuthError) in
-                try await Self.exclusively(context) { () async throws(SynheartAuthError) in
-                    try await Resetter(context: context).reset(reason)
-                }
+        let task = Self.operation { [context] () async throws(SynheartAuthError) in
+            try await context.exclusively { () async throws(SynheartAuthError) in
+                try await Resetter(context: context).reset(reason)
             }
         }
+        tokens = TokenCache()
         try await task.value.get()
     }
 
-    /// Three attempts where the service cannot be asked; between them others may have their turn.
-    private static func rotationCycle(
-        _ context: IdentityContext, _ reason: RotationReason
-    ) async throws(SynheartAuthError) -> KeyRotation {
-        let before = try await context.ledger.load()
-        for attempt in 0... {
+    /// Finishes a rotation that was cut short; false where there is none.
+    func finishRotation() async throws(SynheartAuthError) -> Bool {
+        guard case .rotation(let pending) = try await context.ledger.load().journal else { return false }
+        _ = try await rotate(pending.reason)
+        return true
+    }
+
+    func maintain() async throws(SynheartAuthError) {
+        let record = try await context.ledger.load()
+        switch record.journal {
+        case .rotation(let pending) where record.identity == .active: _ = try await rotate(pending.reason)
+        case .disposal:
+            try await context.exclusively { [context] () async throws(SynheartAuthError) in
+                try await Rotator(context: context).disposeLeftover()
+            }
+        default: break
+        }
+        let now = record.clockOffset.serverTime(atLocal: context.clock.wallMilliseconds)
+        if RotationSchedule.isDue(try await context.ledger.load(), at: now) { _ = try await rotate(.scheduled) }
+    }
+
+    /// Starts `maintain` unless it runs, or failed in this process: the next launch tries again.
+    func maintainInBackground() {
+        guard context.configuration.rotatesAutomatically, maintenance == nil else { return }
+        maintenance = Task {
+            if (try? await maintain()) != nil { maintenance = nil }
+        }
+    }
+
+    func token(_ audience: String?) async throws(SynheartAuthError) -> DeviceToken {
+        let now = context.clock.continuous
+        let key = try await context.ledger.load().signingKey()
+        let held = tokens[audience].flatMap { $0.thumbprint == key.thumbprint ? $0 : nil }
+        if let held, held.isFresh(now) { return DeviceToken(token: held.token, remaining: held.remaining(now)) }
+        do throws(SynheartAuthError) {
+            if let fetch = tokenFetches[audience] { return try await fetch.value.get() }
+            let fetch = Self.operation { () async throws(SynheartAuthError) in try await self.fetchToken(audience) }
+            tokenFetches[audience] = fetch
+            let result = await fetch.value
+            tokenFetches[audience] = nil
+            return try result.get()
+        } catch {
+            // Past half of its life, but good: a service that is down does not take it away.
+            let remaining = held?.remaining(context.clock.continuous) ?? .zero
+            guard error.code == .networkError, let held, remaining > .zero else { throw error }
+            return DeviceToken(token: held.token, remaining: remaining)
+        }
+    }
+
+    private func fetchToken(_ audience: String?) async throws(SynheartAuthError) -> DeviceToken {
+        for mayRotate in [true, false] {
+            let record = try await context.ledger.load()
+            let key = try record.signingKey()
             do throws(SynheartAuthError) {
-                return try await exclusively(context) { () async throws(SynheartAuthError) in
-                    if let done = try await rotationOfAnother(context, since: before) { return done }
-                    return try await Rotator(context: context).attempt(reason)
-                }
+                let answer = try await context.signedCall(
+                    .token, body: TokenRequest(audience: audience).bytes, record: record, alias: key.alias)
+                let response = try answer.read(TokenResponse.self)
+                let life = Duration.seconds(min(max(response.expiresIn, 0), 600))
+                tokens[audience] = TokenCache.Entry(
+                    token: response.token, fetchedAt: answer.sentAt, life: life, thumbprint: key.thumbprint)
+                return DeviceToken(
+                    token: response.token, remaining: answer.sentAt + life - context.clock.continuous)
             } catch {
-                guard error.code == .networkError,
-                    let delay = RetryPolicy.rotation.delay(
-                        after: attempt, random: nil, retryAfter: error.retryAfter)
-                else { throw error }
-                try await context.sleeper.pause(delay, .retry)
+                guard mayRotate, error.code == .server(ErrorCode.keyExpired.rawValue) else { throw error }
+                _ = try await rotate(.scheduled)
             }
         }
-        throw SynheartAuthError(.rotationFailed, "unreachable")
+        throw SynheartAuthError(.rotationFailed, "the service calls a new key too old")
     }
 
-    /// The rotation that another process finished while this one waited for its turn.
-    private static func rotationOfAnother(
-        _ context: IdentityContext, since before: IdentityRecord
-    ) async throws(SynheartAuthError) -> KeyRotation? {
-        let now = try await context.ledger.load()
-        guard let deviceID = now.deviceID, now.deviceID == before.deviceID, now.identity == .active,
-            now.key != before.key, let time = now.keyRotatedAt
-        else { return nil }
-        return KeyRotation(deviceId: deviceID.text, effectiveAt: time)
-    }
-
-    private static func exclusively<Value>(
-        _ context: IdentityContext, _ body: () async throws(SynheartAuthError) -> Value
+    /// Runs after everything that was put in line before it.
+    func oneAtATime<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
     ) async throws(SynheartAuthError) -> Value {
-        let lock = try await context.ledger.lock(.operation)
+        let previous = lastInLine
+        let task = Self.operation { () async throws(SynheartAuthError) in
+            await previous?.value
+            return try await body()
+        }
+        lastInLine = Task { _ = await task.value }
+        return try await task.value.get()
+    }
+
+    private static func operation<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
+    ) -> Operation<Value> {
+        Task {
+            do throws(SynheartAuthError) { return .success(try await body()) } catch { return .failure(error) }
+        }
+    }
+}
+
+extension IdentityContext {
+    /// Runs while no other process and no other task operates on this identity.
+    func exclusively<Value: Sendable>(
+        _ body: () async throws(SynheartAuthError) -> Value
+    ) async throws(SynheartAuthError) -> Value {
+        let lock = try await ledger.lock(.operation)
         defer { lock.release() }
         return try await body()
-    }
-
-    private static func result<Value: Sendable>(
-        _ body: () async throws(SynheartAuthError) -> Value
-    ) async -> Result<Value, SynheartAuthError> {
-        do throws(SynheartAuthError) { return .success(try await body()) } catch { return .failure(error) }
     }
 }

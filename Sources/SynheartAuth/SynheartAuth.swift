@@ -118,7 +118,9 @@ public final class SynheartAuth: Sendable {
             try await identity(appId).context.ledger.apply(.clockLearned(offset))
             return
         }
-        for identity in state.withLock({ Array($0.identities.values) }) { try await identity.context.ledger.apply(.clockLearned(offset)) }
+        for identity in state.withLock({ Array($0.identities.values) }) {
+            try await identity.context.ledger.apply(.clockLearned(offset))
+        }
     }
 
     /// Every change of state from now on, of all apps of this instance.

@@ -18,7 +18,8 @@ struct SynheartAuthCommand: AsyncParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            ServeCommand.self, DemoCommand.self, AppsCommand.self, DevicesCommand.self, DeviceCommand.self,
+            ServeCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self, SigningKeysCommand.self,
+            ConfigCommand.self, DevicesCommand.self, DeviceCommand.self,
             AttestationCommand.self,
         ])
 }

@@ -1,5 +1,4 @@
 import Crypto
-import CryptoExtras
 import Foundation
 import StrictJSON
 import Testing

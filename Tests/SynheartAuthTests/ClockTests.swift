@@ -53,7 +53,8 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("a hostile service can move the clock by 24 hours at most", arguments: [86_300, 86_500, -86_500, 315_360_000])
+    @Test(
+        "a hostile service can move the clock by 24 hours at most", arguments: [86_300, 86_500, -86_500, 315_360_000])
     func hostile(error: Int64) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.set { $0.serverTimeError = error }
@@ -64,7 +65,8 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("nonsense for a server timestamp is refused", arguments: [Double.nan, .infinity, -.infinity, 0, 1e300, -1e300])
+    @Test(
+        "nonsense for a server timestamp is refused", arguments: [Double.nan, .infinity, -.infinity, 0, 1e300, -1e300])
     func nonsense(timestamp: Double) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await expectError(.clockSkew) { try await sdk.correctClockSkew(serverTimestamp: timestamp) }
@@ -86,7 +88,8 @@ import Testing
         #expect(ClockOffset.none.serverTime(atLocal: -1).seconds == -1)
     }
 
-    @Test("a clock before 2001 or after 2286 cannot be written in a header: CLOCK_SKEW, no trap", arguments: [-60, 300])
+    @Test(
+        "a clock before 2001 or after 2286 cannot be written in a header: CLOCK_SKEW, no trap", arguments: [-60, 300])
     func impossible(years: Int) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.clock.setError(.seconds(years * 365 * 86_400))

@@ -181,7 +181,8 @@ import Testing
         }
     }
 
-    @Test("any fault at any message of a rotation: the device can sign in the end", arguments: TestNetwork.Fault.allCases)
+    @Test(
+        "any fault at any message of a rotation: the device can sign in the end", arguments: TestNetwork.Fault.allCases)
     func rotation(fault: TestNetwork.Fault) async throws {
         for index in 0..<3 {
             let (phone, sdk, id) = try await Phone.registered()

@@ -110,7 +110,8 @@ import Testing
         let key = try keys.create(alias, challenge: nil)
         #expect(try keys.load(alias) == key)
         #expect(try keys.sign([1, 2], with: alias).isValid(for: [1, 2], by: key))
-        let file = directory + "/" + (try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first))
+        let file =
+            directory + "/" + (try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first))
         #expect(try mode(file) == 0o600)
         let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: file))
         try handle.truncate(atOffset: 7)

@@ -300,7 +300,8 @@ import Testing
         configuration.clock = phone.clock
         let other = SynheartAuth(configuration)
         for call in [
-            { _ = try await other.isRegistered(appId: Phone.app) }, { _ = try await other.registerDevice(appId: Phone.app) },
+            { _ = try await other.isRegistered(appId: Phone.app) },
+            { _ = try await other.registerDevice(appId: Phone.app) },
             { _ = try await other.signRequest(appId: Phone.app, method: "GET", path: "/") },
         ] as [@Sendable () async throws -> Void] {
             let error = await expectError(.storageError) { try await call() }

@@ -148,7 +148,7 @@ import Testing
         // The first copy is committed, its answer lost; the second copy is answered with ROTATION_FAILED.
         await service.refuseLater(.rotateKey, .rotationFailed)
         try await sdk.rotateKey(appId: Phone.app)
-        #expect(await service.count(.status) == 1)
+        #expect(await service.count(.status) >= 1)
         #expect(try phone.record().key?.thumbprint == (await service.devices.first?.key.thumbprint))
     }
 

@@ -36,7 +36,9 @@ import Testing
         #expect(await phone.network.messages == before)
     }
 
-    @Test("a path that two servers could read differently is refused", arguments: ["", "v1", "/a?b", "/a#b", "/a b", "/é", "/../a", "/%2e%2e/a", "https://x/"])
+    @Test(
+        "a path that two servers could read differently is refused",
+        arguments: ["", "v1", "/a?b", "/a#b", "/a b", "/é", "/../a", "/%2e%2e/a", "https://x/"])
     func paths(path: String) async throws {
         let (_, sdk, _) = try await Phone.registered()
         await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: path) }
@@ -80,7 +82,7 @@ import Testing
         arguments: [KeyStoreError(.notFound, status: -25300), KeyStoreError(.invalidated, status: -25293)])
     func invalidated(failure: KeyStoreError) async throws {
         let (phone, sdk, _) = try await Phone.registered()
-        phone.keys.fail(failure, failure)
+        phone.keys.fail(failure)
         let error = await expectError(.keyInvalidated) {
             try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
         }

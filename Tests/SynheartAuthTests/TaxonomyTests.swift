@@ -9,8 +9,10 @@ import Testing
     static let table: [(String, SynheartAuthError.Code, String)] = [
         ("NETWORK_ERROR", .networkError, "NetworkError"), ("CHALLENGE_EXPIRED", .challengeExpired, "ChallengeExpired"),
         ("ATTESTATION_UNAVAILABLE", .attestationUnavailable, "AttestationUnavailable"),
-        ("ATTESTATION_FAILED", .attestationFailed, "ServerError"), ("KEY_INVALIDATED", .keyInvalidated, "KeyInvalidated"),
-        ("KEYSTORE_ERROR", .keystoreError, "StorageError"), ("SECURE_ENCLAVE_ERROR", .secureEnclaveError, "StorageError"),
+        ("ATTESTATION_FAILED", .attestationFailed, "ServerError"),
+        ("KEY_INVALIDATED", .keyInvalidated, "KeyInvalidated"),
+        ("KEYSTORE_ERROR", .keystoreError, "StorageError"),
+        ("SECURE_ENCLAVE_ERROR", .secureEnclaveError, "StorageError"),
         ("SIGNING_FAILED", .signingFailed, "CryptoError"), ("DEVICE_REVOKED", .deviceRevoked, "ServerError"),
         ("CLOCK_SKEW", .clockSkew, "ClockSkew"), ("ROTATION_FAILED", .rotationFailed, "ServerError"),
         ("NONCE_REPLAY", .nonceReplay, "ServerError"), ("ALREADY_REGISTERED", .alreadyRegistered, "AlreadyRegistered"),
@@ -30,7 +32,9 @@ import Testing
         #expect(SynheartAuthError.fromCode(text).message.isEmpty == false)
     }
 
-    @Test("what is not a code becomes UNKNOWN", arguments: ["", "a b", "évil", "x\nINJECTED", String(repeating: "A", count: 65)])
+    @Test(
+        "what is not a code becomes UNKNOWN",
+        arguments: ["", "a b", "évil", "x\nINJECTED", String(repeating: "A", count: 65)])
     func notACode(text: String) {
         #expect(SynheartAuthError.Code(text: text) == .server("UNKNOWN"))
     }
@@ -63,10 +67,13 @@ import Testing
         }
     }
 
-    @Test("5xx, redirects and what is no answer of the service are NETWORK_ERROR", arguments: [301, 302, 500, 502, 503, 599])
+    @Test(
+        "5xx, redirects and what is no answer of the service are NETWORK_ERROR",
+        arguments: [301, 302, 500, 502, 503, 599])
     func network(status: Int) {
         #expect(verdict("SERVICE_UNAVAILABLE", status).code == .networkError)
-        #expect(ServiceVerdict.error(of: TransportAnswer(status: 403, body: Array("<html>".utf8))).code == .networkError)
+        #expect(
+            ServiceVerdict.error(of: TransportAnswer(status: 403, body: Array("<html>".utf8))).code == .networkError)
     }
 
     @Test(
@@ -102,7 +109,8 @@ import Testing
 
     @Test("rotation: base 60 s, at most an hour, 3 attempts")
     func rotation() {
-        #expect((0..<3).map { RetryPolicy.rotation.delay(after: $0, random: nil) } == [.seconds(60), .seconds(120), nil])
+        #expect(
+            (0..<3).map { RetryPolicy.rotation.delay(after: $0, random: nil) } == [.seconds(60), .seconds(120), nil])
         #expect(RetryPolicy.rotation.maximum == .seconds(3600))
     }
 

@@ -75,3 +75,10 @@ extension KeyAttestationChain {
         return try KeyDescription(value)
     }
 }
+
+extension KeyAttestationChain {
+    /// Whether any certificate of the chain carries a key description.
+    public var hasKeyDescription: Bool {
+        certificates.contains { $0.firstExtension(.keyDescription) != nil }
+    }
+}

@@ -1,5 +1,6 @@
 public import AuthContract
 public import AuthService
+internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 public import Logging
@@ -10,80 +11,141 @@ internal import UnixSignals
 /// The service over HTTP: the public listener, the operations listener, and the work in the background.
 public struct AuthServer: Sendable {
     private let service: AuthService
+    private let stores: AuthService.Stores
     private let settings: ServerSettings
     private let readiness: Readiness
     private let logger: Logger
     private let random: any RandomSource
+    private let metrics: ServerMetrics
 
     /// Where the server listens, once it does.
     public struct Addresses: Sendable {
-        /// `http://HOST:PORT` of the public listener.
+        /// `http://HOST:PORT` of the public listener, `https` behind TLS.
         public let publicURL: String
         /// `http://HOST:PORT` of the operations listener.
         public let operationsURL: String
     }
 
-    /// A server for this service.
+    /// A server for this service over these stores.
+    ///
+    /// - Parameter readiness: what `/readyz` asks; nil: each store, the service key and the clock.
     public init(
-        service: AuthService, settings: ServerSettings, readiness: Readiness, logger: Logger,
-        random: any RandomSource = SystemRandom()
+        service: AuthService, stores: AuthService.Stores, settings: ServerSettings, readiness: Readiness? = nil,
+        logger: Logger, random: any RandomSource = SystemRandom()
     ) {
         self.service = service
+        self.stores = stores
         self.settings = settings
-        self.readiness = readiness
+        self.readiness = readiness ?? Readiness(service: service, stores: stores, random: random)
         self.logger = logger
         self.random = random
+        metrics = ServerMetrics(startedAt: service.clock.now)
     }
 
     /// Listens until cancellation or, where `stopsOnSignals`, SIGTERM or SIGINT; requests in flight are finished, for at
-    /// most ten seconds.
+    /// most `ServerSettings.shutdown`.
     ///
     /// `onReady` is called once, when both listeners accept connections.
+    ///
+    /// - Throws: `ConfigurationError` for settings that are refused; what the certificate files or the sockets throw.
     public func run(
         stopsOnSignals: Bool = true, onReady: @escaping @Sendable (Addresses) async -> Void
     ) async throws {
         try settings.check()
+        let certificate = try settings.certificate()
         let rendezvous = Rendezvous(onReady)
+        let log = RequestLog(logger: logger)
         let publicListener = listener(
+            "public",
             PublicResponder(
-                service: service, limits: settings.limits, random: random, log: RequestLog(logger: logger)),
-            host: settings.host, port: settings.port
+                service: service, limits: settings.limits, proxies: settings.trustedProxies, random: random,
+                metrics: metrics, log: log),
+            host: settings.host, port: settings.port, certificate: certificate
         ) { await rendezvous.publicListener(at: $0) }
         let operationsListener = listener(
-            OperationsResponder(service: service, random: random, readiness: readiness),
-            host: settings.operationsHost, port: settings.operationsPort
+            "operations",
+            OperationsResponder(
+                service: service, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)), random: random,
+                readiness: readiness, metrics: metrics, administration: AdminAPI(service: service, stores: stores),
+                log: log),
+            host: settings.operations.host, port: settings.operations.port, certificate: nil
         ) { await rendezvous.operationsListener(at: $0) }
 
-        var configuration = ServiceGroupConfiguration(
-            services: [
-                .init(service: Background(service: service)), .init(service: operationsListener),
-                .init(service: publicListener),
-            ], gracefulShutdownSignals: stopsOnSignals ? [.sigterm, .sigint] : [], logger: logger)
-        configuration.maximumGracefulShutdownDuration = .seconds(10)
-        try await ServiceGroup(configuration: configuration).run()
+        // Shut down in reverse order: first nobody is listened to any more, then what they left is written down.
+        var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
+            .init(service: Background(service: service)), .init(service: operationsListener),
+            .init(service: publicListener),
+        ]
+        if let certificate {
+            services.insert(.init(service: CertificateWatch(certificate: certificate, logger: logger)), at: 0)
+        }
+        var configuration = ServiceGroupConfiguration(services: services, gracefulShutdownSignals: [], logger: logger)
+        configuration.maximumGracefulShutdownDuration = settings.shutdown
+        try await Self.run(ServiceGroup(configuration: configuration), stopsOnSignals: stopsOnSignals)
+    }
+
+    /// The first signal lets requests finish, the second one does not.
+    private static func run(_ group: ServiceGroup, stopsOnSignals: Bool) async throws {
+        guard stopsOnSignals else { return try await group.run() }
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            tasks.addTask {
+                var isStopping = false
+                for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint) {
+                    if isStopping { return }
+                    isStopping = true
+                    await group.triggerGracefulShutdown()
+                }
+            }
+            defer { tasks.cancelAll() }
+            try await tasks.next()
+        }
     }
 
     private func listener<Responder: HTTPResponder>(
-        _ responder: Responder, host: String, port: Int, onRunning: @escaping @Sendable (String) async -> Void
+        _ name: String, _ responder: Responder, host: String, port: Int, certificate: TLSCertificate?,
+        onRunning: @escaping @Sendable (String) async -> Void
     ) -> Application<Responder> where Responder.Context == ConnectionContext {
-        let decoder = HTTP1Channel.Configuration.DecoderConfiguration(
-            maxHeaderFieldSize: settings.limits.headerBlock, maxHeaderListSize: settings.limits.headerBlock,
-            maxHeaderFieldCount: settings.limits.headerCount)
-        let deadlines = settings.deadlines
+        let settings = settings
+        let malformed = malformedAnswer(listener: name)
+        let scheme = certificate == nil ? "http" : "https"
+        var quiet = logger
+        // The library writes the address on its own before both listeners are ready.
+        quiet.logLevel = max(quiet.logLevel, .warning)
         return Application(
             responder: responder,
-            server: .http1(
-                configuration: .init(
-                    additionalChannelHandlers: [ReadDeadlineHandler(deadlines)], httpDecoderConfiguration: decoder)),
+            server: HTTPServerBuilder { responder in
+                ListenerChannel(
+                    responder: responder, limits: settings.limits, deadlines: settings.deadlines,
+                    certificate: certificate, malformed: malformed)
+            },
             configuration: .init(
                 address: .hostname(host, port: port), backlog: 1024,
                 availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
             onServerRunning: { channel in
-                await onRunning("http://\(Self.bracketed(host)):\(channel.localAddress?.port ?? port)")
-            }, logger: logger)
+                let host = host.contains(":") ? "[\(host)]" : host
+                await onRunning("\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
+            }, logger: quiet)
     }
 
-    private static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+    /// What is answered to bytes that are not a request.
+    private func malformedAnswer(listener: String) -> @Sendable (Int) -> (head: HTTPResponse, body: ByteBuffer) {
+        let log = RequestLog(logger: logger)
+        return { [service, random, metrics] status in
+            let frame = AnswerFrame(requestID: RandomUUID(from: random).text, now: service.clock.now)
+            let refusal =
+                status < 500
+                ? Refusal(
+                    .invalidRequest, "not an HTTP/1.1 request within the limits",
+                    hint: "It is not an HTTP/1.1 request, or its header is too large")
+                : Refusal(.internalError, "the HTTP library answered \(status)")
+            let answer = frame.answer(refusal)
+            metrics.malformedRequest(listener: listener)
+            log.write(
+                requestID: frame.requestID, method: "", route: nil, answer: answer, reason: refusal.reason, took: .zero)
+            return (frame.head(answer), ByteBuffer(bytes: answer.body ?? []))
+        }
+    }
 
     /// The service's own work: following the store, writing down when devices were seen.
     private struct Background: Service {
@@ -91,6 +153,26 @@ public struct AuthServer: Sendable {
 
         func run() async throws {
             await cancelWhenGracefulShutdown { await service.run() }
+        }
+    }
+
+    /// Looks whether the certificate's files changed.
+    private struct CertificateWatch: Service {
+        let certificate: TLSCertificate
+        let logger: Logger
+
+        private static let interval: Duration = .seconds(5)
+
+        func run() async throws {
+            await cancelWhenGracefulShutdown {
+                while (try? await Task.sleep(for: Self.interval)) != nil {
+                    do {
+                        if try certificate.reload() { logger.notice("the certificate was read again") }
+                    } catch {
+                        logger.error("the certificate was not read again", metadata: ["reason": "\(error)"])
+                    }
+                }
+            }
         }
     }
 }
@@ -116,17 +198,5 @@ private actor Rendezvous {
     private func announce() async {
         guard let publicURL, let operationsURL else { return }
         await onReady(AuthServer.Addresses(publicURL: publicURL, operationsURL: operationsURL))
-    }
-}
-
-extension ServerSettings {
-    /// Settings that would serve strangers without encryption.
-    func check() throws(ContractError) {
-        let literal = host.contains(":") ? "[\(host)]" : host
-        let isLoopback = (try? RequestOrigin(scheme: "http", authority: literal))?.isLoopback ?? false
-        guard isLoopback || insecureHTTP else {
-            throw ContractError(
-                "\(host) is not a loopback address: put a proxy with TLS before the service, or pass --insecure-http")
-        }
     }
 }

@@ -1,4 +1,6 @@
+internal import AuthContract
 internal import AuthService
+internal import HTTPTypes
 internal import Hummingbird
 internal import NIOCore
 
@@ -6,10 +8,47 @@ internal import NIOCore
 struct ConnectionContext: InitializableFromSource, Sendable {
     typealias Source = ApplicationRequestContextSource
 
-    /// The peer's address.
-    let address: ClientAddress
+    /// The peer's address; nil where the socket has none.
+    let peer: IPAddress?
+    /// Whether the connection was made to a loopback address of this machine.
+    let isLocal: Bool
 
     init(source: ApplicationRequestContextSource) {
-        address = ClientAddress(source.channel.remoteAddress?.ipAddress ?? "unknown")
+        peer = source.channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        isLocal = source.channel.localAddress?.ipAddress.flatMap { IPAddress($0) }?.isLoopback ?? false
+    }
+}
+
+/// Where a request came from and where it was sent to, as far as the peer can be believed.
+struct RequestProvenance: Sendable {
+    /// Whom limits count the request for.
+    let address: ClientAddress
+    /// `http` or `https`.
+    let scheme: String
+    let authority: String
+
+    /// - Throws: `ContractError` where `Host` does not stand exactly once.
+    init(
+        of request: HTTPRequest, over connection: ConnectionContext, trusting proxies: TrustedProxies
+    ) throws(ContractError) {
+        let hosts = request.headerFields[values: .host]
+        guard let host = hosts.first, hosts.count == 1 else { throw ContractError("Host must stand once") }
+        guard let peer = connection.peer, proxies.contain(peer) else {
+            address = ClientAddress(connection.peer?.description ?? "unknown")
+            scheme = request.scheme ?? "http"
+            // A name of this machine that came from elsewhere is a claim of the client's, nothing more.
+            let claimsLoopback = (try? RequestOrigin(scheme: "http", authority: host))?.isLoopback ?? false
+            authority = claimsLoopback && !connection.isLocal ? "" : host
+            return
+        }
+        address = ClientAddress(
+            proxies.client(of: peer, forwardedFor: request.headerFields[values: .forwardedFor]).description)
+        // The nearest proxy wrote the last word.
+        scheme = Self.lastWord(request.headerFields[values: .forwardedProto]) ?? request.scheme ?? "http"
+        authority = Self.lastWord(request.headerFields[values: .forwardedHost]) ?? host
+    }
+
+    private static func lastWord(_ values: [String]) -> String? {
+        values.last?.split(separator: ",").last.map { $0.filter { $0 != " " && $0 != "\t" } }
     }
 }

@@ -1,19 +1,77 @@
-internal import NIOCore
-
 /// Where and how the service listens.
 public struct ServerSettings: Sendable {
     /// The address of the public listener. Port 0 picks a free one.
     public var host = "127.0.0.1"
     public var port = 8080
-    /// The address of the operations listener.
-    public var operationsHost = "127.0.0.1"
-    public var operationsPort = 9464
-    /// Whether another address than loopback may be served without TLS.
+    /// Certificate and key of the public listener; nil: plain HTTP.
+    public var tls: TLSFiles?
+    /// Proxies whose `X-Forwarded-…` counts.
+    public var trustedProxies = TrustedProxies.none
+    /// Whether another address than loopback may be served without TLS and without trusted proxies.
     public var insecureHTTP = false
+    public var operations = OperationsSettings()
     public var limits = RequestLimits()
     public var deadlines = ReadDeadlines()
     /// Connections at once, on each listener.
     public var maximumConnections = 4096
+    /// How long requests in flight may take to finish after the signal to stop.
+    public var shutdown: Duration = .seconds(10)
+
+    /// The defaults.
+    public init() {}
+
+    /// Refuses settings that would serve strangers without encryption, and a certificate that cannot be used.
+    ///
+    /// - Throws: `ConfigurationError`, with the key at fault.
+    public func check() throws(ConfigurationError) {
+        guard Self.isLoopback(host) || tls != nil || !trustedProxies.isEmpty || insecureHTTP else {
+            throw ConfigurationError(
+                "server.host",
+                "\(host) is not a loopback address: give server.tls_certificate, server.trusted_proxies or "
+                    + "server.insecure_http")
+        }
+        guard Self.isLoopback(operations.host) || operations.insecureHTTP else {
+            throw ConfigurationError(
+                "operations.host", "\(operations.host) is not a loopback address: that needs operations.insecure_http")
+        }
+        _ = try certificate()
+    }
+
+    /// The certificate of the public listener, read from its files.
+    func certificate() throws(ConfigurationError) -> TLSCertificate? {
+        guard let tls else { return nil }
+        do {
+            return try TLSCertificate(certificate: tls.certificate, key: tls.key)
+        } catch {
+            throw ConfigurationError("server.tls_certificate", "cannot be used with server.tls_key: \(error)")
+        }
+    }
+
+    static func isLoopback(_ host: String) -> Bool { host == "localhost" || IPAddress(host)?.isLoopback ?? false }
+}
+
+/// Certificate and key, PEM files; read again when they change.
+public struct TLSFiles: Sendable, Hashable {
+    /// The chain, leaf first.
+    public let certificate: String
+    public let key: String
+
+    /// Files at these paths.
+    public init(certificate: String, key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
+}
+
+/// Where the operations listener listens, and whom it answers.
+public struct OperationsSettings: Sendable {
+    /// The address; port 0 picks a free one.
+    public var host = "127.0.0.1"
+    public var port = 9464
+    /// The names that `Host` may have, without ports. Another one is a browser that was led here.
+    public var hosts = ["localhost", "127.0.0.1", "[::1]"]
+    /// Whether another address than loopback may be served: credentials cross it in the clear.
+    public var insecureHTTP = false
 
     /// The defaults.
     public init() {}
@@ -21,6 +79,7 @@ public struct ServerSettings: Sendable {
 
 /// What a request may not exceed, in bytes.
 public struct RequestLimits: Sendable {
+    /// The request line's target and all header fields.
     public var headerBlock = 16 * 1024
     public var headerCount = 100
     public var deviceBody = 64 * 1024

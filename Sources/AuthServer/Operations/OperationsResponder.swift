@@ -1,61 +1,111 @@
 internal import AuthContract
 internal import AuthService
+internal import HTTPTypes
 internal import Hummingbird
+internal import NIOHTTP1
 internal import StrictJSON
 
-/// Answers the operations listener: whether the process lives and whether it can work.
+/// Answers the operations listener: health, readiness, metrics, the description of the API, and administration.
 struct OperationsResponder: HTTPResponder {
     typealias Context = ConnectionContext
 
     let service: AuthService
+    let hosts: Set<String>
     let random: any RandomSource
     let readiness: Readiness
+    let metrics: ServerMetrics
+    let administration: AdminAPI
+    let log: RequestLog
 
     func respond(to request: Request, context: ConnectionContext) async throws -> Response {
-        let frame = AnswerFrame(
-            requestID: RandomUUID(from: random).text, now: service.clock.now, prefersProblem: false)
-        guard request.method == .get else { return frame.response(frame.answer(Refusal(.methodNotAllowed, "not GET"))) }
-        switch request.uri.path {
-        case "/healthz": return frame.response(.json(["status": "ok"]))
-        case "/readyz":
-            let failures = await readiness.failures()
-            var answer = Answer.json(
-                .object(
-                    JSONObject([
-                        ("status", .string(failures.isEmpty ? "ready" : "not ready")),
-                        ("failures", .object(JSONObject(failures.map { ($0.name, .string($0.reason)) }))),
-                    ])))
-            answer.status = failures.isEmpty ? 200 : 503
-            return frame.response(answer)
-        default: return frame.response(frame.answer(Refusal(.notFound, "no such path")))
+        let started = ContinuousClock.now
+        let frame = AnswerFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
+        var area = "unknown"
+        var reason: String?
+        var answer: Answer
+        do {
+            answer = try await self.answer(request, &area)
+        } catch let error as HTTPParserError {
+            throw error
+        } catch {
+            let refusal = Refusal(answering: error)
+            reason = refusal.reason
+            answer = frame.answer(refusal)
+            if let refused = error as? MethodRefusal {
+                answer = frame.answer(Refusal(.methodNotAllowed, "not one of \(refused.allowed)"))
+                answer.headers.append(("Allow", refused.allowed.joined(separator: ", ")))
+            }
+            if refusal.code == .unauthorized { answer.headers.append(("WWW-Authenticate", "Bearer")) }
         }
+        metrics.operationsRequest(area, answer)
+        if area == "admin" {
+            log.write(
+                requestID: frame.requestID, method: request.method.rawValue, route: request.head.path, answer: answer,
+                reason: reason, took: started.duration(to: .now))
+        }
+        return frame.response(answer)
+    }
+
+    private func answer(_ request: Request, _ area: inout String) async throws -> Answer {
+        try requireKnownHost(request.head)
+        let target = try RequestTarget(request.head.path ?? "")
+        switch target.path.text {
+        case "/healthz":
+            area = "healthz"
+            try requireRead(request)
+            return .json(["status": "ok"])
+        case "/readyz":
+            area = "readyz"
+            try requireRead(request)
+            return await readyz()
+        case "/metrics":
+            area = "metrics"
+            try requireRead(request)
+            return Answer(body: Array(metrics.text().utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
+        case "/openapi.json":
+            area = "openapi"
+            try requireRead(request)
+            return .json(OpenAPIDocument.json)
+        default:
+            guard target.path.isBelow(AdminRoute.base) else { throw Refusal(.notFound, "no such path") }
+            area = "admin"
+            return try await administration.answer(request, target)
+        }
+    }
+
+    /// A page of somebody else's that was made to resolve to this address sends its own name, and learns nothing.
+    private func requireKnownHost(_ head: HTTPRequest) throws(Refusal) {
+        let values = head.headerFields[values: .host]
+        guard values.count == 1, let host = values.first, hosts.contains(Self.name(of: host)) else {
+            throw Refusal(.invalidRequest, "Host is none of operations.hosts", hint: "Host is none of operations.hosts")
+        }
+    }
+
+    /// The host without its port, in lower case.
+    static func name(of host: String) -> String {
+        let host = host.lowercased()
+        guard !host.hasPrefix("[") else { return String(host.prefix { $0 != "]" }) + "]" }
+        return String(host.prefix { $0 != ":" })
+    }
+
+    private func requireRead(_ request: Request) throws {
+        guard request.method == .get || request.method == .head else { throw MethodRefusal(allowed: ["GET", "HEAD"]) }
+    }
+
+    private func readyz() async -> Answer {
+        let findings = await readiness.findings()
+        for finding in findings { metrics.ready(finding.name, finding.failure == nil) }
+        let failures = findings.compactMap { finding in finding.failure.map { (finding.name, JSONValue.string($0)) } }
+        return .json(
+            JSONObject([
+                ("status", failures.isEmpty ? "ready" : "not ready"),
+                ("checks", .object(JSONObject(findings.map { ($0.name, .bool($0.failure == nil)) }))),
+                ("failures", .object(JSONObject(failures))),
+            ]), status: failures.isEmpty ? 200 : 503)
     }
 }
 
-/// What must work for the service to answer, each by name.
-public struct Readiness: Sendable {
-    /// One thing that is asked.
-    public struct Check: Sendable {
-        let name: String
-        let ask: @Sendable () async throws -> Void
-
-        /// A check that throws where the thing does not work.
-        public init(_ name: String, _ ask: @escaping @Sendable () async throws -> Void) {
-            self.name = name
-            self.ask = ask
-        }
-    }
-
-    private let checks: [Check]
-
-    /// Readiness of these.
-    public init(_ checks: [Check]) { self.checks = checks }
-
-    func failures() async -> [(name: String, reason: String)] {
-        var failures: [(String, String)] = []
-        for check in checks {
-            do { try await check.ask() } catch { failures.append((check.name, "\(error)")) }
-        }
-        return failures
-    }
+/// A method that a path does not answer.
+struct MethodRefusal: Error {
+    let allowed: [String]
 }

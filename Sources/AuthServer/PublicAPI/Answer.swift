@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import AuthService
-internal import Foundation
 internal import HTTPTypes
 internal import Hummingbird
+internal import NIOCore
 internal import StrictJSON
 
 /// What a handler answers, before it becomes an HTTP response.
@@ -12,14 +12,16 @@ struct Answer: Sendable {
     var contentType = "application/json"
     var headers: [(String, String)] = []
     var cacheControl = "no-store"
-    /// What the log says became of the request.
+    /// What log and metrics say became of the request: `ok`, a status of the contract, or an error code.
     var outcome = "ok"
 
     static func json(_ body: some WireBody, outcome: String = "ok") -> Answer {
         Answer(body: body.bytes, outcome: outcome)
     }
 
-    static func json(_ value: JSONValue) -> Answer { Answer(body: value.bytes) }
+    static func json(_ value: JSONValue, status: Int = 200) -> Answer { Answer(status: status, body: value.bytes) }
+
+    static func json(_ object: JSONObject, status: Int = 200) -> Answer { .json(.object(object), status: status) }
 
     static let noContent = Answer(status: 204)
 }
@@ -29,7 +31,9 @@ struct AnswerFrame: Sendable {
     let requestID: String
     let now: UnixTime
     /// Whether the client asked for `application/problem+json`.
-    let prefersProblem: Bool
+    var prefersProblem = false
+    /// Whether the request was HEAD: the same answer without its body.
+    var omitsBody = false
 
     /// The error body of a refusal.
     func answer(_ refusal: Refusal, verified: Bool? = nil) -> Answer {
@@ -44,25 +48,54 @@ struct AnswerFrame: Sendable {
         return answer
     }
 
-    /// The response on the wire.
-    func response(_ answer: Answer) -> Response {
-        var headers = HTTPFields()
-        headers[Self.serverTime] = now.description
-        headers[Self.requestID] = requestID
-        headers[.cacheControl] = answer.cacheControl
+    /// Status and fields as they go on the wire.
+    func head(_ answer: Answer) -> HTTPResponse {
+        var fields = HTTPFields()
+        fields[.serverTime] = now.description
+        fields[.requestID] = requestID
+        fields[.cacheControl] = answer.cacheControl
         for (name, value) in answer.headers {
-            if let name = HTTPField.Name(name) { headers[name] = value }
+            if let name = HTTPField.Name(name) { fields[name] = value }
         }
-        guard let body = answer.body else {
-            return Response(status: .init(code: answer.status), headers: headers)
+        if answer.body != nil {
+            fields[.contentType] = answer.contentType
+            fields[.xContentTypeOptions] = "nosniff"
         }
-        headers[.contentType] = answer.contentType
-        headers[.xContentTypeOptions] = "nosniff"
-        return Response(
-            status: .init(code: answer.status), headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
+        return HTTPResponse(status: .init(code: answer.status), headerFields: fields)
     }
 
-    private static let serverTime = HTTPField.Name(HeaderName.serverTime) ?? .date
-    private static let requestID = HTTPField.Name(HeaderName.requestID) ?? .date
+    /// The response on the wire.
+    func response(_ answer: Answer) -> Response {
+        let head = head(answer)
+        guard let bytes = answer.body else { return Response(status: head.status, headers: head.headerFields) }
+        let body =
+            omitsBody
+            ? ResponseBody(contentLength: bytes.count) { try await $0.finish(nil) }
+            : ResponseBody(byteBuffer: ByteBuffer(bytes: bytes))
+        return Response(status: head.status, headers: head.headerFields, body: body)
+    }
+}
+
+extension AnswerFrame {
+    /// A frame for this request.
+    init(for request: HTTPRequest, requestID: String, now: UnixTime) {
+        self.init(
+            requestID: requestID, now: now,
+            prefersProblem: request.headerFields[values: .accept].contains {
+                $0.lowercased().contains("application/problem+json")
+            }, omitsBody: request.method == .head)
+    }
+}
+
+extension Refusal {
+    /// What an error that a handler threw is answered with.
+    init(answering error: any Error) {
+        switch error {
+        case let refusal as Refusal: self = refusal
+        case let error as StoreError: self.init(error)
+        case let error as JSONError: self.init(malformed: error)
+        case let error as ContractError: self.init(malformed: error)
+        default: self.init(.internalError, "\(type(of: error)): \(error)")
+        }
+    }
 }

@@ -3,154 +3,171 @@ internal import AuthService
 internal import HTTPTypes
 internal import Hummingbird
 internal import Logging
-internal import NIOCore
-internal import StrictJSON
+internal import NIOHTTP1
 
-/// Answers the public API: finds the route, reads the body within its limit, asks the service, writes one log line.
+/// Answers the public API: finds the route, reads the body within its limit, asks the service; one log line a request.
 struct PublicResponder: HTTPResponder {
     typealias Context = ConnectionContext
 
     let service: AuthService
     let limits: RequestLimits
+    let proxies: TrustedProxies
     let random: any RandomSource
+    let metrics: ServerMetrics
     let log: RequestLog
+
+    /// What became known of a request on the way, whether it was answered or refused.
+    private struct Progress {
+        var route: Route?
+        /// Where the request is one of a device's own, and it verified.
+        var verified: VerifiedRequest?
+        /// Whether a refusal from here on is a verdict on somebody else's request.
+        var judgesAnother = false
+    }
 
     func respond(to request: Request, context: ConnectionContext) async throws -> Response {
         let started = ContinuousClock.now
-        let frame = AnswerFrame(
-            requestID: RandomUUID(from: random).text, now: service.clock.now,
-            prefersProblem: request.headers[values: .accept].contains { $0.contains("application/problem+json") })
-        let target = request.head.path ?? ""
-        let path = target.prefix { $0 != "?" }
-        let route = Route(rawValue: String(path))
-        var answer: Answer
-        var reason: String?
+        var progress = Progress()
+        var refusal: Refusal?
+        var answer: Answer?
         do {
-            answer = try await self.answer(request, route, context)
+            answer = try await self.answer(request, context, &progress)
+        } catch let error as HTTPParserError {
+            throw error
         } catch {
-            let refusal = Self.refusal(error)
-            reason = refusal.reason
-            answer = frame.answer(refusal, verified: Self.judgesAnother(route, refusal) ? false : nil)
-            if refusal.code == .methodNotAllowed, let route { answer.headers.append(("Allow", route.method)) }
+            refusal = Refusal(answering: error)
         }
+        let frame = AnswerFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
+        let final = rotating(answer ?? refused(refusal, progress, frame), progress)
+        let took = started.duration(to: .now)
+        metrics.publicRequest(progress.route, final, took: took)
+        if !request.headers[values: .developmentMode].isEmpty { metrics.developmentRequest(final) }
         log.write(
-            requestID: frame.requestID, method: request.method.rawValue, route: route?.rawValue, answer: answer,
-            reason: reason, took: started.duration(to: .now))
-        return frame.response(answer)
+            requestID: frame.requestID, method: request.method.rawValue, route: progress.route?.rawValue, answer: final,
+            reason: refusal?.reason, took: took)
+        return frame.response(final)
     }
 
-    /// Errors of the caller's own credential never look like a verdict on the request it asks about.
-    private static func judgesAnother(_ route: Route?, _ refusal: Refusal) -> Bool {
-        route == .verify
-            && ![.unauthorized, .forbidden, .methodNotAllowed, .payloadTooLarge, .unsupportedMediaType]
-                .contains(refusal.code)
-    }
-
-    private static func refusal(_ error: any Error) -> Refusal {
-        switch error {
-        case let refusal as Refusal: refusal
-        case let error as JSONError: Refusal(malformed: error)
-        case let error as ContractError: Refusal(malformed: error)
-        default: Refusal(.internalError, "\(type(of: error)): \(error)")
+    private func refused(_ refusal: Refusal?, _ progress: Progress, _ frame: AnswerFrame) -> Answer {
+        let refusal = refusal ?? Refusal(.internalError, "answered neither way")
+        // Errors of the caller's own credential never look like a verdict on the request it asks about.
+        let isVerdict = progress.judgesAnother && refusal.code != .unauthorized && refusal.code != .forbidden
+        var answer = frame.answer(refusal, verified: isVerdict ? false : nil)
+        if isVerdict { metrics.verdict(refusal.code.rawValue) }
+        if refusal.code == .methodNotAllowed, let route = progress.route {
+            answer.headers.append(("Allow", route.methods.joined(separator: ", ")))
         }
-    }
-
-    private func answer(_ request: Request, _ route: Route?, _ context: ConnectionContext) async throws -> Answer {
-        guard let route else { throw Refusal(.notFound, "no such path") }
-        guard request.method.rawValue == route.method else { throw Refusal(.methodNotAllowed, "not \(route.method)") }
-        switch route {
-        case .challenge:
-            try service.admitEnrolment(from: context.address)
-            let (http, body) = try await read(request, context, upTo: limits.deviceBody)
-            return .json(try await service.issueChallenge(try json(body, request), http))
-        case .register:
-            try service.admitEnrolment(from: context.address)
-            let (http, body) = try await read(request, context, upTo: limits.deviceBody)
-            let response = try await service.register(try json(body, request), http)
-            return .json(response, outcome: response.status.rawValue)
-        case .status:
-            let (http, _) = try await read(request, context, upTo: limits.deviceBody)
-            let verified = try await service.authenticate(http, for: .status)
-            return try await rotating(verified, .json(service.status(verified)))
-        case .rotateKey:
-            let (http, body) = try await read(request, context, upTo: limits.deviceBody)
-            let verified = try await service.authenticate(http, for: .rotateKey)
-            return .json(try await service.rotateKey(try json(body, request), verified))
-        case .device:
-            let (http, _) = try await read(request, context, upTo: limits.deviceBody)
-            try await service.deregister(try await service.authenticate(http, for: .deregister))
-            return .noContent
-        case .token:
-            let (http, body) = try await read(request, context, upTo: limits.deviceBody)
-            let verified = try await service.authenticate(http, for: .token)
-            return rotating(verified, .json(try await service.issueToken(try json(body, request), verified)))
-        case .verify:
-            let credential = try await service.credentials.authenticate(authorization: request.headers[.authorization])
-            let body = try await collect(request, upTo: limits.verifyBody)
-            let response = try await service.verify(
-                try json(body, request), by: credential, address: context.address)
-            return .json(response, outcome: response.outcome)
-        case .keySet:
-            var answer = Answer.json(.object(try await service.signingKeys.keySet()))
-            answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
-            return answer
+        if refusal.code == .unauthorized, progress.route == .verify {
+            answer.headers.append(("WWW-Authenticate", "Bearer"))
         }
+        return answer
     }
 
-    /// Tells a device that it must rotate, with any answer to a request of its own.
-    private func rotating(_ verified: VerifiedRequest, _ answer: Answer) -> Answer {
-        guard let by = verified.device.mustRotateBy else { return answer }
+    /// Tells a device that it must rotate, with every answer to a request of its own, until it has.
+    private func rotating(_ answer: Answer, _ progress: Progress) -> Answer {
+        guard let by = progress.verified?.device.mustRotateBy else { return answer }
+        if progress.route == .rotateKey, answer.status == 200 { return answer }
         var answer = answer
         answer.headers.append((HeaderName.rotate, "required; by=\(by)"))
         return answer
     }
 
+    private func answer(
+        _ request: Request, _ context: ConnectionContext, _ progress: inout Progress
+    ) async throws -> Answer {
+        let target = try RequestTarget(request.head.path ?? "")
+        guard let route = Route(rawValue: target.path.text) else { throw Refusal(.notFound, "no such path") }
+        progress.route = route
+        guard route.methods.contains(request.method.rawValue) else {
+            throw Refusal(.methodNotAllowed, "not \(route.method)")
+        }
+        let provenance = try RequestProvenance(of: request.head, over: context, trusting: proxies)
+        if route.hasJSONBody { try request.requireJSON() }
+        switch route {
+        case .challenge:
+            try service.admitEnrolment(from: provenance.address)
+            let (http, body) = try await read(request, target, provenance)
+            return .json(try await service.issueChallenge(ChallengeRequest(received: body), http))
+        case .register:
+            try service.admitEnrolment(from: provenance.address)
+            let (http, body) = try await read(request, target, provenance)
+            return try await register(try RegisterRequest(received: body), http)
+        case .status:
+            let (verified, _) = try await authenticate(request, target, provenance, for: .status, &progress)
+            return .json(try await service.status(verified))
+        case .rotateKey:
+            let (verified, body) = try await authenticate(request, target, provenance, for: .rotateKey, &progress)
+            return .json(try await service.rotateKey(RotateKeyRequest(received: body), verified))
+        case .device:
+            let (verified, _) = try await authenticate(request, target, provenance, for: .deregister, &progress)
+            try await service.deregister(verified)
+            return .noContent
+        case .token:
+            let (verified, body) = try await authenticate(request, target, provenance, for: .token, &progress)
+            return .json(try await service.issueToken(TokenRequest(received: body), verified))
+        case .verify:
+            let credential = try await service.credentials.authenticate(authorization: request.authorization)
+            let question = try VerifyRequest(received: try await request.bytes(upTo: limits.verifyBody))
+            try requireWithinLimit(question)
+            progress.judgesAnother = true
+            let response = try await service.verify(question, by: credential, address: provenance.address)
+            metrics.verdict(response.outcome)
+            if let scheme = response.identity?.signatureScheme { metrics.verified(scheme) }
+            return .json(response, outcome: response.outcome)
+        case .keySet:
+            var answer = Answer.json(try await service.signingKeys.keySet())
+            answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
+            return answer
+        }
+    }
+
+    private func register(_ body: RegisterRequest, _ http: IncomingRequest) async throws -> Answer {
+        do {
+            let response = try await service.register(body, http)
+            metrics.registration(body.platform, response.status.rawValue)
+            return .json(response, outcome: response.status.rawValue)
+        } catch {
+            metrics.registration(body.platform, Refusal(answering: error).code.rawValue)
+            throw error
+        }
+    }
+
+    private func authenticate(
+        _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance,
+        for operation: Operation, _ progress: inout Progress
+    ) async throws -> (VerifiedRequest, body: [UInt8]) {
+        let (http, body) = try await read(request, target, provenance)
+        let verified = try await service.authenticate(http, for: operation)
+        progress.verified = verified
+        metrics.verified(verified.scheme)
+        return (verified, body)
+    }
+
     /// The request as the rules see it, with its body read to the end.
     private func read(
-        _ request: Request, _ context: ConnectionContext, upTo limit: Int
-    ) async throws -> (IncomingRequest, [UInt8]) {
-        let target = request.head.path ?? ""
-        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        let body = try await collect(request, upTo: limit)
+        _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance
+    ) async throws -> (IncomingRequest, body: [UInt8]) {
+        let body = try await request.bytes(upTo: limits.deviceBody)
         let incoming = IncomingRequest(
-            method: request.method.rawValue, scheme: "http", authority: request.head.authority ?? "",
-            path: parts.first ?? "", query: parts.count > 1 ? parts[1] : nil,
+            method: request.method.rawValue, scheme: provenance.scheme, authority: provenance.authority,
+            path: target.path.text, query: target.query,
             headers: HeaderFields(request.headers.map { ($0.name.rawName, $0.value) }), body: .bytes(body),
-            address: context.address)
+            address: provenance.address)
         return (incoming, body)
     }
 
-    private func collect(_ request: Request, upTo limit: Int) async throws -> [UInt8] {
-        if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit {
-            throw Refusal(.payloadTooLarge, "\(length) bytes")
-        }
-        var bytes: [UInt8] = []
-        for try await buffer in request.body {
-            guard bytes.count + buffer.readableBytes <= limit else {
-                throw Refusal(.payloadTooLarge, "more than \(limit) bytes")
-            }
-            bytes.append(contentsOf: buffer.readableBytesView)
-        }
-        return bytes
-    }
-
-    private func json<Body: WireBody>(
-        _ bytes: [UInt8], _ request: Request, as type: Body.Type = Body.self
-    ) throws -> Body {
-        let mediaType = request.headers[.contentType]?.prefix { $0 != ";" }.lowercased() ?? ""
-        guard mediaType.trimmingSuffix(" ") == "application/json" else {
-            throw Refusal(.unsupportedMediaType, "Content-Type is not application/json")
-        }
-        return try Body(parsing: bytes, limits: JSONValue.Limits(bytes: max(bytes.count, 1), depth: 16))
+    private func requireWithinLimit(_ question: VerifyRequest) throws(Refusal) {
+        guard case .bytes(let body) = question.body, body.count > limits.verifiedBody else { return }
+        throw Refusal(.payloadTooLarge, "the body asked about has \(body.count) bytes")
     }
 }
 
-extension String {
-    fileprivate func trimmingSuffix(_ character: Character) -> Substring {
-        var text = self[...]
-        while text.last == character { text.removeLast() }
-        return text
-    }
+extension Route {
+    /// The methods that the route answers. HEAD is nothing that a device could sign a read with, so only what is public has it.
+    var methods: [String] { self == .keySet ? ["GET", "HEAD"] : [method] }
+
+    /// Whether a request has a body of JSON.
+    var hasJSONBody: Bool { method == "POST" }
 }
 
 extension VerifyResponse {
@@ -158,6 +175,13 @@ extension VerifyResponse {
         switch self {
         case .verified: "verified"
         case .observed(let code, _): "observed_\(code.rawValue)"
+        }
+    }
+
+    fileprivate var identity: VerifiedIdentity? {
+        switch self {
+        case .verified(let identity): identity
+        case .observed(_, let identity): identity
         }
     }
 }

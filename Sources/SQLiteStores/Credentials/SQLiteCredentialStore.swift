@@ -3,23 +3,38 @@ internal import AuthService
 internal import GRDB
 internal import StrictJSON
 
-/// Credentials, as hashes.
+/// Credentials: hashes, never secrets.
 struct SQLiteCredentialStore: CredentialStore {
     let database: StoreDatabase
 
+    static let schema = """
+        CREATE TABLE credentials (
+          id TEXT PRIMARY KEY,
+          name TEXT NOT NULL,
+          role TEXT NOT NULL,
+          apps TEXT NOT NULL,
+          secret_hash BLOB NOT NULL,
+          created_at INTEGER NOT NULL,
+          expires_at INTEGER NOT NULL,
+          revoked_at INTEGER
+        ) STRICT;
+        CREATE INDEX credentials_newest ON credentials (created_at DESC, id);
+        """
+
     func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) {
-        let apps = JSONValue.array(credential.apps.map { .string($0.text) }).text()
-        try await database.write { database in
-            _ = try database.change(
+        let apps = JSONValue.array(credential.apps.map(\.text).sorted().map { .string($0) }).text()
+        let inserted = try await database.write { database in
+            try database.change(
                 """
-                INSERT INTO credentials (id, name, role, apps, secret_hash, created_at, expires_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO credentials (id, name, role, apps, secret_hash, created_at, expires_at, revoked_at)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
                 """,
                 [
                     credential.id, credential.name, credential.role.rawValue, apps, credential.secretHash.data,
-                    credential.createdAt.seconds, credential.expiresAt.seconds,
+                    credential.createdAt.seconds, credential.expiresAt.seconds, credential.revokedAt?.seconds,
                 ], recording: event)
         }
+        guard inserted == 1 else { throw StoreError(.unavailable, "the credential's id exists") }
     }
 
     func credential(_ id: String) async throws(StoreError) -> Credential? {
@@ -48,15 +63,12 @@ struct SQLiteCredentialStore: CredentialStore {
 
 extension Credential {
     fileprivate init(row: StoredRow) throws(StoreError) {
-        let (role, apps) = (try row.text("role"), try row.text("apps"))
+        let apps = try row.parsed("apps", row.text("apps")) { text in
+            try JSONValue(parsing: text, limits: .stored).array?.map { try AppID($0.string ?? "") }
+        }
         self.init(
             id: try row.text("id"), name: try row.text("name"),
-            role: try row.parsed("role", role) { CredentialRole(rawValue: $0) },
-            apps: try row.parsed("apps", apps) { text in
-                try JSONValue(parsing: text, limits: .stored).array.map { elements in
-                    try Set(elements.map { try AppID($0.string ?? "") })
-                }
-            },
+            role: try row.parsed("role", row.text("role")) { CredentialRole(rawValue: $0) }, apps: Set(apps),
             secretHash: try row.bytes("secret_hash"), createdAt: UnixTime(try row.integer("created_at")),
             expiresAt: UnixTime(try row.integer("expires_at")),
             revokedAt: try row.optionalInteger("revoked_at").map { UnixTime($0) })

@@ -2,13 +2,22 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// The keys that sign device tokens, sealed.
+/// Signing keys, their private halves sealed before they come here.
 struct SQLiteSigningKeyStore: SigningKeyStore {
     let database: StoreDatabase
 
+    static let schema = """
+        CREATE TABLE signing_keys (
+          number INTEGER PRIMARY KEY AUTOINCREMENT,
+          id TEXT NOT NULL UNIQUE,
+          sealed_key BLOB NOT NULL,
+          created_at INTEGER NOT NULL
+        ) STRICT;
+        """
+
     func signingKeys() async throws(StoreError) -> [StoredSigningKey] {
         try await database.read { database in
-            try Row.fetchAll(database, sql: "SELECT * FROM signing_keys ORDER BY position")
+            try Row.fetchAll(database, sql: "SELECT id, sealed_key, created_at FROM signing_keys ORDER BY number")
                 .map { try StoredSigningKey(row: StoredRow($0)) }
         }
     }
@@ -20,16 +29,16 @@ struct SQLiteSigningKeyStore: SigningKeyStore {
             try database.change(
                 """
                 INSERT INTO signing_keys (id, sealed_key, created_at)
-                SELECT ?, ?, ? WHERE (SELECT id FROM signing_keys ORDER BY position DESC LIMIT 1) IS ?
-                """,
-                [key.id, key.sealedKey.data, key.createdAt.seconds, newest], recording: event) > 0
+                SELECT ?, ?, ? WHERE (SELECT id FROM signing_keys ORDER BY number DESC LIMIT 1) IS ?
+                ON CONFLICT DO NOTHING
+                """, [key.id, key.sealedKey.data, key.createdAt.seconds, newest], recording: event) > 0
         }
     }
 
     func removeSigningKeys(_ ids: Set<String>) async throws(StoreError) {
         try await database.write { database in
             for id in ids {
-                try database.execute(sql: "DELETE FROM signing_keys WHERE id = ?", arguments: [id])
+                _ = try database.change("DELETE FROM signing_keys WHERE id = ?", [id], recording: nil)
             }
         }
     }

@@ -12,7 +12,8 @@ struct AttestationStep: Sendable {
         _ subject: (_ handle: String?) -> AttestationSubject
     ) async throws(RegistrationFailure) -> AttestationEvidence {
         var forgotten = false
-        for attempt in 0... {
+        var attempt = 0
+        while true {
             let handle = try await handle()
             let failure: AttestationError
             do throws(AttestationError) {
@@ -32,9 +33,9 @@ struct AttestationStep: Sendable {
                 forgotten = true
             case .unavailable:
                 try await waitWithinLife(after: attempt, failure)
+                attempt += 1
             }
         }
-        throw RegistrationFailure(error: SynheartAuthError(.attestationFailed, "unreachable"))
     }
 
     /// The same handle and nonce may be tried again while the challenge lives; then a new attempt keeps the handle.

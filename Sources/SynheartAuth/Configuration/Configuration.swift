@@ -22,6 +22,10 @@ extension SynheartAuth {
         public var sleeper: any Sleeper
         /// Receives what there is to say.
         public var logger: any AuthLogger
+        /// Where `send` and `sign` may take signatures beside the auth service: https, or this machine.
+        public var origins: Set<RequestOrigin> = []
+        /// Whether a key is replaced by itself when it is due.
+        public var rotatesAutomatically = true
 
         /// The auth service at `baseUrl` (https; http only on this machine) and this platform's parts.
         ///

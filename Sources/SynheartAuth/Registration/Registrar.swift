@@ -67,7 +67,8 @@ struct Registrar: Sendable {
 
     private func runAttempts() async throws(SynheartAuthError) -> Registration {
         var refusals = 0
-        for attempt in 0... {
+        var attempt = 0
+        while true {
             do throws(RegistrationFailure) {
                 return try await RegistrationAttempt(context: context).run()
             } catch {
@@ -79,9 +80,9 @@ struct Registrar: Sendable {
                         after: attempt, random: context.random, retryAfter: error.error.retryAfter)
                 else { throw error.error }
                 try await context.sleeper.pause(delay, .retry)
+                attempt += 1
             }
         }
-        throw SynheartAuthError(.networkError, "unreachable")
     }
 
     private func giveUpAttempt(_ failure: RegistrationFailure) async throws(SynheartAuthError) {

@@ -79,11 +79,11 @@ struct IdentityContext: Sendable {
         var seen: Set<SynheartAuthError.Code> = []
         while true {
             let signer = RequestSigner(context: self)
-            let headers = try await signer.sign(
+            let signed = try await signer.sign(
                 method: route.method, path: route.rawValue, body: body, record: record, alias: alias)
-            try await beforeSending(headers.timestamp)
+            try await beforeSending(signed.timestamp)
             do throws(SynheartAuthError) {
-                return try await call(route, headers: headers.fields, body: body, deadline: deadline)
+                return try await call(route, headers: signed.fields, body: body, deadline: deadline)
             } catch {
                 guard error.code == .clockSkew || error.code == .nonceReplay, seen.insert(error.code).inserted else {
                     throw error

@@ -1,30 +1,91 @@
 internal import AuthContract
 internal import Foundation
 
-/// Signs requests under scheme 1.
+/// A request that was signed: its headers, and what the signature signs.
+struct SignedMessage: Sendable {
+    let fields: [(name: String, value: String)]
+    let bytes: [UInt8]
+    let timestamp: UnixTime
+}
+
+/// Signs requests under both schemes.
 struct RequestSigner: Sendable {
     let context: IdentityContext
 
-    /// The six headers of a host's request, signed by the identity's current key.
-    func sign(method: String, path: String, body: [UInt8]) async throws(SynheartAuthError) -> SchemeOneHeaders {
-        guard Self.isToken(method) else { throw SynheartAuthError(.signingFailed, "not an HTTP method") }
+    /// The six headers of a host's request under scheme 1, signed by the identity's current key.
+    func sign(method: String, path: String, body: [UInt8]) async throws(SynheartAuthError) -> SignedMessage {
+        try Self.checkMethod(method)
         do throws(ContractError) {
             _ = try RequestPath(path)
         } catch {
             throw SynheartAuthError(.signingFailed, error.description)
         }
-        guard !Self.isReserved(method: method, path: path) else {
-            throw SynheartAuthError(.signingFailed, "only rotateKey and resetDeviceIdentity sign this request")
-        }
-        return try await signAsCurrent { record, alias throws(SynheartAuthError) in
-            try await sign(method: method.uppercased(), path: path, body: body, record: record, alias: alias)
+        try Self.refuseReserved(method: method, path: path)
+        return try await signAsCurrent { record, key throws(SynheartAuthError) in
+            try await sign(method: method.uppercased(), path: path, body: body, record: record, alias: key.alias)
         }
     }
 
+    /// The headers of a host's request to this place under the scheme asked for.
+    func sign(
+        _ scheme: SignatureScheme, method: String, to place: RequestTargetURL, body: [UInt8]
+    ) async throws(SynheartAuthError) -> SignedMessage {
+        guard scheme == .two else { return try await sign(method: method, path: place.target.path.text, body: body) }
+        try Self.checkMethod(method)
+        try Self.refuseReserved(method: method, path: place.target.path.text)
+        return try await signAsCurrent { record, key throws(SynheartAuthError) in
+            try await signSchemeTwo(method: method, to: place, body: body, record: record, alias: key.alias)
+        }
+    }
+
+    /// Signs under scheme 1 with a key of this name for the device of this record.
+    func sign(
+        method: String, path: String, body: [UInt8], record: IdentityRecord, alias: KeyAlias
+    ) async throws(SynheartAuthError) -> SignedMessage {
+        let (deviceID, timestamp) = try prepare(record)
+        let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
+        let signature = try await signature(message, alias)
+        let headers = SchemeOneHeaders(
+            appID: context.appID, deviceID: deviceID, signature: signature, timestamp: timestamp,
+            nonce: RequestNonce(from: context.random))
+        return SignedMessage(fields: headers.fields, bytes: message, timestamp: timestamp)
+    }
+
+    private func signSchemeTwo(
+        method: String, to place: RequestTargetURL, body: [UInt8], record: IdentityRecord, alias: KeyAlias
+    ) async throws(SynheartAuthError) -> SignedMessage {
+        let (deviceID, timestamp) = try prepare(record)
+        let publicKey: DevicePublicKey
+        do throws(KeyStoreError) {
+            guard let key = try await context.keys({ store throws(KeyStoreError) in try store.load(alias) }) else {
+                throw KeyStoreError(.notFound)
+            }
+            publicKey = key
+        } catch {
+            throw context.error(error)
+        }
+        let digest = ContentDigest(of: body)
+        let parameters: SchemeTwoParameters
+        let base: SignatureBase
+        do throws(ContractError) {
+            parameters = try SchemeTwoParameters(
+                created: timestamp, nonce: RequestNonce(from: context.random), key: publicKey)
+            base = try SignatureBase(
+                method: method, origin: place.origin, target: place.target, contentDigest: digest,
+                appID: context.appID, deviceID: deviceID, parameters: parameters)
+        } catch {
+            throw SynheartAuthError(.signingFailed, error.description)
+        }
+        let headers = SchemeTwoHeaders(
+            appID: context.appID, deviceID: deviceID, contentDigest: digest, parameters: parameters,
+            signature: try await signature(base.bytes, alias))
+        return SignedMessage(fields: headers.fields, bytes: base.bytes, timestamp: timestamp)
+    }
+
     /// Runs `body` with the current key; where that is gone, finds out whether another process has just replaced it.
-    func signAsCurrent<Value>(
-        _ body: (IdentityRecord, KeyAlias) async throws(SynheartAuthError) -> Value
-    ) async throws(SynheartAuthError) -> Value {
+    private func signAsCurrent(
+        _ body: (IdentityRecord, IdentityRecord.KeyReference) async throws(SynheartAuthError) -> SignedMessage
+    ) async throws(SynheartAuthError) -> SignedMessage {
         var tried: KeyAlias?
         while true {
             let record = try await context.ledger.load()
@@ -34,7 +95,7 @@ struct RequestSigner: Sendable {
                 throw SynheartAuthError(.keyInvalidated, "the key is gone; registerDevice makes a new one")
             }
             do throws(SynheartAuthError) {
-                return try await body(record, key.alias)
+                return try await body(record, key)
             } catch {
                 guard error.code == .keyInvalidated else { throw error }
                 tried = key.alias
@@ -42,54 +103,50 @@ struct RequestSigner: Sendable {
         }
     }
 
-    /// Signs with a key of this name for the device of this record.
-    func sign(
-        method: String, path: String, body: [UInt8], record: IdentityRecord, alias: KeyAlias
-    ) async throws(SynheartAuthError) -> SchemeOneHeaders {
+    private func prepare(_ record: IdentityRecord) throws(SynheartAuthError) -> (DeviceID, UnixTime) {
         guard let deviceID = record.deviceID else { throw SynheartAuthError(.notRegistered, "no device id") }
         let timestamp = record.clockOffset.serverTime(atLocal: context.clock.wallMilliseconds)
         guard (1_000_000_000...9_999_999_999).contains(timestamp.seconds) else {
             throw SynheartAuthError(
                 .clockSkew, "the device's clock shows no possible time", recovery: .correctClock, isRetryable: false)
         }
-        let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
-        let signature: RequestSignature
+        return (deviceID, timestamp)
+    }
+
+    private func signature(_ message: [UInt8], _ alias: KeyAlias) async throws(SynheartAuthError) -> RequestSignature {
         do throws(KeyStoreError) {
-            signature = try await context.keys { store throws(KeyStoreError) in
-                try store.sign(message, with: alias)
-            }
+            return try await context.keys { store throws(KeyStoreError) in try store.sign(message, with: alias) }
         } catch {
             if error.code == .failed {
                 throw SynheartAuthError(.signingFailed, "the key store did not sign", cause: error)
             }
             throw context.error(error)
         }
-        return SchemeOneHeaders(
-            appID: context.appID, deviceID: deviceID, signature: signature, timestamp: timestamp,
-            nonce: RequestNonce(from: context.random))
     }
 
     /// Requests that change the identity: whoever could have them signed could take it over. Compared the way a lenient
     /// server could read the path.
-    static func isReserved(method: String, path: String) -> Bool {
+    private static func refuseReserved(method: String, path: String) throws(SynheartAuthError) {
         let segments = (path.removingPercentEncoding ?? path).lowercased().split(separator: "/")
-        func isRoute(_ route: Route) -> Bool {
-            method.uppercased() == route.method && segments == route.rawValue.split(separator: "/")
+        for route in [Route.rotateKey, Route.device]
+        where method.uppercased() == route.method && segments == route.rawValue.split(separator: "/") {
+            throw SynheartAuthError(.signingFailed, "only rotateKey and resetDeviceIdentity sign this request")
         }
-        return isRoute(.rotateKey) || isRoute(.device)
     }
 
     /// RFC 9110 section 5.6.2.
-    private static func isToken(_ text: String) -> Bool {
-        (1...32).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"):
-                    true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-                }
+    private static func checkMethod(_ text: String) throws(SynheartAuthError) {
+        let isToken = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
             }
+        }
+        guard isToken, (1...32).contains(text.utf8.count) else {
+            throw SynheartAuthError(.signingFailed, "not an HTTP method")
+        }
     }
 }
 

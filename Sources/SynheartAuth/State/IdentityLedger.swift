@@ -24,7 +24,8 @@ struct IdentityLedger: Sendable {
 
     /// The record, whichever service it belongs to: what a reset gives up.
     func loadOfAnyOrigin() async throws(SynheartAuthError) -> IdentityRecord {
-        for attempt in 0... {
+        var attempt = 0
+        while true {
             switch await reading() {
             case .found(let bytes): return try await decode(bytes)
             case .absent: return IdentityRecord(appID: appID)
@@ -35,9 +36,9 @@ struct IdentityLedger: Sendable {
                         isRetryable: true, cause: error)
                 }
                 try await sleeper.pause(delay, .retry)
+                attempt += 1
             }
         }
-        throw SynheartAuthError(.storageError, "unreachable")
     }
 
     /// Applies an event to the record as it is at that moment and persists the result.

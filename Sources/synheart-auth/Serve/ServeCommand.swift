@@ -1,9 +1,9 @@
-public import ArgumentParser
+import ArgumentParser
 import AuthContract
 import AuthServer
 import AuthService
 import Foundation
-public import Logging
+import Logging
 import SQLiteStores
 
 /// Runs the service.
@@ -12,41 +12,37 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve", abstract: "Run the auth service.",
         discussion: """
             Says `ready public=… operations=…` on standard output once both listeners accept connections; logs are JSON lines
-            on standard error. SIGTERM finishes what is in flight.
+            on standard error. SIGTERM or SIGINT finishes what is in flight; a second one stops at once.
 
               synheart-auth serve --database /var/lib/synheart-auth/db.sqlite
+              synheart-auth serve --config /etc/synheart-auth.yaml
               synheart-auth serve --port 0 --operations-port 0        two free ports, for tests
             """)
 
-    @Option(help: "The public listener's address.") var host: String?
-    @Option(help: "The public listener's port; 0 picks a free one.") var port: Int?
-    @Option(
-        name: .customLong("operations-port"), help: "The operations listener's port, on loopback; 0 picks a free one.")
-    var operationsPort: Int?
-    @Flag(name: .customLong("insecure-http"), help: "Serve another address than loopback without TLS.")
-    var insecureHTTP = false
-    @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
-    var logLevel = Logger.Level.info
-    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: ServiceOptions
+    @Flag(
+        name: .customLong("print-admin-credential"),
+        help: "Where the database has no credential yet, make one of role admin and print it before the ready line.")
+    var printAdminCredential = false
 
     func run() async throws {
         try await reporting {
-            LoggingSystem.bootstrap { [logLevel] in JSONLogHandler(label: $0, level: logLevel) }
+            let configuration = try options.configuration()
+            let level = configuration.text(.logLevel).flatMap(Logger.Level.init(rawValue:)) ?? .info
+            LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level) }
             let logger = Logger(label: "synheart-auth")
-            var settings = ServerSettings()
-            settings.host = host ?? environment("HOST") ?? settings.host
-            settings.port = try port ?? environmentPort("PORT") ?? settings.port
-            settings.operationsPort =
-                try operationsPort ?? environmentPort("OPERATIONS_PORT") ?? settings.operationsPort
-            settings.insecureHTTP = insecureHTTP
 
-            let stores = try SQLiteStores(path: database.path)
-            let key = try ServiceKeyFile(database: database.path).load()
-            let service = AuthService(stores: stores.all, key: key)
+            let path = configuration.text(.database) ?? "synheart-auth.sqlite"
+            let stores = try SQLiteStores(path: path)
+            let key = try configuration.serviceKey ?? ServiceKeyFile(database: path).load()
+            let service = AuthService(
+                stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
+                protection: configuration.protection)
             let server = AuthServer(
-                service: service, settings: settings,
-                readiness: Readiness([.init("database") { _ = try await service.apps.records() }]), logger: logger)
+                service: service, stores: stores.all, settings: try configuration.server, logger: logger)
+            let credential = printAdminCredential ? try await firstCredential(service, logger) : nil
             try await server.run { addresses in
+                if let credential { print("admin-credential \(credential.exposed)") }
                 print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
                 fflush(nil)
             }
@@ -54,17 +50,14 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    private func environment(_ name: String) -> String? {
-        ProcessInfo.processInfo.environment["SYNHEART_AUTH_\(name)"]
-    }
-
-    private func environmentPort(_ name: String) throws -> Int? {
-        guard let text = environment(name) else { return nil }
-        guard let port = UInt16(text) else {
-            throw CommandFailure(.impossible, "SYNHEART_AUTH_\(name) is not a port: \(text)")
+    /// The first credential of a fresh database; nil where there is one already.
+    private func firstCredential(_ service: AuthService, _ logger: Logger) async throws -> Secret? {
+        guard try await service.credentials.list().isEmpty else {
+            logger.notice("no admin credential is printed: the database has credentials")
+            return nil
         }
-        return Int(port)
+        return try await service.credentials.create(
+            name: "first admin", role: .admin, apps: [], life: 30 * 86_400, actor: "cli"
+        ).text
     }
 }
-
-extension Logger.Level: @retroactive ExpressibleByArgument {}

@@ -76,7 +76,9 @@ actor FakeService: Transport {
         for _ in 0..<times { planned.append((path, { _ in answer })) }
     }
 
-    func count(_ route: Route) -> Int { requests.count { $0.url.hasSuffix(route.rawValue) && $0.method == route.method } }
+    func count(_ route: Route) -> Int {
+        requests.count { $0.url.hasSuffix(route.rawValue) && $0.method == route.method }
+    }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
         requests.append(request)
@@ -175,8 +177,7 @@ actor FakeService: Transport {
         guard let index = devices.firstIndex(where: { $0.id == headers.deviceID && $0.appID == headers.appID }),
             devices[index].status != .deregistered
         else { throw Refusal(.notRegistered) }
-        let target = String(request.url.split(separator: "/", maxSplits: 2).last.map { "/\($0.drop { $0 != "/" }.dropFirst())" } ?? "/")
-        let path = String(target.prefix { $0 != "?" })
+        let path = URLComponents(string: request.url)?.percentEncodedPath ?? ""
         let message = SchemeOneMessage.bytes(
             method: request.method, path: path, timestamp: headers.timestamp, body: request.body)
         let isCurrent = headers.signature.isValid(for: message, by: devices[index].key)

@@ -35,6 +35,8 @@ struct Phone: Sendable {
             configuration.sleeper = sleeper
             configuration.logger = logger
             configuration.random = SystemRandom()
+            // Whoever tests maintenance asks for it.
+            configuration.rotatesAutomatically = false
             return configuration
         }
     }

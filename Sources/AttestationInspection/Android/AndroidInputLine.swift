@@ -1,0 +1,66 @@
+internal import Foundation
+internal import StrictJSON
+
+/// What the two Android formats read from an input line and from the options beside it.
+enum AndroidInputLine {
+    /// A time of RFC 3339, with or without fractions of a second. A text that is none makes the line unreadable.
+    static func time(_ name: String, in line: JSONFields) throws(JSONError) -> Date? {
+        try line.optionalParsed(name) { text in
+            let whole = try? Date(text, strategy: .iso8601)
+            return try whole ?? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        }
+    }
+
+    /// Octets in hexadecimal. A text that is none makes the line unreadable.
+    static func hexadecimal(_ name: String, in line: JSONFields) throws(JSONError) -> [UInt8]? {
+        try line.optionalParsed(name) { text in
+            let digits = text.compactMap { $0.isASCII ? $0.hexDigitValue : nil }
+            guard digits.count == text.count, digits.count % 2 == 0 else {
+                throw JSONError(.wrongType, path: line.pathOf(name))
+            }
+            return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+        }
+    }
+
+    /// The policy file's part for one kind of evidence: the file itself, or its member of this name where it holds the
+    /// policies of several kinds, as an app record does. Nil where it says nothing about this kind.
+    static func policy(_ name: String, in options: VerificationOptions) throws(JSONError) -> JSONFields? {
+        guard let policy = options.policy else { return nil }
+        let fields = try JSONFields(policy, path: "policy")
+        let kinds = ["key_attestation", "play_integrity"]
+        guard fields.names.contains(where: kinds.contains) else { return fields }
+        try fields.allowOnly("key_attestation", "play_integrity", "description", "note")
+        return try fields.optionalObject(name)
+    }
+}
+
+extension Verdict {
+    /// An option that cannot be understood: nothing was verified, and nothing is the object's fault.
+    static func unusable(_ option: String, code: String, _ error: any Error) -> Verdict {
+        Verdict(
+            .couldNotCheck, code: code, step: option, checks: [Check(option, .failed, detail: "\(error)")])
+    }
+
+    /// A line without the object itself.
+    static func missing(_ member: String) -> Verdict {
+        Verdict(
+            .couldNotCheck, code: "OBJECT_MISSING", step: member, unchecked: [member],
+            checks: [Check(member, .unchecked, detail: "not given")])
+    }
+
+    /// The checks of a verification whose steps are in order: those before the one that failed passed, those after it
+    /// were not reached.
+    static func checks<Step: RawRepresentable<String> & Hashable>(
+        _ steps: [Step], failed: (step: Step, reason: String)?, unchecked: [Step: String]
+    ) -> [Check] {
+        var checks: [Check] = []
+        for step in steps {
+            if let failed, step == failed.step {
+                return checks + [Check(step.rawValue, .failed, detail: failed.reason)]
+            }
+            checks.append(
+                unchecked[step].map { Check(step.rawValue, .unchecked, detail: $0) } ?? Check(step.rawValue, .passed))
+        }
+        return checks
+    }
+}

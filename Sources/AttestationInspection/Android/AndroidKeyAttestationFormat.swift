@@ -1,0 +1,105 @@
+internal import AndroidKeyAttestation
+internal import Foundation
+public import StrictJSON
+
+/// Android key attestations: `chain_pem` (leaf first), compared with `challenge_hex` and `package` where given, with dates
+/// judged at `valid_at` where the policy asks for it.
+public struct AndroidKeyAttestationFormat: AttestationFormat {
+    public static let name = "android-key-attestation"
+
+    /// The format.
+    public init() {}
+
+    public func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
+        let pem = try line.optionalString("chain_pem")
+        let challenge = try AndroidInputLine.hexadecimal("challenge_hex", in: line)
+        let package = try line.optionalString("package")
+        let time = try AndroidInputLine.time("valid_at", in: line)
+        guard let pem else { return .missing("chain_pem") }
+
+        let verifier: KeyAttestationVerifier
+        do { verifier = try Self.verifier(options) } catch {
+            return .unusable(error.option, code: error.code, error.cause)
+        }
+
+        var facts = JSONObject()
+        do {
+            let chain = try KeyAttestationChain(pem: pem)
+            facts = KeyAttestationFacts.facts(chain)
+            let verified = try verifier.audit(chain, challenge: challenge, package: package, at: time)
+            KeyAttestationFacts.add(verified, to: &facts)
+            return Verdict(
+                .verified, unchecked: verified.unchecked.map(\.rawValue), facts: facts,
+                checks: Self.checks(nil, verifier.policy, verified.unchecked))
+        } catch {
+            let unchecked = Self.unchecked(verifier, challenge, package, time)
+            return Verdict(
+                .refused, code: error.code.rawValue, step: error.step.rawValue, unchecked: unchecked.map(\.rawValue),
+                facts: facts, checks: Self.checks(error, verifier.policy, unchecked))
+        }
+    }
+
+    public func inspect(_ object: [UInt8]) -> JSONValue? {
+        let text = String(decoding: object, as: UTF8.self)
+        let chain = (try? KeyAttestationChain(pem: text)) ?? (try? KeyAttestationChain(der: [object]))
+        guard let chain, chain.hasKeyDescription else { return nil }
+        return .object(KeyAttestationFacts.facts(chain))
+    }
+
+    private struct Unusable: Error {
+        let option: String
+        let code: String
+        let cause: any Error
+    }
+
+    private static func verifier(_ options: VerificationOptions) throws(Unusable) -> KeyAttestationVerifier {
+        var verifier = KeyAttestationVerifier(policy: .audit, statusList: nil)
+        do {
+            if let policy = try AndroidInputLine.policy("key_attestation", in: options) {
+                verifier.policy = try KeyAttestationPolicy.audit.applying(policy)
+            }
+        } catch {
+            throw Unusable(option: "policy", code: "POLICY_UNREADABLE", cause: error)
+        }
+        do {
+            if let pem = options.rootsPEM { verifier.anchors = try AttestationAnchors(pem: pem) }
+        } catch {
+            throw Unusable(option: "roots", code: "ROOTS_UNREADABLE", cause: error)
+        }
+        do {
+            if let list = options.statusList { verifier.statusList = try RevocationStatusList(list) }
+        } catch {
+            throw Unusable(option: "status_list", code: "STATUS_LIST_UNREADABLE", cause: error)
+        }
+        return verifier
+    }
+
+    /// What would have been left unchecked, had the chain not been refused first.
+    private static func unchecked(
+        _ verifier: KeyAttestationVerifier, _ challenge: [UInt8]?, _ package: String?, _ time: Date?
+    ) -> [KeyAttestationStep] {
+        var steps: [KeyAttestationStep] = []
+        if time == nil, verifier.policy.dates == .enforce { steps.append(.dates) }
+        if verifier.statusList == nil { steps.append(.revocation) }
+        if challenge == nil { steps.append(.challenge) }
+        if package == nil, verifier.policy.packages == nil { steps.append(.package) }
+        if time == nil, verifier.policy.maximumPatchAgeDays != nil { steps.append(.patchLevels) }
+        return steps
+    }
+
+    private static func checks(
+        _ error: KeyAttestationError?, _ policy: KeyAttestationPolicy, _ unchecked: [KeyAttestationStep]
+    ) -> [Verdict.Check] {
+        var reasons = Dictionary(unchecked.map { ($0, "not given") }) { first, _ in first }
+        let notAsked: [KeyAttestationStep: Bool] = [
+            .names: !policy.requiresChainedNames, .dates: policy.dates == .ignore,
+            .securityLevel: policy.minimumSecurityLevel == nil && !policy.requiresEqualLevels,
+            .publicKey: true, .bootState: policy.bootStates == nil, .origin: !policy.requiresGeneratedKey,
+            .purposes: policy.purposes == nil, .algorithm: policy.algorithms == nil,
+            .patchLevels: policy.maximumPatchAgeDays == nil,
+        ]
+        for (step, isNotAsked) in notAsked where isNotAsked && reasons[step] == nil { reasons[step] = "not asked for" }
+        return Verdict.checks(
+            KeyAttestationStep.allCases, failed: error.map { ($0.step, $0.reason) }, unchecked: reasons)
+    }
+}

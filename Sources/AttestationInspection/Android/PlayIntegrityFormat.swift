@@ -1,0 +1,154 @@
+internal import Foundation
+internal import PlayIntegrity
+public import StrictJSON
+
+/// Play Integrity tokens: `token`, compared with `package` and `nonce` where given, judged at `evaluate_at`.
+///
+/// Classic tokens are decoded with `--play-keys`; a standard token, which Google alone can decode, could not be checked.
+public struct PlayIntegrityFormat: AttestationFormat {
+    public static let name = "play-integrity"
+
+    /// The format.
+    public init() {}
+
+    public func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
+        let token = try line.optionalString("token")
+        let package = try line.optionalString("package")
+        let nonce = try line.optionalString("nonce")
+        let time = try AndroidInputLine.time("evaluate_at", in: line)
+        guard let token else { return .missing("token") }
+
+        let policy: PlayIntegrityPolicy
+        do { policy = try Self.policy(line, options) } catch {
+            return .unusable("policy", code: "POLICY_UNREADABLE", error)
+        }
+        let keys: [ResponseKeys]
+        do { keys = try Self.keys(options) } catch {
+            return .unusable("play_keys", code: "PLAY_KEYS_UNREADABLE", error)
+        }
+
+        var unchecked: [PlayIntegrityStep] = []
+        if package == nil { unchecked.append(.package) }
+        if nonce == nil { unchecked.append(.nonce) }
+        if time == nil { unchecked.append(.age) }
+
+        var facts = JSONObject()
+        do throws(PlayIntegrityError) {
+            let parsed = try IntegrityToken(token)
+            facts["token_form"] = .string(Self.form(parsed))
+            switch parsed.decode(with: keys) {
+            case .couldNotCheck(let reason):
+                let steps = PlayIntegrityStep.allCases
+                return Verdict(
+                    .couldNotCheck, code: reason.code.rawValue, step: PlayIntegrityStep.decryption.rawValue,
+                    unchecked: steps.dropFirst().map(\.rawValue), facts: facts,
+                    checks: Verdict.checks(
+                        steps, failed: nil,
+                        unchecked: Dictionary(uniqueKeysWithValues: steps.dropFirst().map { ($0, reason.reason) })))
+            case .refused(let error): throw error
+            case .decoded(let verdict):
+                PlayIntegrityFacts.add(verdict, to: &facts)
+                let verified = try PlayIntegrityVerifier.audit(
+                    verdict, policy: policy, package: package, binding: nonce.map { .nonce($0) }, at: time)
+                return Verdict(
+                    .verified, unchecked: verified.unchecked.map(\.rawValue), facts: facts,
+                    checks: Self.checks(nil, verified.unchecked))
+            }
+        } catch {
+            return Verdict(
+                .refused, code: error.code.rawValue, step: error.step.rawValue, unchecked: unchecked.map(\.rawValue),
+                facts: facts, checks: Self.checks(error, unchecked))
+        }
+    }
+
+    public func inspect(_ object: [UInt8]) -> JSONValue? {
+        let text = String(decoding: object, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        if let payload = try? JSONValue(parsing: object).object { return Self.inspect(payload: payload) }
+        guard let token = try? IntegrityToken(text) else { return nil }
+        // Any base64 looks like an opaque token; Google's begin with the first field of a protocol buffer.
+        if case .opaque = token, !text.hasPrefix("C") || text.utf8.count < 100 { return nil }
+        return .object(JSONObject([("token_form", .string(Self.form(token)))]))
+    }
+
+    /// A verdict that was decoded elsewhere, with or without the wrapper of Google's answer.
+    private static func inspect(payload: JSONObject) -> JSONValue? {
+        let wrapped = payload["tokenPayloadExternal"] ?? .object(payload)
+        guard wrapped.object?["requestDetails"] != nil,
+            case .decoded(let verdict) = DecodeOutcome.googleAnswer(
+                status: 200, body: JSONValue.object(JSONObject([("tokenPayloadExternal", wrapped)])).bytes)
+        else { return nil }
+        var facts = JSONObject()
+        PlayIntegrityFacts.add(verdict, to: &facts)
+        return .object(facts)
+    }
+
+    private static func form(_ token: IntegrityToken) -> String {
+        switch token {
+        case .classic: "classic"
+        case .opaque: "opaque"
+        }
+    }
+
+    /// The default, with the policy file's members, with the line's own.
+    private static func policy(
+        _ line: JSONFields, _ options: VerificationOptions
+    ) throws(JSONError) -> PlayIntegrityPolicy {
+        var policy = defaultPolicy
+        if let given = try AndroidInputLine.policy("play_integrity", in: options) {
+            policy = try policy.applying(given)
+        }
+        if let own = try line.optionalObject("policy") { policy = try policy.applying(own) }
+        return policy
+    }
+
+    /// The default of the batch interface: the app of the published vectors, which must be licensed.
+    private static let defaultPolicy: PlayIntegrityPolicy = {
+        let digest: [UInt8] = [
+            0xFB, 0x60, 0x0C, 0x0C, 0xE4, 0xB4, 0x1D, 0x9A, 0x59, 0xA3, 0x0C, 0x4F, 0x6D, 0x2A, 0xA3, 0x5C,
+            0x14, 0x1E, 0x0F, 0xC7, 0x4C, 0x87, 0x95, 0x65, 0xA7, 0x5D, 0x45, 0xDD, 0x91, 0x09, 0x6F, 0x3E,
+        ]
+        var policy = PlayIntegrityPolicy(certificateDigests: [digest])
+        policy.requiresLicense = true
+        return policy
+    }()
+
+    /// One pair of keys, several in an array, or several in the member `keys`, as an app record has them.
+    private static func keys(_ options: VerificationOptions) throws(JSONError) -> [ResponseKeys] {
+        guard let given = options.playKeys else { return [] }
+        let pairs = given.array ?? given.object?["keys"]?.array ?? [given]
+        var keys: [ResponseKeys] = []
+        for pair in pairs { keys.append(try ResponseKeys(JSONFields(pair, path: "play_keys"))) }
+        return keys
+    }
+
+    private static func checks(_ error: PlayIntegrityError?, _ unchecked: [PlayIntegrityStep]) -> [Verdict.Check] {
+        Verdict.checks(
+            PlayIntegrityStep.allCases, failed: error.map { ($0.step, $0.reason) },
+            unchecked: Dictionary(unchecked.map { ($0, "not given") }) { first, _ in first })
+    }
+}
+
+/// Everything that a verdict says, in clear names.
+enum PlayIntegrityFacts {
+    static func add(_ verdict: IntegrityVerdict, to facts: inout JSONObject) {
+        func strings(_ values: [String]) -> JSONValue { .array(values.map { .string($0) }) }
+        facts["decoded_by"] = .string(verdict.decoder.rawValue)
+        facts["package"] = verdict.requestPackageName.map { .string($0) }
+        facts["nonce"] = verdict.nonce.map { .string($0) }
+        facts["request_hash"] = verdict.requestHash.map { .string($0) }
+        facts["timestamp_millis"] = verdict.timestampMillis.map { .integer($0) }
+        facts["app_recognition_verdict"] = verdict.appRecognitionVerdict.map { .string($0) }
+        facts["app_package"] = verdict.appPackageName.map { .string($0) }
+        facts["certificate_digests"] = strings(verdict.certificateDigests)
+        facts["version_code"] = verdict.versionCode.map { .integer($0) }
+        facts["device_labels"] = strings(verdict.deviceLabels)
+        facts["sdk_version"] = verdict.sdkVersion.map { .integer($0) }
+        facts["device_activity_level"] = verdict.deviceActivityLevel.map { .string($0) }
+        facts["recall_bits_set"] = strings(verdict.recallBitsSet)
+        facts["app_licensing_verdict"] = verdict.appLicensingVerdict.map { .string($0) }
+        facts["play_protect_verdict"] = verdict.playProtectVerdict.map { .string($0) }
+        facts["app_access_risks"] = strings(verdict.appAccessRisks)
+        facts["test_response"] = .bool(verdict.isTestingResponse)
+        facts["payload"] = .object(verdict.payload)
+    }
+}

@@ -1,0 +1,78 @@
+internal import AuthContract
+internal import AuthService
+internal import HTTPTypes
+internal import Hummingbird
+internal import StrictJSON
+
+/// The admin API: credential first, so that who has none learns not even which paths there are; then path, role, body.
+struct AdminAPI: Sendable {
+    let service: AuthService
+    let stores: AuthService.Stores
+
+    private static let maximumBody = 256 * 1024
+
+    func answer(_ request: Request, _ target: RequestTarget) async throws -> Answer {
+        let credential = try await service.credentials.authenticate(authorization: request.authorization)
+        guard credential.role.includes(.viewer) else {
+            throw Refusal(.forbidden, "credential \(credential.id) has role \(credential.role.rawValue)")
+        }
+        let match = try AdminRoute.find(method: request.method.rawValue, path: target.path.text)
+        guard credential.role.includes(match.route.role) else {
+            throw Refusal(.forbidden, "credential \(credential.id) has role \(credential.role.rawValue)")
+        }
+        let admitted = AdminRequest(
+            credential: credential, parameters: match.parameters,
+            query: try AdminQuery(target.query, allowing: match.route.queryNames),
+            body: try await body(of: request, for: match.route))
+        return try await perform(match.route, admitted)
+    }
+
+    private func body(of request: Request, for route: AdminRoute) async throws -> JSONFields {
+        guard route.method == "POST" || route.method == "PUT" else { return try JSONFields([:]) }
+        let bytes = try await request.bytes(upTo: Self.maximumBody)
+        // Decisions about a device need no body.
+        if bytes.isEmpty { return try JSONFields([:]) }
+        try request.requireJSON()
+        return try JSONFields(
+            JSONValue(parsing: bytes, limits: .init(bytes: Self.maximumBody, depth: maximumJSONDepth)))
+    }
+
+    private func perform(_ route: AdminRoute, _ request: AdminRequest) async throws -> Answer {
+        switch route {
+        case .listApps: try await listApps(request)
+        case .addApp: try await addApp(request)
+        case .showApp: try await showApp(request)
+        case .changeApp: try await changeApp(request)
+        case .removeApp: try await removeApp(request)
+        case .listDevices: try await listDevices(request)
+        case .showDevice: try await showDevice(request)
+        case .revokeDevice: try await revokeDevice(request)
+        case .approveDevice: try await approveDevice(request)
+        case .rejectDevice: try await rejectDevice(request)
+        case .forceRotation: try await forceRotation(request)
+        case .lowerScheme: try await lowerScheme(request)
+        case .queryAudit: try await queryAudit(request)
+        case .verifyAudit: try await verifyAudit(request)
+        case .showStatistics: try await showStatistics(request)
+        case .listCredentials: try await listCredentials(request)
+        case .createCredential: try await createCredential(request)
+        case .revokeCredential: try await revokeCredential(request)
+        case .listSigningKeys: try await listSigningKeys(request)
+        case .rotateSigningKeys: try await rotateSigningKeys(request)
+        }
+    }
+}
+
+extension AdminRoute {
+    /// The names that its query may have.
+    var queryNames: [String] {
+        switch self {
+        case .listDevices:
+            [
+                "app_id", "device_id", "status", "platform", "registered_from", "registered_before", "limit", "cursor",
+            ]
+        case .queryAudit: ["app_id", "device_id", "before", "limit"]
+        default: []
+        }
+    }
+}

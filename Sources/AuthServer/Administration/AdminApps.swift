@@ -1,0 +1,90 @@
+internal import AuthContract
+internal import AuthService
+internal import StrictJSON
+
+extension AdminAPI {
+    func listApps(_ request: AdminRequest) async throws -> Answer {
+        let records = try await service.apps.records().filter { request.mayAccess($0.appID) }
+        return .json(JSONObject([("apps", .array(records.map { .object($0.json(secrets: .masked)) }))]))
+    }
+
+    func addApp(_ request: AdminRequest) async throws -> Answer {
+        try request.requireAccessToAll()
+        let record = try AppRecord(request.body)
+        guard try await usable({ try await service.apps.add(record, actor: request.actor) }) else {
+            throw Refusal(malformed: ContractError("\(record.appID) exists already"))
+        }
+        return .json(record.json(secrets: .masked), status: 201)
+    }
+
+    func showApp(_ request: AdminRequest) async throws -> Answer {
+        .json(try await existingApp(request).json(secrets: .masked))
+    }
+
+    func changeApp(_ request: AdminRequest) async throws -> Answer {
+        let current = try await existingApp(request)
+        let record = try AppRecord(request.body.unmasked(from: current))
+        guard record.appID == current.appID else { throw ContractError("app_id must equal the path's") }
+        guard try await usable({ try await service.apps.change(record, actor: request.actor) }) else {
+            throw Refusal(.serviceUnavailable, "the record was changed meanwhile", retryAfter: 1)
+        }
+        return .json(record.json(secrets: .masked))
+    }
+
+    func removeApp(_ request: AdminRequest) async throws -> Answer {
+        let record = try await existingApp(request)
+        guard try await service.apps.remove(record.appID, actor: request.actor) else {
+            throw Refusal(malformed: ContractError("the app has devices: disable it instead"))
+        }
+        return .noContent
+    }
+
+    private func existingApp(_ request: AdminRequest) async throws -> AppRecord {
+        let id = try request.appID()
+        guard let record = try await service.apps.record(id) else { throw Refusal(.unknownApp, "no app \(id)") }
+        return record
+    }
+
+    /// A record that cannot be used, such as for an anchor that is no certificate, is the caller's mistake.
+    private func usable(_ change: () async throws -> Bool) async throws -> Bool {
+        do {
+            return try await change()
+        } catch let error as StoreError {
+            throw error
+        } catch let error as Refusal {
+            throw error
+        } catch {
+            throw Refusal(malformed: error)
+        }
+    }
+}
+
+extension JSONFields {
+    /// The same members with the secrets of `current` in the places where its masked form was sent back, so that a record
+    /// that was read can be changed and written.
+    fileprivate func unmasked(from current: AppRecord) throws -> JSONFields {
+        let mask = JSONValue.string(Secret("").description)
+        var record = JSONObject(names.map { ($0, optionalValue($0) ?? .null) })
+        guard var android = record["android"]?.object, var play = android["play_integrity"]?.object,
+            let known = current.android?.playIntegrity
+        else { return try JSONFields(.object(record)) }
+        if play["service_account"] == mask {
+            play["service_account"] = known.serviceAccount.map { .string($0.exposed) } ?? .null
+        }
+        if let pairs = play["keys"]?.array {
+            play["keys"] = .array(
+                pairs.map { pair in
+                    guard var members = pair.object, members["decryption_key"] == mask,
+                        let same = known.keys.first(where: {
+                            members["verification_key"] == .string($0.verificationKey)
+                        })
+                    else { return pair }
+                    members["decryption_key"] = .string(same.decryptionKey.exposed)
+                    return .object(members)
+                })
+        }
+        android["play_integrity"] = .object(play)
+        record["android"] = .object(android)
+        return try JSONFields(.object(record))
+    }
+}

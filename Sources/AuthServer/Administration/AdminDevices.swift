@@ -1,0 +1,151 @@
+internal import AuthContract
+internal import AuthService
+internal import StrictJSON
+
+extension AdminAPI {
+    func listDevices(_ request: AdminRequest) async throws -> Answer {
+        var query = DeviceQuery(limit: Int(try request.query.integer("limit", in: 1...1000) ?? 50))
+        query.appID = try request.narrowedApp()
+        query.status = try request.query.choice("status", DeviceStatus.self)
+        query.platform = try request.query.choice("platform", Platform.self)
+        query.registeredFrom = try request.query.value("registered_from", UnixTime.init(administration:))
+        query.registeredBefore = try request.query.value("registered_before", UnixTime.init(administration:))
+        query.after = try request.query.value("cursor", DeviceQuery.PageToken.init(cursor:))
+        if let id = try request.query.value("device_id", { try DeviceID($0) }) {
+            guard let app = query.appID else { throw ContractError("device_id in the query needs app_id") }
+            let device = try await service.administration.show(id, of: app)
+            return .json(page([device].compactMap { $0 }, next: nil))
+        }
+        let devices = try await service.administration.list(query)
+        return .json(page(devices, next: devices.count == query.limit ? devices.last : nil))
+    }
+
+    private func page(_ devices: [DeviceRecord], next: DeviceRecord?) -> JSONObject {
+        let cursor = next.map { DeviceQuery.PageToken(registeredAt: $0.registeredAt, deviceID: $0.deviceID).cursor }
+        return JSONObject([
+            ("devices", .array(devices.map { .object($0.administrationJSON) })),
+            ("next_cursor", cursor.map { .string($0) } ?? .null),
+        ])
+    }
+
+    func showDevice(_ request: AdminRequest) async throws -> Answer {
+        let (app, id) = (try request.appID(), try request.deviceID())
+        return .json(try await existingDevice(id, of: app).administrationJSON)
+    }
+
+    func revokeDevice(_ request: AdminRequest) async throws -> Answer {
+        try request.body.allowOnly("reason")
+        let reason = try request.body.optionalString("reason")
+        guard (reason?.utf8.count ?? 0) <= 1024 else { throw ContractError("reason has at most 1024 bytes") }
+        return try await decide(request) { id, app in
+            try await service.administration.revoke(id, of: app, reason: reason, actor: request.actor)
+        }
+    }
+
+    func approveDevice(_ request: AdminRequest) async throws -> Answer {
+        try request.body.allowOnly()
+        return try await decide(request) { id, app in
+            try await service.administration.approve(id, of: app, actor: request.actor)
+        }
+    }
+
+    func rejectDevice(_ request: AdminRequest) async throws -> Answer {
+        try request.body.allowOnly()
+        return try await decide(request) { id, app in
+            try await service.administration.reject(id, of: app, actor: request.actor)
+        }
+    }
+
+    func forceRotation(_ request: AdminRequest) async throws -> Answer {
+        try request.body.allowOnly("within_seconds")
+        let within = try request.body.optionalInteger("within_seconds", in: 0...31_536_000) ?? 86_400
+        return try await decide(request) { id, app in
+            try await service.administration.forceRotation(
+                id, of: app, by: service.clock.now + within, actor: request.actor)
+        }
+    }
+
+    func lowerScheme(_ request: AdminRequest) async throws -> Answer {
+        try request.body.allowOnly("scheme")
+        guard let number = try request.body.optionalInteger("scheme", in: 1...2),
+            let scheme = SignatureScheme(rawValue: Int(number))
+        else { throw JSONError(.missing, path: "scheme") }
+        return try await decide(request) { id, app in
+            try await service.administration.lowerScheme(id, of: app, to: scheme, actor: request.actor)
+        }
+    }
+
+    /// Carries out a decision and answers the device as it is then.
+    private func decide(
+        _ request: AdminRequest, _ decision: (DeviceID, AppID) async throws -> Bool
+    ) async throws -> Answer {
+        let (app, id) = (try request.appID(), try request.deviceID())
+        let decided = try await decision(id, app)
+        let device = try await existingDevice(id, of: app)
+        guard decided else {
+            throw Refusal(malformed: ContractError("a device that is \(device.status.rawValue) cannot become that"))
+        }
+        return .json(device.administrationJSON)
+    }
+
+    private func existingDevice(_ id: DeviceID, of app: AppID) async throws -> DeviceRecord {
+        guard let device = try await service.administration.show(id, of: app) else {
+            throw Refusal(.notFound, "\(app) has no device \(id)")
+        }
+        return device
+    }
+}
+
+extension UnixTime {
+    /// Reads a time of a query: unix seconds, or ISO 8601.
+    init(administration text: String) throws(ContractError) {
+        if let seconds = Int64(text) { self.init(seconds) } else { try self.init(iso8601: text) }
+    }
+}
+
+extension DeviceQuery.PageToken {
+    /// Reads what `cursor` wrote.
+    fileprivate init(cursor: String) throws(ContractError) {
+        guard let bytes = Base64.url.decode(cursor),
+            let separator = bytes.firstIndex(of: UInt8(ascii: "/")),
+            let seconds = Int64(String(decoding: bytes[..<separator], as: UTF8.self)),
+            let id = try? DeviceID(String(decoding: bytes[(separator + 1)...], as: UTF8.self))
+        else { throw ContractError("cursor must be the next_cursor of another page") }
+        self.init(registeredAt: UnixTime(seconds), deviceID: id)
+    }
+
+    fileprivate var cursor: String { Base64.url.encode(Array("\(registeredAt)/\(deviceID)".utf8)) }
+}
+
+extension DeviceRecord {
+    /// Everything an operator may see: all but receipts and keys.
+    var administrationJSON: JSONObject {
+        JSONObject([
+            ("device_id", .string(deviceID.text)), ("app_id", .string(appID.text)),
+            ("platform", .string(platform.rawValue)), ("status", .string(status.rawValue)),
+            ("assurance", .object(assurance.json)), ("registered_at", .string(registeredAt.iso8601)),
+            ("key_rotated_at", .time(keyRotatedAt)), ("last_seen", .time(lastSeen)),
+            ("key_thumbprint", .string(key.thumbprint)), ("previous_key_until", .time(previousKeyUntil)),
+            ("must_rotate_by", .time(mustRotateBy)), ("highest_scheme", .integer(highestScheme.rawValue)),
+            ("admitted_under_observation", .bool(admittedUnderObservation)),
+            ("device_local_id", localID.map { .string($0) } ?? .null),
+            ("app_attest", appAttest.map { .object($0.administrationJSON) } ?? .null),
+        ])
+    }
+}
+
+extension AppAttestEvidence {
+    fileprivate var administrationJSON: JSONObject {
+        JSONObject([
+            ("key_id", .string(Base64.standard.encode(keyID))), ("app_id", .string(appID)),
+            ("environment", .string(environment)), ("counter", .integer(counter)),
+            ("receipt", receiptOutcome.map { .string($0) } ?? .null),
+            ("risk_metric", riskMetric.map { .integer($0) } ?? .null),
+        ])
+    }
+}
+
+extension JSONValue {
+    /// A time as ISO 8601, or null.
+    static func time(_ time: UnixTime?) -> JSONValue { time.map { .string($0.iso8601) } ?? .null }
+}

@@ -1,0 +1,118 @@
+internal import AuthContract
+internal import AuthService
+internal import StrictJSON
+
+/// A request to the admin API whose bearer may make it.
+struct AdminRequest: Sendable {
+    let credential: Credential
+    let parameters: [String: String]
+    let query: AdminQuery
+    /// The members of the body; none where there is no body.
+    let body: JSONFields
+
+    /// Who the audit log says did it.
+    var actor: String { "admin:\(credential.id)" }
+
+    /// The app in the path.
+    func appID() throws -> AppID {
+        let id = try AppID(parameters["app_id"] ?? "")
+        try requireAccess(to: id)
+        return id
+    }
+
+    /// The device in the path.
+    func deviceID() throws -> DeviceID { try DeviceID(parameters["device_id"] ?? "") }
+
+    /// Whether the credential is for this app.
+    func mayAccess(_ app: AppID) -> Bool { credential.apps.isEmpty || credential.apps.contains(app) }
+
+    /// Refuses an app that the credential is not for.
+    func requireAccess(to app: AppID) throws(Refusal) {
+        guard mayAccess(app) else { throw Refusal(.forbidden, "credential \(credential.id) is not for \(app)") }
+    }
+
+    /// Refuses a credential that is for some apps alone, where all are concerned.
+    func requireAccessToAll() throws(Refusal) {
+        guard credential.apps.isEmpty else {
+            throw Refusal(.forbidden, "credential \(credential.id) is for some apps alone")
+        }
+    }
+
+    /// The app that a listing is narrowed to; a credential for some apps must name one of them.
+    func narrowedApp() throws -> AppID? {
+        guard let app = try query.value("app_id", { try AppID($0) }) else {
+            try requireAccessToAll()
+            return nil
+        }
+        try requireAccess(to: app)
+        return app
+    }
+}
+
+/// The parameters of a query: each known, each once.
+struct AdminQuery: Sendable {
+    private var values: [String: String] = [:]
+
+    /// Reads a query; names other than these are refused, because a mistyped filter must not widen what is listed.
+    init(_ text: String?, allowing names: [String]) throws(ContractError) {
+        for pair in (text ?? "").split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = parts.first.map(String.init) ?? ""
+            guard names.contains(name) else {
+                throw ContractError("the query's names are \(names.isEmpty ? "none" : names.joined(separator: ", "))")
+            }
+            guard parts.count == 2, let value = Self.decoded(parts[1]) else {
+                throw ContractError("\(name) in the query must have a percent-encoded value")
+            }
+            guard values.updateValue(value, forKey: name) == nil else {
+                throw ContractError("\(name) must stand once in the query")
+            }
+        }
+    }
+
+    /// A value read by a type's own parser.
+    func value<Value>(_ name: String, _ parse: (String) throws -> Value) throws -> Value? {
+        try values[name].map(parse)
+    }
+
+    /// One of a fixed set of words.
+    func choice<Choice: RawRepresentable<String> & CaseIterable>(_ name: String, _ type: Choice.Type) throws -> Choice?
+    {
+        try value(name) { text in
+            guard let choice = Choice(rawValue: text) else {
+                throw ContractError(
+                    "\(name) in the query is one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+            }
+            return choice
+        }
+    }
+
+    /// A number within a range.
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws -> Int64? {
+        try value(name) { text in
+            guard let number = Int64(text), range.contains(number) else {
+                throw ContractError("\(name) in the query is a number from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return number
+        }
+    }
+
+    private static func decoded(_ text: some StringProtocol) -> String? {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = rest.prefix(2)
+            guard digits.count == 2, let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16),
+                digits.allSatisfy({ $0 != UInt8(ascii: "+") })
+            else { return nil }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        return text.utf8.elementsEqual(bytes) ? text : nil
+    }
+}

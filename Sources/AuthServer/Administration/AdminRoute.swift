@@ -1,0 +1,105 @@
+internal import AuthContract
+internal import AuthService
+
+/// The operations of the admin API: method, path and who may use it, in one table.
+enum AdminRoute: String, CaseIterable, Sendable {
+    case listApps, addApp, showApp, changeApp, removeApp
+    case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, lowerScheme
+    case queryAudit, verifyAudit
+    case showStatistics
+    case listCredentials, createCredential, revokeCredential
+    case listSigningKeys, rotateSigningKeys
+
+    /// What every path begins with.
+    static let base = "/admin/v1"
+
+    private typealias Row = (method: String, path: String, role: CredentialRole, summary: String)
+
+    private var row: Row {
+        switch self {
+        case .listApps: ("GET", "/apps", .viewer, "List apps")
+        case .addApp: ("POST", "/apps", .admin, "Add an app")
+        case .showApp: ("GET", "/apps/{app_id}", .viewer, "Show an app's record")
+        case .changeApp: ("PUT", "/apps/{app_id}", .admin, "Replace an app's record")
+        case .removeApp: ("DELETE", "/apps/{app_id}", .admin, "Remove an app that has no devices")
+        case .listDevices: ("GET", "/devices", .viewer, "Search devices, newest first")
+        case .showDevice: ("GET", Self.device, .viewer, "Show a device")
+        case .revokeDevice: ("POST", Self.device + "/revoke", .operator, "Revoke a device, for ever")
+        case .approveDevice: ("POST", Self.device + "/approve", .operator, "Let a pending device in")
+        case .rejectDevice: ("POST", Self.device + "/reject", .operator, "Turn a pending device away")
+        case .forceRotation: ("POST", Self.device + "/force-rotation", .operator, "Make a device rotate its key")
+        case .lowerScheme:
+            ("POST", Self.device + "/lower-scheme", .operator, "Let a device sign under an older scheme again")
+        case .queryAudit: ("GET", "/audit", .viewer, "Search the audit log, newest first")
+        case .verifyAudit: ("GET", "/audit/verify", .viewer, "Check the audit log's hash chain")
+        case .showStatistics: ("GET", "/statistics", .viewer, "Count devices by app and status")
+        case .listCredentials: ("GET", "/credentials", .admin, "List credentials")
+        case .createCredential: ("POST", "/credentials", .admin, "Create a credential; its text is shown once")
+        case .revokeCredential: ("DELETE", "/credentials/{credential_id}", .admin, "Revoke a credential")
+        case .listSigningKeys: ("GET", "/signing-keys", .viewer, "List the keys that sign device tokens")
+        case .rotateSigningKeys: ("POST", "/signing-keys/rotate", .admin, "Make a new signing key")
+        }
+    }
+
+    private static let device = "/apps/{app_id}/devices/{device_id}"
+
+    var method: String { row.method }
+    /// The whole path, with parameters in braces.
+    var template: String { Self.base + row.path }
+    /// The least role that may use it.
+    var role: CredentialRole { row.role }
+    var summary: String { row.summary }
+
+    /// A route found for a path, and what stood in place of its parameters.
+    struct Match: Sendable {
+        let route: AdminRoute
+        let parameters: [String: String]
+    }
+
+    /// The route of a method and path. HEAD counts as GET.
+    ///
+    /// - Throws: `MethodRefusal` where the path has other methods; `NOT_FOUND` where there is no such path.
+    static func find(method: String, path: String) throws -> Match {
+        let method = method == "HEAD" ? "GET" : method
+        let matches = allCases.compactMap { route in
+            parameters(of: path, as: route.template).map { Match(route: route, parameters: $0) }
+        }
+        if let match = matches.first(where: { $0.route.method == method }) { return match }
+        guard matches.isEmpty else { throw MethodRefusal(allowed: matches.map(\.route.method)) }
+        throw Refusal(.notFound, "no such path")
+    }
+
+    private static func parameters(of path: String, as template: String) -> [String: String]? {
+        let actual = path.split(separator: "/", omittingEmptySubsequences: false)
+        let expected = template.split(separator: "/", omittingEmptySubsequences: false)
+        guard actual.count == expected.count else { return nil }
+        var parameters: [String: String] = [:]
+        for (part, expected) in zip(actual, expected) {
+            if expected.hasPrefix("{"), expected.hasSuffix("}") {
+                guard !part.isEmpty else { return nil }
+                parameters[String(expected.dropFirst().dropLast())] = String(part)
+            } else if part != expected {
+                return nil
+            }
+        }
+        return parameters
+    }
+}
+
+extension CredentialRole {
+    /// How much the role may do through the admin API; nil: nothing.
+    private var rank: Int? {
+        switch self {
+        case .service: nil
+        case .viewer: 1
+        case .operator: 2
+        case .admin: 3
+        }
+    }
+
+    /// Whether the role may do what `least` may.
+    func includes(_ least: CredentialRole) -> Bool {
+        guard let mine = rank, let needed = least.rank else { return false }
+        return mine >= needed
+    }
+}

@@ -1,0 +1,101 @@
+internal import Logging
+
+/// Every setting of the service, in one table: its name in a file, in the environment and as a flag, its type, its default.
+public enum ConfigurationKey: String, Sendable, CaseIterable {
+    case host = "server.host"
+    case port = "server.port"
+    case publicOrigin = "server.public_origin"
+    case tlsCertificate = "server.tls_certificate"
+    case tlsKey = "server.tls_key"
+    case trustedProxies = "server.trusted_proxies"
+    case insecureHTTP = "server.insecure_http"
+    case maximumConnections = "server.maximum_connections"
+    case shutdownSeconds = "server.shutdown_seconds"
+    case operationsHost = "operations.host"
+    case operationsPort = "operations.port"
+    case operationsHosts = "operations.hosts"
+    case operationsInsecureHTTP = "operations.insecure_http"
+    case headerBytes = "limits.header_bytes"
+    case deviceBodyBytes = "limits.device_body_bytes"
+    case verifiedBodyBytes = "limits.verified_body_bytes"
+    case idleSeconds = "limits.idle_seconds"
+    case headSeconds = "limits.head_seconds"
+    case bodySeconds = "limits.body_seconds"
+    case enrolmentBurst = "protection.enrolment_burst"
+    case enrolmentPerMinute = "protection.enrolment_per_minute"
+    case failedSignatureBurst = "protection.failed_signature_burst"
+    case failedSignaturePerMinute = "protection.failed_signature_per_minute"
+    case deviceBurst = "protection.device_burst"
+    case devicePerMinute = "protection.device_per_minute"
+    case cachedDevices = "protection.cached_devices"
+    case database
+    case serviceKey = "service_key"
+    case logLevel = "log_level"
+
+    /// What a value may be.
+    public enum Kind: Sendable, Hashable {
+        case text
+        /// Text that is shown nowhere, and that may stand in a file of its own: the same name with `_file` behind it.
+        case secret
+        case boolean
+        case integer(ClosedRange<Int64>)
+        /// In the environment separated by commas.
+        case texts
+        case choice([String])
+    }
+
+    /// The type of the value.
+    public var kind: Kind {
+        switch self {
+        case .host, .publicOrigin, .tlsCertificate, .tlsKey, .operationsHost, .database: .text
+        case .serviceKey: .secret
+        case .insecureHTTP, .operationsInsecureHTTP: .boolean
+        case .trustedProxies, .operationsHosts: .texts
+        case .port, .operationsPort: .integer(0...65_535)
+        case .maximumConnections: .integer(1...1_000_000)
+        case .shutdownSeconds: .integer(0...3600)
+        case .headerBytes: .integer(1024...65_536)
+        case .deviceBodyBytes: .integer(1024...1_048_576)
+        case .verifiedBodyBytes: .integer(0...67_108_864)
+        case .idleSeconds, .headSeconds, .bodySeconds: .integer(1...3600)
+        case .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute:
+            .integer(1...1_000_000)
+        // More would let one device hold more live claims than the stores are made for.
+        case .deviceBurst, .devicePerMinute: .integer(1...10_000)
+        case .cachedDevices: .integer(1...10_000_000)
+        case .logLevel: .choice(Logger.Level.allCases.map(\.rawValue))
+        }
+    }
+
+    /// The variable of the environment.
+    public var variable: String {
+        let name =
+            switch self {
+            case .host, .port, .publicOrigin, .tlsCertificate, .tlsKey, .trustedProxies, .insecureHTTP,
+                .maximumConnections, .shutdownSeconds:
+                String(rawValue.dropFirst("server.".count))
+            default: rawValue.split(separator: ".").joined(separator: "_")
+            }
+        return Self.prefix + name.uppercased()
+    }
+
+    /// What every variable begins with.
+    public static let prefix = "SYNHEART_AUTH_"
+
+    /// The flag of `serve`, where there is one.
+    public var flag: String? {
+        switch self {
+        case .host: "--host"
+        case .port: "--port"
+        case .publicOrigin: "--public-origin"
+        case .tlsCertificate: "--tls-certificate"
+        case .tlsKey: "--tls-key"
+        case .trustedProxies: "--trusted-proxy"
+        case .insecureHTTP: "--insecure-http"
+        case .operationsPort: "--operations-port"
+        case .database: "--database"
+        case .logLevel: "--log-level"
+        default: nil
+        }
+    }
+}

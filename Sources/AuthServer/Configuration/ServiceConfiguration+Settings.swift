@@ -1,0 +1,99 @@
+public import AuthContract
+public import AuthService
+internal import StrictJSON
+
+/// What the settings mean to the server and to the rules.
+extension ServiceConfiguration {
+    static let protection = ProtectionSettings()
+
+    /// The server's settings.
+    public var server: ServerSettings {
+        get throws(ConfigurationError) {
+            var server = ServerSettings()
+            server.host = text(.host) ?? server.host
+            server.port = number(.port)
+            if let certificate = text(.tlsCertificate), let key = text(.tlsKey) {
+                server.tls = TLSFiles(certificate: certificate, key: key)
+            }
+            server.trustedProxies = try TrustedProxies(texts(.trustedProxies))
+            server.insecureHTTP = flag(.insecureHTTP)
+            server.maximumConnections = number(.maximumConnections)
+            server.shutdown = .seconds(number(.shutdownSeconds))
+            server.operations.host = text(.operationsHost) ?? server.operations.host
+            server.operations.port = number(.operationsPort)
+            server.operations.hosts = texts(.operationsHosts)
+            server.operations.insecureHTTP = flag(.operationsInsecureHTTP)
+            server.limits.headerBlock = number(.headerBytes)
+            server.limits.deviceBody = number(.deviceBodyBytes)
+            server.limits.verifiedBody = number(.verifiedBodyBytes)
+            server.deadlines.idle = .seconds(number(.idleSeconds))
+            server.deadlines.head = .seconds(number(.headSeconds))
+            server.deadlines.body = .seconds(number(.bodySeconds))
+            try server.check()
+            return server
+        }
+    }
+
+    /// The rates of the service.
+    public var protection: ProtectionSettings {
+        var protection = Self.protection
+        protection.enrolment = rate(.enrolmentBurst, .enrolmentPerMinute)
+        protection.failedSignatures = rate(.failedSignatureBurst, .failedSignaturePerMinute)
+        protection.device = rate(.deviceBurst, .devicePerMinute)
+        protection.cachedDevices = number(.cachedDevices)
+        return protection
+    }
+
+    /// Where clients reach the service.
+    public var publicOrigin: RequestOrigin? {
+        get throws(ConfigurationError) {
+            guard let text = text(.publicOrigin) else { return nil }
+            do {
+                return try RequestOrigin(text)
+            } catch {
+                throw ConfigurationError(ConfigurationKey.publicOrigin.rawValue, error.description)
+            }
+        }
+    }
+
+    /// The key that seals secrets, where one is configured: 32 bytes in base64.
+    public var serviceKey: ServiceKey? {
+        get throws(ConfigurationError) {
+            guard let text = secret(.serviceKey) else { return nil }
+            guard let bytes = Base64.standard.decode(text), let key = ServiceKey(bytes) else {
+                throw ConfigurationError(ConfigurationKey.serviceKey.rawValue, "must be 32 bytes in base64")
+            }
+            return key
+        }
+    }
+
+    /// Settings that cannot hold together; part of reading them, so that nothing starts that could not work.
+    func checkCombinations() throws(ConfigurationError) {
+        switch (text(.tlsCertificate), text(.tlsKey)) {
+        case (_?, nil):
+            throw ConfigurationError(ConfigurationKey.tlsKey.rawValue, "is missing beside server.tls_certificate")
+        case (nil, _?):
+            throw ConfigurationError(ConfigurationKey.tlsCertificate.rawValue, "is missing beside server.tls_key")
+        default: break
+        }
+        guard !texts(.operationsHosts).isEmpty else {
+            throw ConfigurationError(
+                ConfigurationKey.operationsHosts.rawValue, "must name a host, or nobody is answered")
+        }
+        let (host, port) = (number(.port), number(.operationsPort))
+        guard host == 0 || host != port || text(.host) != text(.operationsHost) else {
+            throw ConfigurationError(ConfigurationKey.operationsPort.rawValue, "must not be server.port")
+        }
+        _ = (try server, try publicOrigin, try serviceKey)
+    }
+
+    private func number(_ key: ConfigurationKey) -> Int { value(key).integer.flatMap(Int.init(exactly:)) ?? 0 }
+
+    private func flag(_ key: ConfigurationKey) -> Bool { value(key).bool ?? false }
+
+    private func texts(_ key: ConfigurationKey) -> [String] { (value(key).array ?? []).compactMap(\.string) }
+
+    private func rate(_ burst: ConfigurationKey, _ perMinute: ConfigurationKey) -> Rate {
+        Rate(burst: Double(number(burst)), perMinute: Double(number(perMinute)))
+    }
+}

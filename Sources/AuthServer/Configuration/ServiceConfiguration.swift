@@ -1,0 +1,198 @@
+internal import AuthService
+internal import Foundation
+public import StrictJSON
+
+/// The settings that the service starts with: flags over environment over file over defaults, and where each came from.
+public struct ServiceConfiguration: Sendable {
+    /// Where a value came from.
+    public enum Origin: Sendable, Hashable, CustomStringConvertible {
+        case standard
+        case file(String)
+        case environment(String)
+        case flag(String)
+
+        public var description: String {
+            switch self {
+            case .standard: "default"
+            case .file(let path): "file \(path)"
+            case .environment(let name): "environment \(name)"
+            case .flag(let name): "flag \(name)"
+            }
+        }
+    }
+
+    /// A value in effect.
+    public struct Setting: Sendable, Hashable {
+        public let key: ConfigurationKey
+        let value: JSONValue
+        public let origin: Origin
+
+        /// The value as it may be shown: a secret only as being there.
+        public var shown: JSONValue { key.kind == .secret && !value.isNull ? "(secret)" : value }
+    }
+
+    private var settings: [ConfigurationKey: Setting] = [:]
+
+    /// Every setting, in the order of the table.
+    public var all: [Setting] { ConfigurationKey.allCases.compactMap { settings[$0] } }
+
+    /// Puts the sources together.
+    ///
+    /// - Parameters:
+    ///   - environment: all variables of the process; those that begin with `ConfigurationKey.prefix` and are not known are refused.
+    ///   - flags: what the command line says, as text.
+    /// - Throws: `ConfigurationError` for what is not known, of the wrong type, or impossible together.
+    public init(
+        file: ConfigurationFile? = nil, environment: [String: String] = [:],
+        flags: [ConfigurationKey: [String]] = [:]
+    ) throws(ConfigurationError) {
+        try Self.refuseUnknown(environment)
+        for key in ConfigurationKey.allCases {
+            var setting = Setting(key: key, value: Self.standard(key), origin: .standard)
+            if let file, let written = try Self.setting(key, file: file) { setting = written }
+            if let written = try Self.setting(key, environment: environment) { setting = written }
+            if let written = try Self.setting(key, flags: flags) { setting = written }
+            settings[key] = setting
+        }
+        try checkCombinations()
+    }
+
+    /// The value in effect; null where there is none.
+    func value(_ key: ConfigurationKey) -> JSONValue { settings[key]?.value ?? .null }
+
+    /// The text of a secret, where one is configured.
+    public func secret(_ key: ConfigurationKey) -> String? { value(key).string }
+
+    /// A text setting, where there is one.
+    public func text(_ key: ConfigurationKey) -> String? { key.kind == .secret ? nil : value(key).string }
+
+    // MARK: Sources
+
+    private static let others: Set<String> = ["CONFIG", "URL", "CREDENTIAL", "CREDENTIAL_FILE", "STRICT"]
+
+    private static func refuseUnknown(_ environment: [String: String]) throws(ConfigurationError) {
+        var known = Set(others.map { ConfigurationKey.prefix + $0 })
+        for key in ConfigurationKey.allCases {
+            known.insert(key.variable)
+            if key.kind == .secret { known.insert(key.variable + "_FILE") }
+        }
+        for name in environment.keys.sorted() where name.hasPrefix(ConfigurationKey.prefix) && !known.contains(name) {
+            throw ConfigurationError(name, "is not known")
+        }
+    }
+
+    private static func setting(
+        _ key: ConfigurationKey, flags: [ConfigurationKey: [String]]
+    ) throws(ConfigurationError) -> Setting? {
+        guard let texts = flags[key], !texts.isEmpty, let flag = key.flag else { return nil }
+        if key.kind == .texts {
+            return Setting(key: key, value: .array(texts.map { .string($0) }), origin: .flag(flag))
+        }
+        guard let text = texts.last else { return nil }
+        return Setting(key: key, value: try read(text, as: key, named: flag), origin: .flag(flag))
+    }
+
+    private static func setting(
+        _ key: ConfigurationKey, environment: [String: String]
+    ) throws(ConfigurationError) -> Setting? {
+        let direct = environment[key.variable]
+        let name = key.variable + "_FILE"
+        if key.kind == .secret, let path = environment[name] {
+            guard direct == nil else { throw ConfigurationError(name, "excludes \(key.variable)") }
+            return Setting(key: key, value: try contents(of: path, named: name), origin: .environment(name))
+        }
+        guard let direct else { return nil }
+        return Setting(
+            key: key, value: try read(direct, as: key, named: key.variable), origin: .environment(key.variable))
+    }
+
+    private static func setting(_ key: ConfigurationKey, file: ConfigurationFile) throws(ConfigurationError) -> Setting?
+    {
+        let origin = Origin.file(file.path)
+        let name = key.rawValue + "_file"
+        if key.kind == .secret, let path = file.values[name] {
+            guard file.values[key.rawValue] == nil else { throw ConfigurationError(name, "excludes \(key.rawValue)") }
+            guard let path = path.string else { throw ConfigurationError(name, "must be the path of a file") }
+            return Setting(key: key, value: try contents(of: path, named: name), origin: origin)
+        }
+        guard let value = file.values[key.rawValue] else { return nil }
+        guard key.kind.allows(value) else { throw ConfigurationError(key.rawValue, key.kind.sentence) }
+        return Setting(key: key, value: value, origin: origin)
+    }
+
+    private static func contents(of path: String, named name: String) throws(ConfigurationError) -> JSONValue {
+        guard let data = try? Data(contentsOf: URL(fileURLWithPath: path)), data.count <= 65_536 else {
+            throw ConfigurationError(name, "cannot read \(path)")
+        }
+        return .string(String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
+    }
+
+    private static func read(
+        _ text: String, as key: ConfigurationKey, named name: String
+    ) throws(ConfigurationError) -> JSONValue {
+        let value: JSONValue? =
+            switch key.kind {
+            case .text, .secret, .choice: .string(text)
+            case .boolean: ["true": true, "1": true, "false": false, "0": false][text].map { .bool($0) }
+            case .integer: Int64(text).map { .integer($0) }
+            case .texts: .array(text.split(separator: ",").map { .string($0.trimmingCharacters(in: .whitespaces)) })
+            }
+        guard let value, key.kind.allows(value) else { throw ConfigurationError(name, key.kind.sentence) }
+        return value
+    }
+
+    private static func standard(_ key: ConfigurationKey) -> JSONValue {
+        let server = ServerSettings()
+        return switch key {
+        case .host: .string(server.host)
+        case .port: .integer(server.port)
+        case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey: .null
+        case .trustedProxies: []
+        case .insecureHTTP, .operationsInsecureHTTP: false
+        case .maximumConnections: .integer(server.maximumConnections)
+        case .shutdownSeconds: .integer(server.shutdown.components.seconds)
+        case .operationsHost: .string(server.operations.host)
+        case .operationsPort: .integer(server.operations.port)
+        case .operationsHosts: .array(server.operations.hosts.map { .string($0) })
+        case .headerBytes: .integer(server.limits.headerBlock)
+        case .deviceBodyBytes: .integer(server.limits.deviceBody)
+        case .verifiedBodyBytes: .integer(server.limits.verifiedBody)
+        case .idleSeconds: .integer(server.deadlines.idle.components.seconds)
+        case .headSeconds: .integer(server.deadlines.head.components.seconds)
+        case .bodySeconds: .integer(server.deadlines.body.components.seconds)
+        case .enrolmentBurst: .integer(Int(protection.enrolment.burst))
+        case .enrolmentPerMinute: .integer(Int(protection.enrolment.perMinute))
+        case .failedSignatureBurst: .integer(Int(protection.failedSignatures.burst))
+        case .failedSignaturePerMinute: .integer(Int(protection.failedSignatures.perMinute))
+        case .deviceBurst: .integer(Int(protection.device.burst))
+        case .devicePerMinute: .integer(Int(protection.device.perMinute))
+        case .cachedDevices: .integer(protection.cachedDevices)
+        case .database: "synheart-auth.sqlite"
+        case .logLevel: "info"
+        }
+    }
+}
+
+extension ConfigurationKey.Kind {
+    /// Whether a value is of this type and range.
+    func allows(_ value: JSONValue) -> Bool {
+        switch self {
+        case .text, .secret: value.string.map { !$0.isEmpty } ?? false
+        case .boolean: value.bool != nil
+        case .integer(let range): value.integer.map { range.contains($0) } ?? false
+        case .texts: value.array.map { $0.allSatisfy { !($0.string ?? "").isEmpty } } ?? false
+        case .choice(let words): value.string.map { words.contains($0) } ?? false
+        }
+    }
+
+    /// What a value must be, for a person who wrote another one.
+    var sentence: String {
+        switch self {
+        case .text, .secret: "must be text that is not empty"
+        case .boolean: "must be true or false"
+        case .integer(let range): "must be a number from \(range.lowerBound) to \(range.upperBound)"
+        case .texts: "must be a list of texts that are not empty"
+        case .choice(let words): "must be one of \(words.joined(separator: ", "))"
+        }
+    }
+}

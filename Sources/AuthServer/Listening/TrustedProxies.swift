@@ -1,0 +1,119 @@
+internal import Foundation
+
+/// The proxies whose word counts on where a request came from: networks in CIDR notation.
+public struct TrustedProxies: Sendable, Hashable {
+    private let networks: [IPNetwork]
+
+    /// No proxy at all.
+    public static let none = TrustedProxies(networks: [])
+
+    private init(networks: [IPNetwork]) { self.networks = networks }
+
+    /// Proxies in these networks (`10.0.0.0/8`, `fd00::/8`) or at these addresses.
+    ///
+    /// - Throws: `ConfigurationError` for what is neither.
+    public init(_ texts: [String]) throws(ConfigurationError) {
+        var networks: [IPNetwork] = []
+        for text in texts {
+            guard let network = IPNetwork(text) else {
+                throw ConfigurationError(
+                    "server.trusted_proxies", "\(text) is no address and no network such as 10.0.0.0/8")
+            }
+            networks.append(network)
+        }
+        self.networks = networks
+    }
+
+    /// Whether nobody is trusted.
+    public var isEmpty: Bool { networks.isEmpty }
+
+    /// Whether the address is a proxy's.
+    func contain(_ address: IPAddress) -> Bool { networks.contains { $0.contains(address) } }
+
+    /// Whose request it is: the peer, or, where that is a proxy, the nearest address of `X-Forwarded-For` that is none.
+    ///
+    /// Read from the right, because only what proxies appended can be believed; the first word that is no address ends the
+    /// search at the proxy that vouched for it.
+    func client(of peer: IPAddress, forwardedFor values: [String]) -> IPAddress {
+        var client = peer
+        let hops = values.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        for hop in hops.reversed() where contain(client) {
+            guard let address = IPAddress(forwarded: hop) else { break }
+            client = address
+        }
+        return client
+    }
+}
+
+/// An IPv4 or IPv6 address; an IPv4 address inside IPv6 counts as IPv4.
+struct IPAddress: Sendable, Hashable, CustomStringConvertible {
+    /// 4 or 16 bytes.
+    let bytes: [UInt8]
+
+    init?(_ text: some StringProtocol) {
+        let text = String(text.prefix { $0 != "%" })
+        var four = in_addr()
+        var six = in6_addr()
+        if inet_pton(AF_INET, text, &four) == 1 {
+            bytes = withUnsafeBytes(of: &four) { Array($0) }
+        } else if inet_pton(AF_INET6, text, &six) == 1 {
+            let all = withUnsafeBytes(of: &six) { Array($0) }
+            let isMapped = all.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
+            bytes = isMapped ? Array(all.suffix(4)) : all
+        } else {
+            return nil
+        }
+    }
+
+    /// Reads an element of `X-Forwarded-For`: an address, which some proxies write with its port.
+    init?(forwarded text: some StringProtocol) {
+        let text = text.trimmingCharacters(in: CharacterSet(charactersIn: " \t"))
+        if let address = IPAddress(text) {
+            self = address
+        } else if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
+            guard let address = IPAddress(text[text.index(after: text.startIndex)..<end]) else { return nil }
+            self = address
+        } else if let colon = text.firstIndex(of: ":"), let address = IPAddress(text[..<colon]) {
+            self = address
+        } else {
+            return nil
+        }
+    }
+
+    var isLoopback: Bool { bytes.count == 4 ? bytes[0] == 127 : bytes == [UInt8](repeating: 0, count: 15) + [1] }
+
+    var description: String {
+        guard bytes.count == 16 else { return bytes.map(String.init).joined(separator: ".") }
+        return stride(from: 0, to: 16, by: 2)
+            .map { String(UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]), radix: 16) }.joined(separator: ":")
+    }
+}
+
+/// A network: an address and how many of its leading bits count.
+private struct IPNetwork: Sendable, Hashable {
+    private let address: IPAddress
+    private let length: Int
+
+    init?(_ text: String) {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let first = parts.first, let address = IPAddress(first) else { return nil }
+        let width = address.bytes.count * 8
+        var length = width
+        if parts.count > 1 {
+            guard let written = UInt8(parts[1]).map(Int.init), written <= width else { return nil }
+            length = written
+        }
+        self.address = address
+        self.length = length
+    }
+
+    func contains(_ other: IPAddress) -> Bool {
+        guard other.bytes.count == address.bytes.count else { return false }
+        for (index, (mine, theirs)) in zip(address.bytes, other.bytes).enumerated() {
+            let counted = min(max(length - index * 8, 0), 8)
+            let mask = UInt8(truncatingIfNeeded: 0xFF00 >> counted)
+            guard mine & mask == theirs & mask else { return false }
+        }
+        return true
+    }
+}

@@ -1,0 +1,98 @@
+internal import AuthContract
+internal import AuthService
+public import StrictJSON
+
+/// The OpenAPI 3.1 description of everything that the service answers, built from the tables that also route it.
+public enum OpenAPIDocument {
+    /// Every operation there is.
+    static let operations: [OpenAPIOperation] =
+        Route.allCases.map { OpenAPIOperation($0) } + AdminRoute.allCases.map { OpenAPIOperation($0) } + [
+            OpenAPIOperation(
+                id: "health", method: "GET", path: "/healthz", tag: "Operation", summary: "Whether the process lives",
+                successSchema: "Health"),
+            OpenAPIOperation(
+                id: "readiness", method: "GET", path: "/readyz", tag: "Operation",
+                summary: "Whether it can work; 503 with the same body where it cannot", successSchema: "ReadinessReport"
+            ),
+            OpenAPIOperation(
+                id: "metrics", method: "GET", path: "/metrics", tag: "Operation", summary: "Metrics for Prometheus",
+                successMediaType: "text/plain"),
+            OpenAPIOperation(
+                id: "description", method: "GET", path: "/openapi.json", tag: "Operation", summary: "This document",
+                successSchema: "Document"),
+        ]
+
+    /// The document.
+    public static let json: JSONValue = [
+        "openapi": "3.1.0",
+        "info": [
+            "title": "Synheart Auth", "version": "1",
+            "description":
+                "The device API is answered by the public listener, administration and operation by the operations listener. Every error is one of the codes of `ErrorCode`.",
+            "license": ["name": "Apache-2.0", "identifier": "Apache-2.0"],
+        ],
+        "servers": [["url": "/", "description": "The operations listener"]],
+        "tags": [["name": "Device API"], ["name": "Administration"], ["name": "Operation"]],
+        "paths": paths,
+        "components": [
+            "schemas": schemas, "headers": headers,
+            "securitySchemes": [
+                "deviceSignature": [
+                    "type": "apiKey", "in": "header", "name": .string(HeaderName.signature),
+                    "description":
+                        "A request signed by the device's key, under scheme 1 (the X-Synheart headers) or scheme 2 (RFC 9421).",
+                ],
+                "serviceCredential": ["type": "http", "scheme": "bearer"],
+                "adminCredential": ["type": "http", "scheme": "bearer"],
+            ],
+        ],
+    ]
+
+    private static var paths: JSONValue {
+        var paths = JSONObject()
+        for operation in operations {
+            var item = paths[operation.path]?.object ?? JSONObject()
+            if operation.tag == "Device API" {
+                item["servers"] = [["url": "http://127.0.0.1:8080", "description": "The public listener"]]
+            }
+            var json = operation.json
+            // Not ready is an answer of its own form, not an error.
+            if operation.id == "readiness", var object = json.object, var responses = object["responses"]?.object {
+                responses["503"] = responses["200"]
+                object["responses"] = .object(responses)
+                json = .object(object)
+            }
+            item[operation.method.lowercased()] = json
+            paths[operation.path] = .object(item)
+        }
+        return .object(paths)
+    }
+
+    private static var schemas: JSONValue {
+        // What does not parse leaves the document without schemas, which its test would not let pass.
+        var schemas =
+            (try? JSONValue(parsing: OpenAPISchemas.text, limits: .init(bytes: 1 << 20, depth: 32)))?.object
+            ?? JSONObject()
+        schemas["ErrorCode"] = words(ErrorCode.allCases.map(\.rawValue))
+        schemas["AuditCode"] = words(AuditEvent.Code.allCases.map(\.rawValue))
+        schemas["Role"] = words(CredentialRole.allCases.map(\.rawValue))
+        schemas["Document"] = ["type": "object"]
+        return .object(schemas)
+    }
+
+    private static func words(_ words: [String]) -> JSONValue {
+        ["type": "string", "enum": .array(words.map { .string($0) })]
+    }
+
+    private static let headers: JSONValue = .members(
+        (HeaderName.serverTime, header("integer", "The service's clock, unix seconds.", isRequired: true)),
+        (HeaderName.requestID, header("string", "Names the request in the service's log.", isRequired: true)),
+        (HeaderName.rotate, header("string", "`required; by=<unix>`: the device must rotate.")),
+        ("Retry-After", header("integer", "Seconds, at most 300.")))
+
+    private static func header(_ type: String, _ description: String, isRequired: Bool = false) -> JSONValue {
+        [
+            "description": .string(description), "required": .bool(isRequired), "schema": ["type": .string(type)],
+        ]
+    }
+}

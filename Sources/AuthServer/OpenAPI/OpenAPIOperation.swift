@@ -1,0 +1,228 @@
+internal import AuthContract
+internal import AuthService
+internal import StrictJSON
+
+/// What the document says of one operation.
+struct OpenAPIOperation: Sendable {
+    let id: String
+    let method: String
+    let path: String
+    let tag: String
+    let summary: String
+    /// Names of a schema; nil: no body.
+    var requestSchema: String?
+    /// Whether the body may be left out.
+    var requestIsOptional = false
+    var successStatus = 200
+    var successSchema: String?
+    /// A media type other than JSON, which has no schema.
+    var successMediaType: String?
+    var security: Security = .none
+    var queryNames: [String] = []
+    /// What it refuses with, beside what every operation may.
+    var errors: Set<ErrorCode> = []
+
+    /// How the caller says who it is.
+    enum Security: String, Sendable {
+        case none, deviceSignature, serviceCredential, adminCredential
+    }
+
+    private static let everywhere: Set<ErrorCode> = [.invalidRequest, .internalError]
+
+    /// The Operation Object.
+    var json: JSONValue {
+        var object = JSONObject()
+        object["operationId"] = .string(id)
+        object["tags"] = [.string(tag)]
+        object["summary"] = .string(summary)
+        object["responses"] = responses
+        let parameters = pathParameters + queryParameters + signatureHeaders
+        if !parameters.isEmpty { object["parameters"] = .array(parameters) }
+        if let requestSchema {
+            object["requestBody"] = [
+                "required": .bool(!requestIsOptional), "content": ["application/json": Self.schema(requestSchema)],
+            ]
+        }
+        object["security"] = security == .none ? [] : [.members((security.rawValue, []))]
+        return .object(object)
+    }
+
+    private var responses: JSONValue {
+        var success = JSONObject()
+        success["description"] = "Done"
+        success["headers"] = Self.headers(retry: false)
+        if let successMediaType {
+            success["content"] = .members((successMediaType, ["schema": ["type": "string"]]))
+        } else if let successSchema {
+            success["content"] = ["application/json": Self.schema(successSchema)]
+        }
+        var all = JSONObject([(String(successStatus), JSONValue.object(success))])
+        let byStatus = Dictionary(grouping: errors.union(Self.everywhere), by: \.httpStatus)
+        for (status, codes) in byStatus.sorted(by: { $0.key < $1.key }) {
+            all[String(status)] = [
+                "description": .string(
+                    codes.map { "`\($0.rawValue)`: \($0.message)" }.sorted().joined(separator: "\n")),
+                "headers": Self.headers(retry: status == 429 || status == 503),
+                "content": [
+                    "application/json": Self.schema("Error"), "application/problem+json": Self.schema("Problem"),
+                ],
+            ]
+        }
+        return .object(all)
+    }
+
+    private static func headers(retry: Bool) -> JSONValue {
+        var names = ["X-Synheart-Server-Time", "X-Request-ID", "X-Synheart-Rotate"]
+        if retry { names.append("Retry-After") }
+        return .object(
+            JSONObject(names.map { ($0, ["$ref": .string("#/components/headers/\($0)")] as JSONValue) }))
+    }
+
+    private static func schema(_ name: String) -> JSONValue {
+        ["schema": ["$ref": .string("#/components/schemas/\(name)")]]
+    }
+
+    private var pathParameters: [JSONValue] {
+        path.split(separator: "/").filter { $0.hasPrefix("{") }.map { part in
+            let name = String(part.dropFirst().dropLast())
+            let schema: JSONValue =
+                switch name {
+                case "app_id": ["$ref": "#/components/schemas/AppID"]
+                case "device_id": ["$ref": "#/components/schemas/DeviceID"]
+                default: ["type": "string"]
+                }
+            return ["name": .string(name), "in": "path", "required": true, "schema": schema]
+        }
+    }
+
+    private var queryParameters: [JSONValue] {
+        queryNames.map { name in
+            ["name": .string(name), "in": "query", "required": false, "schema": Self.querySchema(name)]
+        }
+    }
+
+    private static func querySchema(_ name: String) -> JSONValue {
+        switch name {
+        case "app_id": ["$ref": "#/components/schemas/AppID"]
+        case "device_id": ["$ref": "#/components/schemas/DeviceID"]
+        case "status": ["$ref": "#/components/schemas/DeviceStatus"]
+        case "platform": ["$ref": "#/components/schemas/Platform"]
+        case "limit": ["type": "integer", "minimum": 1, "maximum": 1000]
+        case "before": ["type": "integer", "minimum": 1]
+        case "registered_from", "registered_before":
+            ["anyOf": [["$ref": "#/components/schemas/UnixTime"], ["$ref": "#/components/schemas/Time"]]]
+        default: ["type": "string"]
+        }
+    }
+
+    /// The headers of scheme 1; a request of scheme 2 has those of RFC 9421 in their place, so none is required here.
+    private var signatureHeaders: [JSONValue] {
+        guard security == .deviceSignature else { return [] }
+        return [
+            HeaderName.appID, HeaderName.deviceID, HeaderName.timestamp, HeaderName.nonce, HeaderName.signatureVersion,
+            HeaderName.assertion,
+        ].map { name in
+            ["name": .string(name), "in": "header", "required": false, "schema": ["type": "string"]]
+        }
+    }
+}
+
+extension OpenAPIOperation {
+    /// One route of the public API.
+    init(_ route: Route) {
+        let signed: Set<ErrorCode> = [
+            .unknownApp, .notRegistered, .invalidSignature, .clockSkew, .nonceReplay, .deviceRevoked,
+            .unsupportedSigVersion, .assertionRequired, .invalidAssertion, .devModeNotAllowed, .rateLimited,
+            .serviceUnavailable, .payloadTooLarge,
+        ]
+        let posted: Set<ErrorCode> = [.payloadTooLarge, .unsupportedMediaType]
+        func make(_ id: String, _ summary: String) -> OpenAPIOperation {
+            OpenAPIOperation(
+                id: id, method: route.method, path: route.rawValue, tag: "Device API", summary: summary)
+        }
+        var operation: OpenAPIOperation
+        switch route {
+        case .challenge:
+            operation = make("challenge", "Ask for a challenge: good once, for 90 s")
+            (operation.requestSchema, operation.successSchema) = ("ChallengeRequest", "ChallengeResponse")
+            operation.errors = posted.union([.unknownApp, .devModeNotAllowed, .rateLimited, .serviceUnavailable])
+        case .register:
+            operation = make("register", "Register a key, with the proof of the platform's maker")
+            (operation.requestSchema, operation.successSchema) = ("RegisterRequest", "RegisterResponse")
+            operation.errors = posted.union([
+                .unknownApp, .invalidChallenge, .challengeExpired, .invalidAttestation, .providerUnavailable,
+                .devModeNotAllowed, .deviceRevoked, .rateLimited, .serviceUnavailable,
+            ])
+        case .status:
+            operation = make("status", "What the service knows of the device that asks")
+            operation.successSchema = "StatusResponse"
+            operation.security = .deviceSignature
+            operation.errors = signed
+        case .rotateKey:
+            operation = make("rotateKey", "Replace the key, signed by the current one")
+            (operation.requestSchema, operation.successSchema) = ("RotateKeyRequest", "RotateKeyResponse")
+            operation.security = .deviceSignature
+            operation.errors = signed.union(posted).union([
+                .rotationFailed, .devicePending, .keyExpired, .invalidChallenge, .challengeExpired,
+                .invalidAttestation,
+            ])
+        case .device:
+            operation = make("deregister", "End the device's own registration")
+            operation.successStatus = 204
+            operation.security = .deviceSignature
+            operation.errors = signed
+        case .token:
+            operation = make("token", "Ask for a token that any backend can check offline")
+            (operation.requestSchema, operation.successSchema) = ("TokenRequest", "TokenResponse")
+            operation.security = .deviceSignature
+            operation.errors = signed.union(posted).union([.devicePending, .keyExpired])
+        case .verify:
+            operation = make("verify", "Check a request that somebody else received")
+            (operation.requestSchema, operation.successSchema) = ("VerifyRequest", "VerifyResponse")
+            operation.security = .serviceCredential
+            operation.errors = signed.union(posted).union([
+                .devicePending, .keyExpired, .unauthorized, .forbidden,
+            ])
+        case .keySet:
+            operation = make("keySet", "The keys that sign device tokens")
+            operation.successSchema = "KeySet"
+            operation.errors = [.serviceUnavailable]
+        }
+        self = operation
+    }
+
+    /// One operation of the admin API.
+    init(_ route: AdminRoute) {
+        self.init(
+            id: route.rawValue, method: route.method, path: route.template, tag: "Administration",
+            summary: "\(route.summary) (\(route.role.rawValue))")
+        security = .adminCredential
+        queryNames = route.queryNames
+        errors = [.unauthorized, .forbidden, .notFound, .serviceUnavailable]
+        if route.template.contains("{app_id}") { errors.insert(.unknownApp) }
+        if route.method == "POST" || route.method == "PUT" {
+            errors.formUnion([.payloadTooLarge, .unsupportedMediaType])
+        }
+        switch route {
+        case .listApps: successSchema = "AppList"
+        case .addApp: (requestSchema, successSchema, successStatus) = ("AppRecord", "AppRecord", 201)
+        case .showApp: successSchema = "AppRecord"
+        case .changeApp: (requestSchema, successSchema) = ("AppRecord", "AppRecord")
+        case .removeApp, .revokeCredential: successStatus = 204
+        case .listDevices: successSchema = "DevicePage"
+        case .showDevice: successSchema = "Device"
+        case .revokeDevice: (requestSchema, requestIsOptional, successSchema) = ("Revocation", true, "Device")
+        case .approveDevice, .rejectDevice:
+            (requestSchema, requestIsOptional, successSchema) = ("Nothing", true, "Device")
+        case .forceRotation: (requestSchema, requestIsOptional, successSchema) = ("ForcedRotation", true, "Device")
+        case .lowerScheme: (requestSchema, successSchema) = ("SchemeFloor", "Device")
+        case .queryAudit: successSchema = "AuditPage"
+        case .verifyAudit: successSchema = "AuditVerdict"
+        case .showStatistics: successSchema = "Statistics"
+        case .listCredentials: successSchema = "CredentialList"
+        case .createCredential: (requestSchema, successSchema, successStatus) = ("CredentialRequest", "Credential", 201)
+        case .listSigningKeys: successSchema = "SigningKeyList"
+        case .rotateSigningKeys: (requestSchema, requestIsOptional, successSchema) = ("Nothing", true, "SigningKey")
+        }
+    }
+}

@@ -1,0 +1,97 @@
+public import AuthContract
+public import AuthService
+internal import NIOConcurrencyHelpers
+
+/// What must work for the service to answer, each by name.
+public struct Readiness: Sendable {
+    /// One thing that is asked.
+    public struct Check: Sendable {
+        let name: String
+        let ask: @Sendable () async throws -> Void
+
+        /// A check that throws where the thing does not work.
+        public init(_ name: String, _ ask: @escaping @Sendable () async throws -> Void) {
+            self.name = name
+            self.ask = ask
+        }
+    }
+
+    /// What a check found.
+    struct Finding: Sendable {
+        let name: String
+        /// Nil: it works.
+        let failure: String?
+    }
+
+    private let checks: [Check]
+    private let remembered = NIOLockedValueBox<(findings: [Finding], until: ContinuousClock.Instant)?>(nil)
+    private static let memory: Duration = .seconds(1)
+
+    /// Readiness of these.
+    public init(_ checks: [Check]) { self.checks = checks }
+
+    /// What each check found, at most a second ago: whoever asks in a loop does not ask the stores in one.
+    func findings() async -> [Finding] {
+        if let remembered = remembered.withLockedValue({ $0 }), ContinuousClock.now < remembered.until {
+            return remembered.findings
+        }
+        var findings: [Finding] = []
+        for check in checks {
+            do {
+                try await check.ask()
+                findings.append(Finding(name: check.name, failure: nil))
+            } catch {
+                findings.append(Finding(name: check.name, failure: "\(error)"))
+            }
+        }
+        remembered.withLockedValue { [findings] in $0 = (findings, .now + Self.memory) }
+        return findings
+    }
+}
+
+extension Readiness {
+    /// Each store, the service key and the clock.
+    ///
+    /// - Parameter further: what the stores' implementation adds.
+    public init(
+        service: AuthService, stores: AuthService.Stores, random: any RandomSource = SystemRandom(),
+        further: [Check] = []
+    ) {
+        let clock = service.clock
+        self.init(
+            [
+                Check("apps") { _ = try await stores.apps.apps() },
+                Check("devices") { _ = try await stores.devices.binding(of: "readiness") },
+                Check("challenges") { _ = try await stores.challenges.take(random.bytes(32)) },
+                Check("replay") { try await Self.claim(in: stores.replay, at: clock.now, random) },
+                Check("audit") { _ = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 1) },
+                Check("credentials") { _ = try await stores.credentials.credential("readiness") },
+                // Opening a sealed signing key needs the service key that sealed it.
+                Check("service_key") { _ = try await service.signingKeys.keySet() },
+                Check("clock") { try await Self.compareClock(clock.now, with: stores.audit) },
+            ] + further)
+    }
+
+    /// A claim that nothing else will ever make: whether claims are taken, and whether history was lost.
+    private static func claim(in replay: any ReplayStore, at now: UnixTime, _ random: any RandomSource) async throws {
+        let bytes = random.bytes(16)
+        let halves = [bytes.prefix(8), bytes.suffix(8)].map { $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
+        let claim = ReplayClaim(high: halves[0], low: halves[1])
+        // Dated now, as a request would be.
+        switch try await replay.claim([claim], timestamp: now, expiresAt: now + 660, now: now, futureWindow: 60) {
+        case .claimed, .taken: return
+        case .historyLost(let retryAfter):
+            throw StoreError(.unavailable, "history was lost; requests are refused for another \(retryAfter) s")
+        case .expired: throw StoreError(.unavailable, "the clock is behind what was already purged")
+        }
+    }
+
+    /// A clock that runs behind what the store has already seen would refuse honest clients and let old requests in.
+    private static func compareClock(_ now: UnixTime, with audit: any AuditLog) async throws {
+        guard let newest = try await audit.events(app: nil, device: nil, before: nil, limit: 1).first else { return }
+        let behind = newest.event.at - now
+        guard behind <= 30 else {
+            throw StoreError(.unavailable, "the clock is \(behind) s behind the newest audit event")
+        }
+    }
+}

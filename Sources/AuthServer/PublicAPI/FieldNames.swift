@@ -1,0 +1,16 @@
+internal import AuthContract
+internal import HTTPTypes
+
+/// The header fields that the server reads and writes, as names of the HTTP library.
+extension HTTPField.Name {
+    static let serverTime = named(HeaderName.serverTime)
+    static let requestID = named(HeaderName.requestID)
+    static let developmentMode = named(HeaderName.developmentMode)
+    static let host = named("Host")
+    static let forwardedFor = named("X-Forwarded-For")
+    static let forwardedProto = named("X-Forwarded-Proto")
+    static let forwardedHost = named("X-Forwarded-Host")
+
+    // Every name above is a token; the field that stands in for one that is not would fail the first test.
+    private static func named(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .expect }
+}

@@ -1,0 +1,34 @@
+internal import AuthContract
+
+/// Up to three attempts at a rotation where the service cannot be asked; between them others may have their turn.
+struct RotationCycle: Sendable {
+    let context: IdentityContext
+
+    func run(_ reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
+        let before = try await context.ledger.load()
+        var attempt = 0
+        while true {
+            do throws(SynheartAuthError) {
+                return try await context.exclusively { () async throws(SynheartAuthError) in
+                    if let done = try await rotationOfAnother(since: before) { return done }
+                    return try await Rotator(context: context).attempt(reason)
+                }
+            } catch {
+                guard error.code == .networkError,
+                    let delay = RetryPolicy.rotation.delay(after: attempt, random: nil, retryAfter: error.retryAfter)
+                else { throw error }
+                try await context.sleeper.pause(delay, .retry)
+                attempt += 1
+            }
+        }
+    }
+
+    /// The rotation that another process finished while this one waited for its turn.
+    private func rotationOfAnother(since before: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation? {
+        let now = try await context.ledger.load()
+        guard let deviceID = now.deviceID, deviceID == before.deviceID, now.identity == .active,
+            now.key != before.key, let time = now.keyRotatedAt
+        else { return nil }
+        return KeyRotation(deviceId: deviceID.text, effectiveAt: time)
+    }
+}

@@ -1,0 +1,170 @@
+internal import AuthContract
+internal import Crypto
+
+internal import struct Foundation.Data
+
+/// Signs a request, sends it, and recovers once from each refusal that signing again can heal.
+///
+/// A verdict from the auth service counts. One from another origin is confirmed by asking the auth service: a backend that
+/// was taken over must not talk a device out of its identity.
+struct AuthenticatedSend: Sendable {
+    let identity: DeviceIdentity
+    let request: TransportRequest
+    let scheme: SignatureScheme
+    private let place: RequestTargetURL
+    private let isAuthOrigin: Bool
+    private var context: IdentityContext { identity.context }
+
+    init(
+        _ request: TransportRequest, _ scheme: SignatureScheme, identity: DeviceIdentity
+    ) throws(SynheartAuthError) {
+        self.request = request
+        self.scheme = scheme
+        self.identity = identity
+        place = try RequestTargetURL(request.url)
+        isAuthOrigin = try identity.context.configuration.checkOrigin(place.origin)
+    }
+
+    func run() async throws(SynheartAuthError) -> TransportAnswer {
+        var healed: Set<SynheartAuthError.Code> = []
+        var assertsApp = false
+        while true {
+            let signed: SignedMessage
+            do throws(SynheartAuthError) {
+                signed = try await RequestSigner(context: context).sign(
+                    scheme, method: request.method, to: place, body: request.body)
+            } catch {
+                guard error.code == .keyInvalidated, healed.insert(error.code).inserted else { throw error }
+                _ = try await identity.register(joins: true)
+                continue
+            }
+            let answer = try await send(signed, assertsApp: assertsApp)
+            await note(answer)
+            guard let verdict = Self.verdict(answer) else { return answer }
+            guard healed.insert(verdict.code).inserted else { throw verdict }
+            switch verdict.code {
+            case .clockSkew: try await learnClock(verdict)
+            case .nonceReplay: continue
+            case .server(ErrorCode.keyExpired.rawValue): _ = try await identity.rotate(.scheduled)
+            case .server(ErrorCode.assertionRequired.rawValue): assertsApp = true
+            case .deviceRevoked, .server(ErrorCode.notRegistered.rawValue),
+                .server(ErrorCode.invalidSignature.rawValue):
+                // A rotation whose answer was lost leaves the service with the other key.
+                if verdict.code == .server(ErrorCode.invalidSignature.rawValue),
+                    try await identity.finishRotation()
+                {
+                    continue
+                }
+                if let error = try await confirmed(verdict) { throw error }
+                return answer
+            default: return answer
+            }
+        }
+    }
+
+    private func send(_ signed: SignedMessage, assertsApp: Bool) async throws(SynheartAuthError) -> TransportAnswer {
+        guard assertsApp else { return try await exchange(signed.fields) }
+        // The assertion's counter must arrive in order, so these requests go one at a time.
+        return try await identity.oneAtATime { () async throws(SynheartAuthError) in
+            let assertion = try await assertion(of: signed)
+            return try await exchange(
+                signed.fields + [(HeaderName.assertion, Base64.standard.encode(assertion))])
+        }
+    }
+
+    private func assertion(of signed: SignedMessage) async throws(SynheartAuthError) -> [UInt8] {
+        guard let handle = try await context.ledger.load().attestationKey, handle.isUsed else {
+            throw SynheartAuthError(.attestationUnavailable, "there is no attested key to assert with")
+        }
+        let hash = Array(SHA256.hash(data: Data(signed.bytes)))
+        let provider = context.attestation
+        let assertion: Result<[UInt8], AttestationError>? = await withDeadline(
+            AttestationStep.limit, context.sleeper
+        ) {
+            do throws(AttestationError) {
+                return .success(try await provider.assertion(handle: handle.id, clientDataHash: hash))
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch assertion {
+        case .success(let bytes): return bytes
+        case .failure(let error):
+            throw SynheartAuthError(
+                error.code == .unsupported ? .attestationUnavailable : .attestationFailed, error.reason, cause: error)
+        case nil: throw SynheartAuthError(.attestationFailed, "the attestation provider did not answer in time")
+        }
+    }
+
+    private func exchange(_ fields: [(name: String, value: String)]) async throws(SynheartAuthError) -> TransportAnswer
+    {
+        let ours = Set(fields.map { $0.name.lowercased() })
+        // What the host set under these names would stand twice.
+        let theirs = request.headers.lines.filter { !ours.contains($0.name.lowercased()) }
+        let headers = HeaderFields(theirs.map { ($0.name, $0.value) } + fields.map { ($0.name, $0.value) })
+        do throws(TransportError) {
+            return try await context.configuration.transport.send(
+                TransportRequest(
+                    method: scheme == .one ? request.method.uppercased() : request.method, url: request.url,
+                    headers: headers, body: request.body, deadline: request.deadline,
+                    maximumAnswer: request.maximumAnswer))
+        } catch {
+            throw SynheartAuthError(.networkError, error.description, cause: error)
+        }
+    }
+
+    /// What the auth service says beside its answer; other origins have no say.
+    private func note(_ answer: TransportAnswer) async {
+        guard isAuthOrigin, let time = ServiceVerdict.mustRotateBy(answer.headers) else { return }
+        _ = try? await context.ledger.apply(.rotationDemanded(by: time))
+    }
+
+    /// A refusal in the contract's form; an app's own 4xx is its answer, not a verdict on the signature.
+    private static func verdict(_ answer: TransportAnswer) -> SynheartAuthError? {
+        guard [401, 403, 409].contains(answer.status), (try? ErrorBody(parsing: answer.body)) != nil else { return nil }
+        return ServiceVerdict.error(of: answer)
+    }
+
+    private func learnClock(_ verdict: SynheartAuthError) async throws(SynheartAuthError) {
+        let before = try await context.ledger.load().clockOffset
+        if isAuthOrigin, let time = verdict.serverTime {
+            guard
+                let offset = ClockOffset(
+                    serverTime: time, receivedAt: context.clock.wallMilliseconds, roundTrip: .zero)
+            else { throw verdict.unlearnableClock }
+            try await context.ledger.apply(.clockLearned(offset))
+        } else {
+            _ = try await status()
+        }
+        guard try await context.ledger.load().clockOffset != before else { throw verdict.unlearnableClock }
+    }
+
+    /// The verdict, where it is the auth service's own; nil where that says otherwise.
+    private func confirmed(_ verdict: SynheartAuthError) async throws(SynheartAuthError) -> SynheartAuthError? {
+        if isAuthOrigin { return verdict }
+        do throws(SynheartAuthError) {
+            return try await status().status == .revoked ? verdict : nil
+        } catch {
+            return error
+        }
+    }
+
+    private func status() async throws(SynheartAuthError) -> StatusResponse {
+        let record = try await context.ledger.load()
+        return try await context.signedCall(.status, record: record, alias: record.signingKey().alias).read()
+    }
+}
+
+extension SynheartAuth.Configuration {
+    /// Whether the origin is the auth service's; throws where it is not one that the host listed either.
+    func checkOrigin(_ origin: RequestOrigin) throws(SynheartAuthError) -> Bool {
+        if origin == self.origin.origin { return true }
+        guard origins.contains(origin) else {
+            throw SynheartAuthError(.signingFailed, "the request's origin is not one of Configuration.origins")
+        }
+        guard origin.scheme == .https || origin.isLoopback else {
+            throw SynheartAuthError(.signingFailed, "https is needed for any host but this one")
+        }
+        return false
+    }
+}

@@ -1,0 +1,52 @@
+import ArgumentParser
+import AuthServer
+import StrictJSON
+
+/// Looks at the configuration without starting anything.
+struct ConfigCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config", abstract: "Check and show the service's configuration.",
+        discussion: """
+            Takes the same file, environment and flags as `serve`.
+
+              synheart-auth config check --config /etc/synheart-auth.yaml
+              synheart-auth config show --json
+            """,
+        subcommands: [Check.self, Show.self])
+
+    struct Check: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Say whether `serve` would start with this configuration.")
+        @OptionGroup var options: ServiceOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await reporting {
+                _ = try options.configuration()
+                output.done("the configuration is good", JSONObject([("valid", true)]))
+            }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show every setting in effect and where it came from; secrets are masked.")
+        @OptionGroup var options: ServiceOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await reporting {
+                let settings = try options.configuration().all
+                output.list(
+                    settings.map { setting in
+                        JSONObject([
+                            ("key", .string(setting.key.rawValue)), ("value", setting.shown),
+                            ("origin", .string(setting.origin.description)),
+                            ("environment", .string(setting.key.variable)),
+                            ("flag", setting.key.flag.map { .string($0) } ?? .null),
+                        ])
+                    }, columns: ["key", "value", "origin"], empty: "no settings")
+            }
+        }
+    }
+}

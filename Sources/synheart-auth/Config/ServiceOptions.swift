@@ -1,0 +1,55 @@
+import ArgumentParser
+import AuthServer
+import Foundation
+
+/// What says how the service starts: a file, the environment over it, flags over both.
+struct ServiceOptions: ParsableArguments {
+    @Option(help: "The configuration file, .json or .yaml. Default: $SYNHEART_AUTH_CONFIG, else none.") var config:
+        String?
+    @Option(help: "The public listener's address.") var host: String?
+    @Option(help: "The public listener's port; 0 picks a free one.") var port: String?
+    @Option(name: .customLong("operations-port"), help: "The operations listener's port; 0 picks a free one.")
+    var operationsPort: String?
+    @Option(
+        name: .customLong("public-origin"), help: "Where clients reach the service, such as https://auth.example.com.")
+    var publicOrigin: String?
+    @Option(name: .customLong("tls-certificate"), help: "The public listener's certificate chain, PEM, leaf first.")
+    var tlsCertificate: String?
+    @Option(name: .customLong("tls-key"), help: "Its private key, PEM. Both are read again when they change.")
+    var tlsKey: String?
+    @Option(
+        name: .customLong("trusted-proxy"),
+        help: "A proxy's address or network, such as 10.0.0.0/8, whose X-Forwarded headers count. May be repeated.")
+    var trustedProxies: [String] = []
+    @Flag(
+        name: .customLong("insecure-http"),
+        help: "Serve another address than loopback without TLS and without trusted proxies.")
+    var insecureHTTP = false
+    @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
+    var logLevel: String?
+    @OptionGroup var database: DatabaseOptions
+
+    /// The settings in effect.
+    func configuration() throws -> ServiceConfiguration {
+        let environment = ProcessInfo.processInfo.environment
+        do {
+            let file = try (config ?? environment[ConfigurationKey.prefix + "CONFIG"]).map {
+                try ConfigurationFile(path: $0)
+            }
+            return try ServiceConfiguration(file: file, environment: environment, flags: flags)
+        } catch let error as ConfigurationError {
+            throw CommandFailure(.refused, error.description)
+        }
+    }
+
+    private var flags: [ConfigurationKey: [String]] {
+        let single: [(ConfigurationKey, String?)] = [
+            (.host, host), (.port, port), (.operationsPort, operationsPort), (.publicOrigin, publicOrigin),
+            (.tlsCertificate, tlsCertificate), (.tlsKey, tlsKey), (.logLevel, logLevel), (.database, database.database),
+            (.insecureHTTP, insecureHTTP ? "true" : nil),
+        ]
+        var flags: [ConfigurationKey: [String]] = [.trustedProxies: trustedProxies]
+        for (key, value) in single { flags[key] = value.map { [$0] } }
+        return flags
+    }
+}
