@@ -42,12 +42,13 @@ public final class SQLiteStores: Sendable {
     public let replay: any ReplayStore
     public let credentials: any CredentialStore
     public let signingKeys: any SigningKeyStore
+    public let pendingProofs: any PendingProofStore
 
     /// All of them, as the service takes them.
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
-            credentials: credentials, signingKeys: signingKeys)
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs)
     }
 
     let database: StoreDatabase
@@ -79,6 +80,7 @@ public final class SQLiteStores: Sendable {
         audit = SQLiteAuditLog(database: database)
         credentials = SQLiteCredentialStore(database: database)
         signingKeys = SQLiteSigningKeyStore(database: database)
+        pendingProofs = SQLitePendingProofStore(database: database)
         switch role {
         case .administration:
             (heldChallenges, journal) = (nil, nil)

@@ -11,6 +11,7 @@ enum Schema {
             try database.execute(sql: "PRAGMA application_id = \(applicationID)")
             try database.execute(sql: first)
             try database.execute(sql: credentialsAndTokens)
+            try database.execute(sql: pendingProofs)
         }
         return migrator
     }
@@ -94,6 +95,15 @@ enum Schema {
           name TEXT PRIMARY KEY,
           value TEXT NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let pendingProofs = """
+        CREATE TABLE pending_proofs (
+          device_id TEXT PRIMARY KEY,
+          app_id TEXT NOT NULL,
+          arrived_at INTEGER NOT NULL,
+          sealed_request BLOB NOT NULL
+        ) STRICT;
         """
 
     private static let credentialsAndTokens = """
