@@ -1,7 +1,6 @@
+import AppAttest
 import Foundation
 import Testing
-
-import AppAttest
 
 @Suite struct RealReceipts {
     static let valid = Vector.kind("receipt", "valid")
