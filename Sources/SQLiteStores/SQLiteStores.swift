@@ -43,12 +43,13 @@ public final class SQLiteStores: Sendable {
     public let credentials: any CredentialStore
     public let signingKeys: any SigningKeyStore
     public let receipts: any ReceiptStore
+    public let pendingProofs: any PendingProofStore
 
     /// All of them, as the service takes them.
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
-            credentials: credentials, signingKeys: signingKeys)
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs)
     }
 
     let database: StoreDatabase
@@ -81,6 +82,7 @@ public final class SQLiteStores: Sendable {
         credentials = SQLiteCredentialStore(database: database)
         signingKeys = SQLiteSigningKeyStore(database: database)
         receipts = SQLiteReceiptStore(database: database)
+        pendingProofs = SQLitePendingProofStore(database: database)
         switch role {
         case .administration:
             (heldChallenges, journal) = (nil, nil)

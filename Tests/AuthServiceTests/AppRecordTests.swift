@@ -180,7 +180,8 @@ struct AppRecordTests {
     func unusable() async throws {
         let world = try await World()
         for ios in [
-            ["app_ids": ["T.a"], "trust_anchors": ["not PEM"]], ["app_ids": ["T.a"], "minimum_bundle_version": "x"],
+            ["app_ids": ["TEAMID1234.a"], "trust_anchors": ["not PEM"]],
+            ["app_ids": ["TEAMID1234.a"], "minimum_bundle_version": "x"],
         ] as [JSONValue] {
             let record = try World.record(["app_id": "com.example.other", "ios": ios])
             await #expect(throws: (any Error).self) { try await world.service.apps.add(record, actor: "test") }

@@ -144,16 +144,17 @@ struct RegistrationTests {
             let world = try await World(["keys": ["key_proof": .string(policy)]])
             let key = P256.Signing.PrivateKey()
             let other = P256.Signing.PrivateKey()
-            let enrolment = try await world.enrolment(key)
-            let nonce = BindingNonce(challenge: enrolment.challenge, publicKeyText: enrolment.publicKeyText)
-            let wrong: [[UInt8]] = [
-                try other.signs(KeyProof.registration(nonce)), try key.signs(nonce.bytes), [],
-                Array(try key.signature(for: KeyProof.registration(nonce)).rawRepresentation),
+            let wrong: [(BindingNonce) throws -> [UInt8]] = [
+                { try other.signs(KeyProof.registration($0)) }, { try key.signs($0.bytes) }, { _ in [] },
+                { Array(try key.signature(for: KeyProof.registration($0)).rawRepresentation) },
             ]
             for proof in wrong {
-                let challenge = try await world.challenge()
-                let attempt = try await world.enrolment(key, challenge: challenge).replacing(keyProof: proof)
-                try await expect(.invalidAttestation) { try await world.register(attempt) }
+                let enrolment = try await world.enrolment(key)
+                let nonce = BindingNonce(
+                    challenge: enrolment.challenge, publicKeyText: enrolment.publicKeyText)
+                try await expect(.invalidAttestation) {
+                    try await world.register(enrolment.replacing(keyProof: proof(nonce)))
+                }
             }
         }
     }

@@ -295,7 +295,8 @@ struct RotationTests {
         try await world.verify(device)
         world.clock.advance(1)
         try await expect(.keyExpired) { try await world.verify(device) }
-        try await expect(.keyExpired) { try await world.token(device) }
+        let refusal = try await expect(.keyExpired) { try await world.token(device) }
+        #expect(refusal?.mustRotateBy == by)
         let after = try await world.rotated(device)
         try await world.verify(after)
         #expect(try await world.status(after).mustRotate == false)

@@ -38,7 +38,9 @@ struct PublicResponder: HTTPResponder {
             refusal = Refusal(answering: error)
         }
         let frame = AnswerFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
-        let final = rotating(answer ?? refused(refusal, progress, frame), progress)
+        let final = rotating(
+            answer ?? refused(refusal, progress, frame), progress,
+            by: progress.verified?.device.mustRotateBy ?? refusal?.mustRotateBy)
         let took = started.duration(to: .now)
         metrics.publicRequest(progress.route, final, took: took)
         if !request.headers[values: .developmentMode].isEmpty { metrics.developmentRequest(final) }
@@ -64,8 +66,8 @@ struct PublicResponder: HTTPResponder {
     }
 
     /// Tells a device that it must rotate, with every answer to a request of its own, until it has.
-    private func rotating(_ answer: Answer, _ progress: Progress) -> Answer {
-        guard let by = progress.verified?.device.mustRotateBy else { return answer }
+    private func rotating(_ answer: Answer, _ progress: Progress, by: UnixTime?) -> Answer {
+        guard let by else { return answer }
         if progress.route == .rotateKey, answer.status == 200 { return answer }
         var answer = answer
         answer.headers.append((HeaderName.rotate, "required; by=\(by)"))

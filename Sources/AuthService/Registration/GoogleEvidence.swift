@@ -111,7 +111,13 @@ struct GoogleEvidence: Sendable {
 
     private static func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {
         let app: Assurance.App =
-            if attested?.anchor.origin == .configured { .test } else if vouched != nil { .playIntegrity } else { .none }
+            if attested?.anchor.origin == .configured || vouched?.verdict.isTestingResponse == true {
+                .test
+            } else if vouched != nil {
+                .playIntegrity
+            } else {
+                .none
+            }
         let key: Assurance.Key =
             switch attested?.securityLevel {
             case .strongBox: .strongbox

@@ -9,6 +9,8 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     public let retryAfter: Int64?
     /// Told to an honest developer where the fault is in the form of the request; says nothing of what the service knows.
     public let hint: String?
+    /// Where the signature verified and the device has been told to rotate: by when (`X-Synheart-Rotate`).
+    public internal(set) var mustRotateBy: UnixTime?
 
     /// A refusal.
     public init(_ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil, hint: String? = nil) {

@@ -20,7 +20,8 @@ public struct PendingProof: Sendable, Hashable {
 
 /// Keeps proofs until their provider can be asked, for a day at most.
 ///
-/// What it guarantees: a proof that was kept is there until it is erased, and then it is nowhere any more.
+/// What it guarantees: a proof that was kept is there until it is erased. It is sealed, so that what a file system or a
+/// backup keeps of an erased one is of no use without the service key.
 public protocol PendingProofStore: Sendable {
     /// Keeps a proof; one for each device.
     func keep(_ proof: PendingProof) async throws(StoreError)

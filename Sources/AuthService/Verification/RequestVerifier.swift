@@ -27,7 +27,10 @@ struct RequestVerifier: Sendable {
     /// Accepts a request or throws.
     func verify(_ request: IncomingRequest, for operation: Operation) async throws(Refusal) -> VerifiedRequest {
         let judgement = await judge(request, for: operation)
-        if let refusal = judgement.refusal { throw refusal }
+        if var refusal = judgement.refusal {
+            refusal.mustRotateBy = judgement.identified?.device.mustRotateBy
+            throw refusal
+        }
         guard let verified = judgement.identified else { throw Refusal(.internalError, "judged neither way") }
         return verified
     }

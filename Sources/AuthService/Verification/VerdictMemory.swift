@@ -24,9 +24,15 @@ actor VerdictMemory {
         let life: Range<UnixTime>
     }
 
-    private var verdicts: [Question: Remembered] = [:]
+    // Two generations, of which the older is dropped as a whole: forgetting costs nothing, however many there are.
+    private var young: [Question: Remembered] = [:]
+    private var old: [Question: Remembered] = [:]
+    private var youngLife: Range<UnixTime>?
+    private let maximum: Int
     private static let life: Int64 = 60
-    private static let maximum = 50_000
+
+    /// - Parameter maximum: verdicts of one generation; beyond it they are given and not remembered.
+    init(maximum: Int = 200_000) { self.maximum = maximum }
 
     /// A store that failed and a rate that was exceeded have judged nothing: the retry may.
     private static func isVerdict(_ code: ErrorCode) -> Bool { ![429, 500, 503].contains(code.httpStatus) }
@@ -35,17 +41,25 @@ actor VerdictMemory {
     func verdict(
         on question: Question, now: UnixTime, judge: @escaping @Sendable () async -> Verdict
     ) async -> Verdict {
-        if let remembered = verdicts[question], remembered.life.contains(now) { return await remembered.verdict.value }
-        if verdicts.count >= Self.maximum {
-            verdicts = verdicts.filter { $0.value.life.contains(now) }
-            guard verdicts.count < Self.maximum else {
-                return .failure(Refusal(.rateLimited, "too many verification ids within a minute", retryAfter: 10))
-            }
+        startGeneration(now)
+        if let remembered = young[question] ?? old[question], remembered.life.contains(now) {
+            return await remembered.verdict.value
         }
+        // A retry then meets its own claims: refused, never accepted twice.
+        guard young.count < maximum else { return await judge() }
         let task = Task { await judge() }
-        verdicts[question] = Remembered(verdict: task, life: now..<(now + Self.life))
+        young[question] = Remembered(verdict: task, life: now..<(now + Self.life))
         let verdict = await task.value
-        if case .failure(let refusal) = verdict, !Self.isVerdict(refusal.code) { verdicts[question] = nil }
+        if case .failure(let refusal) = verdict, !Self.isVerdict(refusal.code) {
+            young[question] = nil
+            old[question] = nil
+        }
         return verdict
+    }
+
+    private func startGeneration(_ now: UnixTime) {
+        if let youngLife, youngLife.contains(now) { return }
+        (old, young) = (young, [:])
+        youngLife = now..<(now + Self.life)
     }
 }

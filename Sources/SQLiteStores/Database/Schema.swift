@@ -11,6 +11,7 @@ enum Schema {
             try database.execute(sql: "PRAGMA application_id = \(applicationID)")
             try database.execute(sql: first)
             try database.execute(sql: credentialsAndTokens)
+            try database.execute(sql: pendingProofs)
         }
         migrator.registerMigration("2") { try $0.execute(sql: receiptRefresh) }
         return migrator
@@ -23,7 +24,8 @@ enum Schema {
         ALTER TABLE devices ADD COLUMN receipt_exchange_outcome TEXT;
         ALTER TABLE devices ADD COLUMN receipt_failures INTEGER NOT NULL DEFAULT 0;
         UPDATE devices SET receipt_due_at = registered_at
-          WHERE attested_receipt_outcome = 'verified' AND json_extract(assurance, '$.app') <> 'test';
+          WHERE attested_receipt_outcome = 'verified'
+            AND CASE WHEN json_valid(assurance) THEN json_extract(assurance, '$.app') <> 'test' ELSE FALSE END;
         CREATE INDEX devices_receipt_due ON devices (status, receipt_due_at) WHERE receipt_due_at IS NOT NULL;
         """
 
@@ -106,6 +108,15 @@ enum Schema {
           name TEXT PRIMARY KEY,
           value TEXT NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let pendingProofs = """
+        CREATE TABLE pending_proofs (
+          device_id TEXT PRIMARY KEY,
+          app_id TEXT NOT NULL,
+          arrived_at INTEGER NOT NULL,
+          sealed_request BLOB NOT NULL
+        ) STRICT;
         """
 
     private static let credentialsAndTokens = """

@@ -21,7 +21,7 @@ struct World {
 
     static let appID = "com.example.app"
     static let team = "TEAMID1234"
-    static let certificateDigest = Base64.url.encode([UInt8](repeating: 9, count: 32))
+    static let certificateDigest = Base64.url.encode([UInt8](repeating: 0x11, count: 32))
     static let serviceKey = [UInt8](repeating: 0x5A, count: 32)
     /// 2026-06-01T00:00:00Z.
     static let start = UnixTime(1_780_272_000)

@@ -1,0 +1,46 @@
+internal import AuthContract
+internal import AuthService
+internal import GRDB
+
+/// Proofs whose provider could not be asked, sealed.
+struct SQLitePendingProofStore: PendingProofStore {
+    let database: StoreDatabase
+
+    func keep(_ proof: PendingProof) async throws(StoreError) {
+        try await database.write { database in
+            try database.execute(
+                sql: """
+                    INSERT OR REPLACE INTO pending_proofs (device_id, app_id, arrived_at, sealed_request)
+                    VALUES (?, ?, ?, ?)
+                    """,
+                arguments: [
+                    proof.deviceID.text, proof.appID.text, proof.arrivedAt.seconds, proof.sealedRequest.data,
+                ])
+        }
+    }
+
+    func pendingProofs(after device: DeviceID?, limit: Int) async throws(StoreError) -> [PendingProof] {
+        try await database.read { database in
+            try Row.fetchAll(
+                database, sql: "SELECT * FROM pending_proofs WHERE device_id > ? ORDER BY device_id LIMIT ?",
+                arguments: [device?.text ?? "", max(limit, 0)]
+            ).map { try PendingProof(row: StoredRow($0)) }
+        }
+    }
+
+    func erasePendingProof(of device: DeviceID) async throws(StoreError) {
+        try await database.write { database in
+            try database.execute(sql: "DELETE FROM pending_proofs WHERE device_id = ?", arguments: [device.text])
+        }
+    }
+}
+
+extension PendingProof {
+    fileprivate init(row: StoredRow) throws(StoreError) {
+        let (app, device) = (try row.text("app_id"), try row.text("device_id"))
+        self.init(
+            appID: try row.parsed("app_id", app) { try AppID($0) },
+            deviceID: try row.parsed("device_id", device) { try DeviceID($0) },
+            arrivedAt: UnixTime(try row.integer("arrived_at")), sealedRequest: try row.bytes("sealed_request"))
+    }
+}

@@ -1,0 +1,149 @@
+import AttestationTestKit
+import AuthContract
+import AuthService
+import Crypto
+import Foundation
+import StoreConformance
+import StrictJSON
+import Testing
+
+/// Android's two proofs, made by a Google of one's own.
+@Suite("Registration of Android devices")
+struct AndroidRegistrationTests {
+    private static let google = Result { try GoogleAuthority() }
+
+    /// An app that demands `proof`, trusts the test's Google, and has its response keys.
+    private static func world(
+        _ proof: String, keys: Bool = true, statusList: String = "none", testResponses: Bool = false
+    ) async throws -> World {
+        let google = try google.get()
+        let pair: JSONValue = [
+            "decryption_key": .string(google.decryptionKey), "verification_key": .string(try google.verificationKey()),
+        ]
+        let account: JSONValue = [
+            "client_email": "a@example.com", "private_key": "key", "token_uri": "https://example.com",
+        ]
+        let integrity: JSONValue =
+            keys
+            ? ["keys": [pair], "allow_test_responses": .bool(testResponses)] : ["service_account": account]
+        return try await World([
+            "android": World.android([
+                "proof": .string(proof), "trust_anchors": [.string(try google.rootsPEM())],
+                "play_integrity": integrity, "key_attestation": ["status_list": .string(statusList)],
+            ])
+        ])
+    }
+
+    /// What of the two proofs is sent, and what is wrong with it.
+    private struct Proofs {
+        var token: PlayTokenOptions? = PlayTokenOptions()
+        var chain: KeyAttestationOptions? = KeyAttestationOptions()
+        /// Whether token and chain are made for another challenge.
+        var isForOther = false
+        /// The key that is attested, where it is not the one that is registered.
+        var attested: P256.Signing.PublicKey?
+    }
+
+    private func register(_ world: World, _ proofs: Proofs) async throws -> Assurance {
+        let google = try Self.google.get()
+        let key = P256.Signing.PrivateKey()
+        let now = world.clock.now.date
+        let challenge = try await world.challenge()
+        let text = DevicePublicKey(key.publicKey).base64
+        let signed = proofs.isForOther ? [UInt8](repeating: 1, count: 32) : challenge
+        let nonce = BindingNonce(challenge: signed, publicKeyText: text)
+        let request = RegisterRequest(
+            appID: try AppID(World.appID), publicKeyText: text, challenge: challenge, platform: .android,
+            proof: try proofs.token.map {
+                try google.classicToken(nonce: nonce.playIntegrityText, at: now, options: $0)
+            },
+            keyAttestation: try proofs.chain.map {
+                try google.attest(proofs.attested ?? key.publicKey, challenge: signed, at: now, options: $0)
+            })
+        let answer = try await world.register(request, [])
+        return try #require(try await world.stores.device(answer.deviceID, of: request.appID)).assurance
+    }
+
+    @Test("What the app demands must be there; what is sent beside it is verified too")
+    func demanded() async throws {
+        let (token, chain) = (Proofs(chain: nil), Proofs(token: nil))
+        let expected: [(String, token: ErrorCode?, chain: ErrorCode?)] = [
+            ("play_integrity", nil, .invalidAttestation), ("key_attestation", .invalidAttestation, nil),
+            ("both", .invalidAttestation, .invalidAttestation), ("either", nil, nil),
+        ]
+        for (proof, tokenAlone, chainAlone) in expected {
+            let world = try await Self.world(proof)
+            #expect(try await refusal { try await register(world, token) }?.code == tokenAlone, "\(proof)")
+            #expect(try await refusal { try await register(world, chain) }?.code == chainAlone, "\(proof)")
+            let assurance = try await register(world, Proofs())
+            #expect(assurance == Assurance(app: .test, key: .tee, labels: ["MEETS_DEVICE_INTEGRITY"]))
+            var badToken = Proofs()
+            badToken.token?.package = "com.example.evil"
+            try await expect(.invalidAttestation, "\(proof)") { try await register(world, badToken) }
+            var badChain = Proofs()
+            badChain.chain?.packages = [.init("com.example.evil")]
+            try await expect(.invalidAttestation, "\(proof)") { try await register(world, badChain) }
+        }
+    }
+
+    @Test("A token says whose word it is: Google's, but for a response made for tests")
+    func assurance() async throws {
+        let world = try await Self.world("play_integrity")
+        let assurance = try await register(world, Proofs(chain: nil))
+        #expect(assurance == Assurance(app: .playIntegrity, key: .appVouched, labels: ["MEETS_DEVICE_INTEGRITY"]))
+        var response = Proofs(chain: nil)
+        response.token?.isTestingResponse = true
+        try await expect(.invalidAttestation) { try await register(world, response) }
+        let allowing = try await Self.world("play_integrity", testResponses: true)
+        #expect(try await register(allowing, response).app == .test)
+    }
+
+    @Test("StrongBox is told from a trusted environment")
+    func strongBox() async throws {
+        let world = try await Self.world("key_attestation")
+        #expect(try await register(world, Proofs(token: nil, chain: .strongBox)).key == .strongbox)
+    }
+
+    @Test("Both proofs bind challenge and key")
+    func binding() async throws {
+        let world = try await Self.world("either")
+        for proofs in [Proofs(chain: nil, isForOther: true), Proofs(token: nil, isForOther: true)] {
+            try await expect(.invalidAttestation) { try await register(world, proofs) }
+        }
+        let other = Proofs(token: nil, attested: P256.Signing.PrivateKey().publicKey)
+        try await expect(.invalidAttestation) { try await register(world, other) }
+    }
+
+    @Test("With either, what could not be asked does not refuse where the other verified; what was refused does")
+    func eitherInAnOutage() async throws {
+        // No response keys, and Google is away.
+        let world = try await Self.world("either", keys: false)
+        world.google.goAway()
+        #expect(try await register(world, Proofs()).key == .tee)
+        try await expect(.providerUnavailable) { try await register(world, Proofs(chain: nil)) }
+        var refused = Proofs()
+        refused.chain?.rootOfTrust?.deviceLocked = 0
+        try await expect(.invalidAttestation) { try await register(world, refused) }
+        let both = try await Self.world("both", keys: false)
+        both.google.goAway()
+        try await expect(.providerUnavailable) { try await register(both, Proofs()) }
+    }
+
+    @Test("Without a usable list of revoked keys a chain cannot be judged")
+    func statusList() async throws {
+        let world = try await Self.world("key_attestation", statusList: "https://example.com/status")
+        try await expect(.providerUnavailable) { try await register(world, Proofs(token: nil)) }
+        let either = try await Self.world("either", statusList: "https://example.com/status")
+        #expect(try await register(either, Proofs()).key == .appVouched)
+    }
+
+    @Test("An iOS registration has no key attestation: what is sent and cannot be verified refuses")
+    func chainOnIOS() async throws {
+        let world = try await AppleWorld()
+        let (request, _) = try await world.enrolment(P256.Signing.PrivateKey())
+        let withChain = RegisterRequest(
+            appID: request.appID, publicKeyText: request.publicKeyText, challenge: request.challenge, platform: .ios,
+            proof: request.proof, keyProof: request.keyProof, keyAttestation: [[1]])
+        try await expect(.invalidAttestation) { try await world.world.register(withChain, []) }
+    }
+}
