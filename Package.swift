@@ -29,6 +29,10 @@ let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let httpClient: [Target.Dependency] = [
+    .product(name: "AsyncHTTPClient", package: "async-http-client"), .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOHTTP1", package: "swift-nio"), nioSSL,
+]
 
 /// A target together with its tests, which mirror it under `Tests/`.
 func room(
@@ -74,6 +78,8 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/vapor/jwt-kit.git", from: "5.7.1"),
     ],
     targets: [
         // Small readers, each a total function: bytes in, value or a located error out.
@@ -115,6 +121,19 @@ let package = Package(
         room(
             "SQLiteStores", ["AuthService", "AuthContract", "StrictJSON", crypto, grdb, logging],
             tests: ["AuthService", "AuthContract", "StoreConformance", crypto, grdb]),
+
+        // Apple's and Google's services, behind AuthService's protocols: the one library that links an HTTP client.
+        room(
+            "AttestationProviders",
+            [
+                "AuthService", "AuthContract", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON",
+                crypto, logging, .product(name: "JWTKit", package: "jwt-kit"),
+            ] + httpClient,
+            tests: [
+                "AuthService", "AuthContract", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON",
+                "StoreConformance", "AttestationTestKit", crypto, cryptoExtras, x509, logging,
+            ] + hummingbird,
+            testResources: [.copy("Vectors")]),
 
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(

@@ -42,6 +42,7 @@ public final class SQLiteStores: Sendable {
     public let replay: any ReplayStore
     public let credentials: any CredentialStore
     public let signingKeys: any SigningKeyStore
+    public let receipts: any ReceiptStore
     public let pendingProofs: any PendingProofStore
 
     /// All of them, as the service takes them.
@@ -80,6 +81,7 @@ public final class SQLiteStores: Sendable {
         audit = SQLiteAuditLog(database: database)
         credentials = SQLiteCredentialStore(database: database)
         signingKeys = SQLiteSigningKeyStore(database: database)
+        receipts = SQLiteReceiptStore(database: database)
         pendingProofs = SQLitePendingProofStore(database: database)
         switch role {
         case .administration:

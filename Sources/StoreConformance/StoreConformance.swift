@@ -8,9 +8,10 @@ public import AuthService
 ///         try await check.run(on: makeMyStores())
 ///     }
 public enum StoreConformance {
-    /// All checks, of all five stores.
+    /// All checks, of all six stores.
     public static var checks: [ConformanceCheck] {
         challengeChecks + replayChecks + appChecks + deviceChecks + rotationChecks + listingChecks + auditChecks
+            + receiptChecks
     }
 }
 
@@ -22,27 +23,31 @@ public struct StoresUnderTest: Sendable {
     public let apps: any AppStore
     public let devices: any DeviceStore
     public let audit: any AuditLog
+    public let receipts: any ReceiptStore
     /// What the stores' own clock shows.
     public let now: UnixTime
 
     /// Stores of one back end.
     public init(
         challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
-        audit: any AuditLog, now: UnixTime
+        audit: any AuditLog, receipts: any ReceiptStore, now: UnixTime
     ) {
         self.challenges = challenges
         self.replay = replay
         self.apps = apps
         self.devices = devices
         self.audit = audit
+        self.receipts = receipts
         self.now = now
     }
 
     /// Stores that are one object.
     public init(
-        _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog, now: UnixTime
+        _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore, now: UnixTime
     ) {
-        self.init(challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, now: now)
+        self.init(
+            challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, receipts: stores,
+            now: now)
     }
 }
 

@@ -30,16 +30,32 @@ struct ChecksCanFailTests {
         }
     }
 
+    /// Says that it recorded, whatever has changed since.
+    private struct CarelessReceipts: ReceiptStore {
+        let stores: MemoryStores
+
+        func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt? {
+            try await stores.takeDueReceipt(at: now, lease: lease)
+        }
+
+        func record(
+            _ change: ReceiptChange, of due: DueReceipt, recording event: AuditEvent?
+        ) async throws(StoreError) -> Bool {
+            _ = try await stores.record(change, of: due, recording: event)
+            return true
+        }
+    }
+
     private func failures(
-        replay: (any ReplayStore)? = nil, challenges: (any ChallengeStore)? = nil
+        replay: (any ReplayStore)? = nil, challenges: (any ChallengeStore)? = nil,
+        receipts: (MemoryStores) -> any ReceiptStore = { $0 }
     ) async throws -> Set<String> {
         var names: Set<String> = []
         for check in StoreConformance.checks {
             let memory = MemoryStores()
             let stores = StoresUnderTest(
                 challenges: challenges ?? memory, replay: replay ?? memory, apps: memory, devices: memory,
-                audit: memory,
-                now: SystemClock().now)
+                audit: memory, receipts: receipts(memory), now: SystemClock().now)
             do { try await check.run(on: stores) } catch let failure as ConformanceFailure {
                 names.insert(failure.guarantee)
             }
@@ -57,5 +73,11 @@ struct ChecksCanFailTests {
     @Test func `A challenge store that races is found out`() async throws {
         let names = try await failures(challenges: RacyChallenges())
         #expect(names.contains("Of 64 takers of one challenge exactly one gets it"))
+    }
+
+    @Test func `A receipt store that records for whoever comes is found out`() async throws {
+        let names = try await failures(receipts: CarelessReceipts.init)
+        #expect(names.contains("What was taken is recorded once, and not after the lease went to another"))
+        #expect(names.contains("A receipt of evidence that was replaced meanwhile is not recorded"))
     }
 }

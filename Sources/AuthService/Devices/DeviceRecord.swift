@@ -81,11 +81,14 @@ public struct AppAttestEvidence: Sendable, Hashable {
     public var receiptOutcome: String?
     /// Apple's risk metric, once a receipt named one.
     public var riskMetric: Int?
+    /// When the receipt is exchanged for a newer one.
+    public var refresh: ReceiptRefresh
 
     /// Evidence of its parts.
     public init(
         keyID: [UInt8], publicKey: [UInt8], appID: String, environment: String, counter: UInt32 = 0,
-        receipt: [UInt8]? = nil, receiptOutcome: String? = nil, riskMetric: Int? = nil
+        receipt: [UInt8]? = nil, receiptOutcome: String? = nil, riskMetric: Int? = nil,
+        refresh: ReceiptRefresh = ReceiptRefresh()
     ) {
         self.keyID = keyID
         self.publicKey = publicKey
@@ -95,5 +98,6 @@ public struct AppAttestEvidence: Sendable, Hashable {
         self.receipt = receipt
         self.receiptOutcome = receiptOutcome
         self.riskMetric = riskMetric
+        self.refresh = refresh
     }
 }

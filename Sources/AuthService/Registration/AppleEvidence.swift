@@ -52,7 +52,9 @@ struct AppleEvidence: Sendable {
                 keyID: attestation.keyID.bytes, publicKey: Array(attestation.publicKey.x963Representation),
                 appID: attestation.appID.text, environment: attestation.environment.rawValue,
                 receipt: attestation.receipt,
-                receiptOutcome: outcome, riskMetric: receipt?.fields.riskMetric))
+                receiptOutcome: outcome, riskMetric: receipt?.fields.riskMetric,
+                // A receipt that did not verify is never sent on: it is whatever the device put there.
+                refresh: ReceiptRefresh(dueAt: authority.isApple && receipt != nil ? at : nil)))
     }
 
     private func attest(

@@ -13,8 +13,21 @@ enum Schema {
             try database.execute(sql: credentialsAndTokens)
             try database.execute(sql: pendingProofs)
         }
+        migrator.registerMigration("2") { try $0.execute(sql: receiptRefresh) }
         return migrator
     }
+
+    /// When receipts are exchanged. Those that were verified before there was an exchange are due at once.
+    private static let receiptRefresh = """
+        ALTER TABLE devices ADD COLUMN receipt_due_at INTEGER;
+        ALTER TABLE devices ADD COLUMN receipt_asked_at INTEGER;
+        ALTER TABLE devices ADD COLUMN receipt_exchange_outcome TEXT;
+        ALTER TABLE devices ADD COLUMN receipt_failures INTEGER NOT NULL DEFAULT 0;
+        UPDATE devices SET receipt_due_at = registered_at
+          WHERE attested_receipt_outcome = 'verified'
+            AND CASE WHEN json_valid(assurance) THEN json_extract(assurance, '$.app') <> 'test' ELSE FALSE END;
+        CREATE INDEX devices_receipt_due ON devices (status, receipt_due_at) WHERE receipt_due_at IS NOT NULL;
+        """
 
     private static let first = """
         CREATE TABLE apps (

@@ -45,25 +45,37 @@ extension AppAttestEvidence {
             counter: try row.parsed("attested_counter", counter) { UInt32(exactly: $0) },
             receipt: try row.optionalBytes("attested_receipt"),
             receiptOutcome: try row.optionalText("attested_receipt_outcome"),
-            riskMetric: try row.optionalInteger("attested_risk_metric").map { Int($0) })
+            riskMetric: try row.optionalInteger("attested_risk_metric").map { Int($0) },
+            refresh: ReceiptRefresh(
+                dueAt: try row.optionalTime("receipt_due_at"), askedAt: try row.optionalTime("receipt_asked_at"),
+                outcome: try row.optionalText("receipt_exchange_outcome"),
+                failures: Int(try row.integer("receipt_failures"))))
     }
 
     /// The columns of evidence, in the order of `columns`.
     static func arguments(_ evidence: AppAttestEvidence?) -> StatementArguments {
         guard let evidence else {
-            return StatementArguments([(any DatabaseValueConvertible)?](repeating: nil, count: 8))
+            return StatementArguments([(any DatabaseValueConvertible)?](repeating: nil, count: columns.count - 1)) + [0]
         }
         return [
             evidence.keyID.data, evidence.publicKey.data, evidence.appID, evidence.environment,
             Int64(evidence.counter), evidence.receipt?.data, evidence.receiptOutcome,
             evidence.riskMetric.map { Int64($0) },
-        ]
+        ] + arguments(evidence.refresh)
     }
 
-    static let columns = [
-        "attested_key_id", "attested_public_key", "attested_app_id", "attested_environment", "attested_counter",
-        "attested_receipt", "attested_receipt_outcome", "attested_risk_metric",
-    ]
+    static let columns =
+        [
+            "attested_key_id", "attested_public_key", "attested_app_id", "attested_environment", "attested_counter",
+            "attested_receipt", "attested_receipt_outcome", "attested_risk_metric",
+        ] + refreshColumns
+
+    /// The columns of a refresh, in the order of `refreshColumns`.
+    static func arguments(_ refresh: ReceiptRefresh) -> StatementArguments {
+        [refresh.dueAt?.seconds, refresh.askedAt?.seconds, refresh.outcome, Int64(refresh.failures)]
+    }
+
+    static let refreshColumns = ["receipt_due_at", "receipt_asked_at", "receipt_exchange_outcome", "receipt_failures"]
 }
 
 extension Assurance {

@@ -10,6 +10,10 @@ extension StoreConformance {
                 let samples = try Samples(stores)
                 for device in [
                     samples.device(evidence: samples.evidence(counter: .max)), samples.device(platform: .android),
+                    samples.device(
+                        evidence: samples.evidence(
+                            refresh: ReceiptRefresh(
+                                dueAt: stores.now + 3600, askedAt: stores.now, outcome: "no_data", failures: 3))),
                 ] {
                     try await stores.add(device, samples)
                     try expect(try await stores.stored(device), is: device, "the device")

@@ -38,10 +38,11 @@ struct Samples: Sendable {
             detail: JSONObject([("before", .null), ("after", "\u{1F511} \"é\"\n"), ("count", 2)]))
     }
 
-    func evidence(counter: UInt32 = 0) -> AppAttestEvidence {
+    func evidence(counter: UInt32 = 0, refresh: ReceiptRefresh = ReceiptRefresh()) -> AppAttestEvidence {
         AppAttestEvidence(
             keyID: bytes(), publicKey: bytes(65), appID: "TEAMID1234.com.example.app", environment: "production",
-            counter: counter, receipt: bytes(700), receiptOutcome: "verified", riskMetric: 4)
+            counter: counter, receipt: bytes(700), receiptOutcome: "verified", riskMetric: 4,
+            refresh: refresh)
     }
 
     func device(

@@ -163,7 +163,7 @@ extension MemoryStores: DeviceStore {
         deviceRecords[id].flatMap { $0.appID == app ? $0 : nil }
     }
 
-    private func change(
+    func change(
         _ id: DeviceID, _ app: AppID, where condition: (DeviceRecord) -> Bool, recording event: AuditEvent?,
         _ body: (inout DeviceRecord) -> Void
     ) -> Bool {

@@ -10,6 +10,7 @@ public actor MemoryStores {
         case put, take, claim, app, apps, insertApp, replaceApp, removeApp, device, binding, insertDevice, rotate
         case setStatus, replaceEvidence, advanceCounter, raiseScheme, lowerScheme, setMustRotate, holdObserved, noteSeen
         case devices, count, append, events, firstBrokenLink
+        case takeDueReceipt, recordReceipt
         case insertCredential, credential, credentials, revokeCredential
         case signingKeys, addSigningKey, removeSigningKeys
         case keepProof, pendingProofs, eraseProof

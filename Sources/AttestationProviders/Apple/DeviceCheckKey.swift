@@ -1,0 +1,64 @@
+public import AppAttest
+public import AuthContract
+internal import Foundation
+internal import JWTKit
+
+/// A private key from Apple's developer portal with DeviceCheck enabled, which signs requests about receipts
+/// ([Generating tokens](https://developer.apple.com/documentation/devicecheck/accessing-and-modifying-per-device-data)).
+public struct DeviceCheckKey: Sendable {
+    /// The team, the tokens' issuer.
+    public let teamID: String
+    /// The key's id in the portal.
+    public let keyID: String
+    /// Prefixes of the App IDs that it signs for.
+    public let prefixes: Set<String>
+    private let keys: JWTKeyCollection
+
+    /// A key as the portal hands it out.
+    ///
+    /// - Parameters:
+    ///   - pem: the `.p8` file: PKCS#8 in PEM.
+    ///   - prefixes: App ID prefixes; the team id by default, which all App IDs but very old ones have.
+    /// - Throws: `ContractError` where one of the parts cannot be right; its text holds nothing of the key.
+    public init(teamID: String, keyID: String, pem: String, prefixes: Set<String>? = nil) async throws(ContractError) {
+        guard Self.isIdentifier(teamID), Self.isIdentifier(keyID) else {
+            throw ContractError("the team id and the key id are ten letters and digits each")
+        }
+        guard let key = try? ES256PrivateKey(pem: pem) else {
+            throw ContractError("the DeviceCheck key is not a P-256 private key in PEM")
+        }
+        self.teamID = teamID
+        self.keyID = keyID
+        self.prefixes = prefixes ?? [teamID]
+        keys = await JWTKeyCollection().add(ecdsa: key, kid: JWKIdentifier(string: keyID))
+    }
+
+    func isFor(_ appID: AppAttest.AppID) -> Bool {
+        prefixes.contains { appID.text.hasPrefix($0 + ".") }
+    }
+
+    /// A token for one request.
+    func token(at time: UnixTime) async throws -> String {
+        let issuedAt = IssuedAtClaim(value: Date(timeIntervalSince1970: TimeInterval(time.seconds)))
+        return try await keys.sign(
+            Claims(iss: IssuerClaim(value: teamID), iat: issuedAt), kid: JWKIdentifier(string: keyID))
+    }
+
+    private struct Claims: JWTPayload {
+        let iss: IssuerClaim
+        let iat: IssuedAtClaim
+
+        func verify(using algorithm: some JWTAlgorithm) async throws {}
+    }
+
+    private static func isIdentifier(_ text: String) -> Bool {
+        text.utf8.count == 10 && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+    }
+}
+
+extension DeviceCheckKey: CustomStringConvertible, CustomReflectable {
+    /// Team and key id, and nothing of the key.
+    public var description: String { "\(teamID)/\(keyID)" }
+    /// Nothing of the key.
+    public var customMirror: Mirror { Mirror(self, children: ["teamID": teamID, "keyID": keyID]) }
+}

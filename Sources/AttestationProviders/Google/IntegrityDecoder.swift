@@ -1,0 +1,161 @@
+internal import AuthService
+internal import Logging
+internal import PlayIntegrity
+internal import StrictJSON
+
+/// Google's `decodeIntegrityToken`
+/// ([reference](https://developer.android.com/google/play/integrity/reference/rest/v1/v1/decodeIntegrityToken)).
+final class IntegrityDecoder: Sendable {
+    private struct State {
+        var tokens: [Secret: AccessTokens] = [:]
+        /// Until when a package is not asked for, because Google said so.
+        var held: [String: UnixTime] = [:]
+        /// Packages whose 403 has been explained.
+        var explained: Set<String> = []
+        var usage = IntegrityUsageCount()
+    }
+
+    private static let maximumRemembered = 1000
+
+    private let http: ProviderHTTP
+    private let settings: GoogleSettings
+    private let clock: any ServiceClock
+    private let backOff: BackOff
+    private let logger: Logger
+    private let state = Locked(State())
+
+    init(
+        http: ProviderHTTP, settings: GoogleSettings, clock: any ServiceClock, backOff: BackOff, logger: Logger
+    ) {
+        self.http = http
+        self.settings = settings
+        self.clock = clock
+        self.backOff = backOff
+        self.logger = logger
+    }
+
+    func usage() -> [IntegrityUsage] {
+        let now = clock.now
+        return state.access { $0.usage.days(at: now) }
+    }
+
+    func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
+        guard let request = DecodeRequest(package: package, token: token) else {
+            return .couldNotCheck(.init(.unexpectedAnswer, "\(package.prefix(64)) is not a package name"))
+        }
+        guard let tokens = accessTokens(of: serviceAccount) else {
+            return .couldNotCheck(.init(.unauthenticated, "the service account cannot be read"))
+        }
+        if isHeld(package) {
+            return .couldNotCheck(.init(.quotaExceeded, "Google asked for a pause; \(package) is not asked for yet"))
+        }
+        // A renewed access token may still be waited for when the time for requests is over.
+        let total = settings.decodeDeadline
+        let outcome = await backOff.run(within: max(total - settings.accessTokenDeadline, total / 2)) { left in
+            await attempt(request, package, tokens, within: left)
+        }
+        explainOnce(outcome, package, tokens.account)
+        return outcome
+    }
+
+    private func attempt(
+        _ request: DecodeRequest, _ package: String, _ tokens: AccessTokens, within left: Duration
+    ) async -> BackOff.Attempt<DecodeOutcome> {
+        let start = ContinuousClock.now
+        do throws(PlayIntegrityUnavailable) {
+            let token = try await tokens.token()
+            let answer = try await send(request, package, token, within: left - (ContinuousClock.now - start))
+            guard answer.status == 401 else { return judged(answer, package) }
+            // It may have been withdrawn before its time; a fresh one that is not accepted either is an answer.
+            let fresh = try await tokens.token(insteadOf: token)
+            return judged(
+                try await send(request, package, fresh, within: left - (ContinuousClock.now - start)), package)
+        } catch {
+            // The access token has a back-off of its own; a network that failed may be asked again.
+            return error.code == .network
+                ? .again(after: nil, else: .couldNotCheck(error)) : .done(.couldNotCheck(error))
+        }
+    }
+
+    private func send(
+        _ request: DecodeRequest, _ package: String, _ token: AccessToken, within limit: Duration
+    ) async throws(PlayIntegrityUnavailable) -> ProviderAnswer {
+        let now = clock.now
+        state.access { $0.usage.note(package, at: now) { $0.requests += 1 } }
+        let message = ProviderRequest(
+            url: settings.playIntegrityURL + request.path,
+            headers: [("Authorization", "Bearer \(token.value)"), ("Content-Type", "application/json")],
+            body: request.body, maximumAnswer: 64 * 1024)
+        do { return try await http.send(message, within: limit) } catch {
+            throw PlayIntegrityUnavailable(error == .tooLarge ? .unexpectedAnswer : .network, "\(error)")
+        }
+    }
+
+    private func judged(_ answer: ProviderAnswer, _ package: String) -> BackOff.Attempt<DecodeOutcome> {
+        let outcome = DecodeOutcome.googleAnswer(status: answer.status, body: answer.body)
+        let now = clock.now
+        switch answer.status {
+        case 429:
+            state.access { state in
+                state.usage.note(package, at: now) { $0.refused += 1 }
+                state.hold(package, until: now + min(max(answer.retryAfter ?? 10, 1), 300))
+            }
+            return .again(after: answer.retryAfter, else: outcome)
+        case 500...599:
+            if let seconds = answer.retryAfter {
+                state.access { $0.hold(package, until: now + min(max(seconds, 1), 300)) }
+            }
+            return .again(after: answer.retryAfter, else: outcome)
+        default:
+            state.access { $0.held[package] = nil }
+            return .done(outcome)
+        }
+    }
+
+    // MARK: Remembered
+
+    private func isHeld(_ package: String) -> Bool {
+        let now = clock.now
+        return state.access { state in state.held[package].map { now < $0 } ?? false }
+    }
+
+    private func accessTokens(of secret: Secret) -> AccessTokens? {
+        if let known = state.access({ $0.tokens[secret] }) { return known }
+        guard let json = try? JSONValue(parsing: secret.exposed), let fields = try? JSONFields(json),
+            let account = try? ServiceAccount(fields)
+        else { return nil }
+        let made = AccessTokens(
+            account: account, http: http, deadline: settings.accessTokenDeadline, clock: clock, backOff: backOff,
+            logger: logger)
+        return state.access { state in
+            if let known = state.tokens[secret] { return known }
+            if state.tokens.count >= Self.maximumRemembered { state.tokens.removeAll() }
+            state.tokens[secret] = made
+            return made
+        }
+    }
+
+    /// The most frequent mistake of all: said once a package, until it works.
+    private func explainOnce(_ outcome: DecodeOutcome, _ package: String, _ account: ServiceAccount) {
+        switch outcome {
+        case .couldNotCheck(let reason) where reason.code == .projectNotLinked:
+            let isNew = state.access { state in
+                if state.explained.count >= Self.maximumRemembered { state.explained.removeAll() }
+                return state.explained.insert(package).inserted
+            }
+            guard isNew else { return }
+            logger.error(
+                "Play Integrity: \(reason.reason)",
+                metadata: ["package": "\(package)", "service_account": "\(account.clientEmail)"])
+        case .decoded: state.access { _ = $0.explained.remove(package) }
+        default: break
+        }
+    }
+}
+
+extension IntegrityDecoder.State {
+    fileprivate mutating func hold(_ package: String, until: UnixTime) {
+        if held.count >= 1000 { held.removeAll() }
+        held[package] = until
+    }
+}

@@ -1,0 +1,136 @@
+internal import AsyncHTTPClient
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOSSL
+
+/// One HTTP client for all of Apple's and Google's services. Certificates are verified against the system's roots, redirects
+/// are answers like any other, nothing is decompressed, and every exchange ends within its time and its size.
+///
+/// Share one, and shut it down at the end.
+public final class ProviderHTTP: Sendable {
+    private let client: HTTPClient
+
+    /// A client of its own connections.
+    public init() {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
+        configuration.timeout.connect = .seconds(5)
+        configuration.connectionPool.idleTimeout = .seconds(30)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
+        // A refused connection is an answer; whether to try again is decided where the deadline is known.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    /// Closes its connections. Afterwards every request fails.
+    public func shutdown() async { try? await client.shutdown() }
+
+    /// Sends a request and reads the whole answer.
+    ///
+    /// - Parameter limit: after which there is no answer any more, however much of it has come.
+    func send(_ request: ProviderRequest, within limit: Duration) async throws(ProviderFailure) -> ProviderAnswer {
+        guard limit > .zero else { throw .tooSlow }
+        do {
+            return try await withDeadline(limit) { try await self.exchange(request, within: limit) }
+        } catch let failure as ProviderFailure {
+            throw failure
+        } catch is CancellationError {
+            throw .cancelled
+        } catch is NIOTooManyBytesError {
+            throw .tooLarge
+        } catch let error as HTTPClientError {
+            let isTime = [.deadlineExceeded, .connectTimeout, .readTimeout, .getConnectionFromPoolTimeout].contains(
+                error)
+            throw isTime ? .tooSlow : .unreachable("\(error)")
+        } catch { throw .unreachable("\(error)") }
+    }
+
+    private func exchange(_ request: ProviderRequest, within limit: Duration) async throws -> ProviderAnswer {
+        var message = HTTPClientRequest(url: request.url)
+        message.method = request.body == nil ? .GET : .POST
+        for (name, value) in request.headers { message.headers.add(name: name, value: value) }
+        message.body = request.body.map { .bytes($0) }
+        let answer = try await client.execute(message, timeout: .nanoseconds(limit.nanoseconds))
+        let body = try await answer.body.collect(upTo: request.maximumAnswer)
+        // A body whose reading was cancelled ends early and looks whole.
+        try Task.checkCancellation()
+        return ProviderAnswer(
+            status: Int(answer.status.code), headers: answer.headers.map { ($0.name, $0.value) },
+            body: Array(body.readableBytesView))
+    }
+
+    private func withDeadline<Value: Sendable>(
+        _ limit: Duration, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await body() }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw ProviderFailure.tooSlow
+            }
+            guard let first = try await group.next() else { throw ProviderFailure.cancelled }
+            return first
+        }
+    }
+}
+
+/// A request: with a body a POST, else a GET.
+struct ProviderRequest: Sendable {
+    let url: String
+    var headers: [(name: String, value: String)] = []
+    var body: [UInt8]?
+    /// The largest body of an answer that is read, in bytes.
+    let maximumAnswer: Int
+}
+
+/// An answer, whole.
+struct ProviderAnswer: Sendable {
+    let status: Int
+    let headers: [(name: String, value: String)]
+    let body: [UInt8]
+
+    /// The value of a header; of several the first.
+    subscript(header: String) -> String? {
+        headers.first { $0.name.lowercased() == header.lowercased() }?.value
+    }
+
+    /// Seconds that the service asks to wait (RFC 9110 section 10.2.3); a date is left to our own back-off.
+    var retryAfter: Int64? { self["Retry-After"].flatMap(Int64.init(wholeSeconds:)) }
+}
+
+/// Why there is no answer.
+enum ProviderFailure: Error, Hashable, CustomStringConvertible {
+    case unreachable(String)
+    case tooSlow
+    case tooLarge
+    case cancelled
+
+    var description: String {
+        switch self {
+        case .unreachable(let reason): "not reached: \(reason.prefix(200))"
+        case .tooSlow: "no answer in time"
+        case .tooLarge: "an answer that is too large"
+        case .cancelled: "cancelled"
+        }
+    }
+}
+
+extension Int64 {
+    /// A non-negative number of seconds in digits, as header fields give it; more than a day counts as a day.
+    init?(wholeSeconds text: some StringProtocol) {
+        guard (1...18).contains(text.utf8.count), text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
+            let seconds = Int64(text)
+        else { return nil }
+        self = Swift.min(seconds, 86_400)
+    }
+}
+
+extension Duration {
+    /// At most an hour, so that it always fits.
+    var nanoseconds: Int64 {
+        let (seconds, attoseconds) = Swift.min(self, .seconds(3600)).components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}

@@ -1,0 +1,93 @@
+internal import AndroidKeyAttestation
+internal import AuthContract
+internal import Crypto
+internal import Foundation
+internal import StrictJSON
+
+/// A list as it came, and when its source last said that it is the current one.
+struct KeptList: Sendable {
+    let list: RevocationStatusList
+    let bytes: [UInt8]
+    /// For a conditional request (RFC 9110 section 8.8.3).
+    var entityTag: String?
+    var confirmedAt: UnixTime
+
+    init(parsing bytes: [UInt8], entityTag: String?, confirmedAt: UnixTime) throws(JSONError) {
+        list = try RevocationStatusList(parsing: bytes)
+        self.bytes = bytes
+        self.entityTag = entityTag.flatMap(Self.usable)
+        self.confirmedAt = confirmedAt
+    }
+
+    private static func usable(_ tag: String) -> String? {
+        (2...256).contains(tag.utf8.count) && tag.utf8.allSatisfy { 0x21...0x7E ~= $0 } ? tag : nil
+    }
+}
+
+/// The copy of a list on disk: one line of JSON about it, and the list as it came.
+///
+/// Both are in one file, so that no crash can put the date of one list beside the entries of another.
+struct KeptListFile: Sendable {
+    let source: String
+    private let file: URL
+
+    /// - Parameter directory: is made where it is missing.
+    init(of source: String, in directory: String) {
+        self.source = source
+        let name = Hexadecimal.encode(SHA256.hash(data: Array(source.utf8)).prefix(16))
+        file = URL(fileURLWithPath: directory, isDirectory: true).appendingPathComponent("\(name).statuslist")
+    }
+
+    /// The copy; nil where there is none, or none that is whole.
+    func load(at now: UnixTime) async -> KeptList? {
+        let loaded = try? await onFileThread { () -> KeptList? in
+            guard
+                let bytes = try? boundedContents(of: file.path, limit: RevocationStatusList.maximumLength + 4096)?
+                    .bytes,
+                let end = bytes.firstIndex(of: UInt8(ascii: "\n")),
+                let json = try? JSONValue(parsing: bytes[..<end]), let fields = try? JSONFields(json),
+                (try? fields.string("source")) == source, let digest = try? fields.string("sha256"),
+                let confirmed = try? fields.integer("confirmed_at"), let tag = try? fields.optionalString("entity_tag")
+            else { return nil }
+            let list = Array(bytes[bytes.index(after: end)...])
+            guard Self.digest(list) == digest else { return nil }
+            return try? KeptList(parsing: list, entityTag: tag, confirmedAt: min(UnixTime(confirmed), now))
+        }
+        return loaded ?? nil
+    }
+
+    /// Replaces the copy, whole or not at all.
+    func save(_ kept: KeptList) async throws {
+        try await onFileThread {
+            let head: JSONValue = .object(
+                JSONObject([
+                    ("source", .string(source)), ("sha256", .string(Self.digest(kept.bytes))),
+                    ("confirmed_at", .integer(kept.confirmedAt.seconds)),
+                    ("entity_tag", kept.entityTag.map { .string($0) } ?? .null),
+                ]))
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(head.bytes + [UInt8(ascii: "\n")] + kept.bytes).write(to: file, options: .atomic)
+        }
+    }
+
+    private static func digest(_ bytes: [UInt8]) -> String { Hexadecimal.encode(SHA256.hash(data: bytes)) }
+}
+
+/// The whole of a file and when it was written; nil where it is larger than the limit.
+func boundedContents(of path: String, limit: Int) throws -> (bytes: [UInt8], modifiedAt: UnixTime)? {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    guard let handle = FileHandle(forReadingAtPath: path) else { throw CocoaError(.fileReadNoSuchFile) }
+    defer { try? handle.close() }
+    // One more than may be: a file that grows is caught as well.
+    let bytes = try handle.read(upToCount: limit + 1) ?? Data()
+    let modified = (attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
+    return bytes.count > limit ? nil : (Array(bytes), UnixTime(Int64(modified)))
+}
+
+/// Runs blocking work on files beside the threads of Swift's concurrency.
+func onFileThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue.global(qos: .utility).async { continuation.resume(with: Result { try work() }) }
+    }
+}

@@ -1,0 +1,135 @@
+public import AppAttest
+public import AuthContract
+public import Logging
+internal import StrictJSON
+
+/// Exchanges receipts in the background, one at a time: what is due is in the store, the pace is the policy's.
+///
+/// Several may run on one store: each receipt is taken by one of them.
+public struct ReceiptRefreshJob: Sendable {
+    private let store: any ReceiptStore
+    private let exchange: any ReceiptExchange
+    private let rules: ReceiptRefreshRules
+    private let clock: any ServiceClock
+    private let random: any RandomSource
+    private let pause: @Sendable (Duration) async throws -> Void
+    private let logger: Logger
+
+    /// A job over a store.
+    ///
+    /// - Parameters:
+    ///   - verifier: judges what Apple sends; the default accepts receipts of Apple's own roots, at most 5 minutes old.
+    ///   - pause: waits, and throws where the task is cancelled.
+    public init(
+        store: any ReceiptStore, exchange: any ReceiptExchange, policy: ReceiptRefreshPolicy = ReceiptRefreshPolicy(),
+        verifier: ReceiptVerifier = ReceiptVerifier(), clock: any ServiceClock = SystemClock(),
+        random: any RandomSource = SystemRandom(),
+        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
+        logger: Logger = Logger(label: "synheart.receipts")
+    ) {
+        self.store = store
+        self.exchange = exchange
+        self.rules = ReceiptRefreshRules(policy: policy, verifier: verifier)
+        self.clock = clock
+        self.random = random
+        self.pause = pause
+        self.logger = logger
+    }
+
+    /// Works until the task is cancelled.
+    public func run() async {
+        var streak = 0
+        while !Task.isCancelled {
+            let wait = await turn(&streak)
+            do { try await pause(wait) } catch { return }
+        }
+    }
+
+    /// One receipt, where one is due; returns how long to wait before the next.
+    private func turn(_ streak: inout Int) async -> Duration {
+        do throws(StoreError) {
+            let now = clock.now
+            guard let due = try await store.takeDueReceipt(at: now, lease: now + ReceiptRefreshRules.lease) else {
+                return .seconds(60 * (1 + fraction() / 4))
+            }
+            let answer = await ask(due)
+            // What a cancelled request says is about the cancellation. The lease brings the receipt back.
+            guard !Task.isCancelled else { return .zero }
+            let decision = rules.decide(answer, on: due, at: clock.now, jitter: fraction())
+            try await record(decision, of: due)
+            return wait(after: decision.next, answer, &streak)
+        } catch {
+            logger.warning("receipts: the store failed", metadata: ["reason": "\(error)"])
+            return backOff(atLeast: nil, &streak)
+        }
+    }
+
+    private func ask(_ due: DueReceipt) async -> ReceiptAnswer {
+        guard let appID = due.attestedAppID, let environment = due.environment else { return .badReceipt }
+        return await exchange.exchange(due.receipt, appID: appID, environment: environment)
+    }
+
+    private func record(_ decision: ReceiptRefreshRules.Decision, of due: DueReceipt) async throws(StoreError) {
+        var event: AuditEvent?
+        if let metric = decision.flagged {
+            event = AuditEvent(
+                .securityEvent, at: clock.now, actor: "service", appID: due.appID, deviceID: due.deviceID,
+                detail: JSONObject([
+                    ("kind", "app_attest_risk_metric"), ("metric", .integer(metric)),
+                    ("before", due.evidence.riskMetric.map { .integer($0) } ?? .null),
+                ]))
+        }
+        let recorded = try await store.record(decision.change, of: due, recording: event)
+        logger.debug(
+            "receipt exchanged",
+            metadata: [
+                "app": "\(due.appID)", "outcome": "\(decision.change.refresh.outcome ?? "")", "recorded": "\(recorded)",
+            ])
+    }
+
+    // MARK: Pace
+
+    private func wait(after next: ReceiptRefreshRules.Next, _ answer: ReceiptAnswer, _ streak: inout Int) -> Duration {
+        switch next {
+        case .withoutPause: return .zero
+        case .goOn:
+            streak = 0
+            // Jitter only lengthens: the budget is a bound, not an average.
+            return .seconds(3600 / Double(rules.policy.requestsPerHour) * (1 + fraction() / 4))
+        case .backOff(let seconds):
+            if streak == 0 {
+                let level: Logger.Level = answer == .unauthorized ? .error : .warning
+                logger.log(level: level, "receipts: waiting", metadata: ["answer": "\(answer.summary)"])
+            }
+            return backOff(atLeast: seconds, &streak)
+        }
+    }
+
+    /// Half a minute to a minute at first, up to an hour; what Apple asks for is honoured up to six.
+    private func backOff(atLeast seconds: Int64?, _ streak: inout Int) -> Duration {
+        let own = min(60 * Double(1 << min(streak, 6)), 3600) * (0.5 + fraction() / 2)
+        streak = min(streak + 1, 64)
+        return .seconds(max(own, Double(min(max(seconds ?? 0, 0), 6 * 3600))))
+    }
+
+    /// A number from 0 up to but not including 1.
+    private func fraction() -> Double {
+        Double(random.bytes(2).reduce(0) { $0 << 8 | UInt32($1) }) / 65536
+    }
+}
+
+extension ReceiptAnswer {
+    /// For the log: never a receipt.
+    fileprivate var summary: String {
+        switch self {
+        case .receipt: "receipt"
+        case .tooEarly: "304 too early"
+        case .badReceipt: "400 bad receipt"
+        case .unauthorized: "401: the DeviceCheck key is not accepted; check key id, team id and clock"
+        case .noData: "404 no data"
+        case .tooManyRequests: "429 too many requests"
+        case .unavailable(let reason, _): reason
+        case .noKey: "no key for the App ID's prefix"
+        }
+    }
+}

@@ -1,0 +1,113 @@
+internal import AppAttest
+internal import AuthContract
+internal import Foundation
+internal import StrictJSON
+
+/// How often receipts are exchanged, and when somebody should look.
+public struct ReceiptRefreshPolicy: Sendable, Hashable {
+    /// Requests to Apple in an hour, of this process: at least 1.
+    public var requestsPerHour: Int64
+    /// A risk metric above this writes a security event; nil: none does. It never refuses anything: Apple means the metric
+    /// as a reason to look, not as a verdict.
+    public var flagRiskMetricAbove: Int?
+
+    /// A policy; 360 an hour by default, which is each of 8,600 devices once a day.
+    public init(requestsPerHour: Int64 = 360, flagRiskMetricAbove: Int? = nil) {
+        self.requestsPerHour = max(1, requestsPerHour)
+        self.flagRiskMetricAbove = flagRiskMetricAbove
+    }
+}
+
+/// What follows from an answer of Apple's: a function of what was stored, what came and the time.
+struct ReceiptRefreshRules: Sendable {
+    /// What is done with the next receipt.
+    enum Next: Sendable, Hashable {
+        /// Another request, at the policy's pace.
+        case goOn
+        /// Another receipt at once: nobody was asked.
+        case withoutPause
+        /// Nothing is asked for a while; at least so many seconds, where Apple named them.
+        case backOff(atLeast: Int64?)
+    }
+
+    struct Decision: Sendable {
+        var change: ReceiptChange
+        var next: Next
+        /// The risk metric that a human should look at.
+        var flagged: Int?
+    }
+
+    static let day: Int64 = 86_400
+    /// Seconds in which a receipt that was taken is asked for by its taker alone.
+    static let lease: Int64 = 900
+
+    let policy: ReceiptRefreshPolicy
+    let verifier: ReceiptVerifier
+
+    func decide(_ answer: ReceiptAnswer, on due: DueReceipt, at now: UnixTime, jitter: Double) -> Decision {
+        let failures = due.evidence.refresh.failures
+        switch answer {
+        case .receipt(let bytes): return judge(bytes, on: due, at: now, jitter: jitter)
+        case .tooEarly: return kept("too_early", until: now + Self.day, now, failures: failures)
+        case .noData: return kept("no_data", until: now + 7 * Self.day, now, failures: 0)
+        case .noKey: return kept("no_key", until: now + Self.day, now, failures: failures, .withoutPause)
+        case .badReceipt:
+            return kept("bad_receipt", until: now + Self.afterFailure(failures), now, failures: failures + 1)
+        case .unauthorized:
+            return kept("unauthorized", until: now + 3600, now, failures: failures, .backOff(atLeast: nil))
+        case .tooManyRequests(let seconds):
+            return kept("too_many_requests", until: now + 3600, now, failures: failures, .backOff(atLeast: seconds))
+        case .unavailable(_, let seconds):
+            // Its turn comes later each time: one receipt that makes the server stumble must not hold up the others.
+            let pause = min(600 << Int64(min(failures, 8)), Self.day)
+            return kept(
+                "unavailable", until: now + pause, now, failures: failures + 1, .backOff(atLeast: seconds))
+        }
+    }
+
+    /// The new receipt is verified against the stored key and App ID before it replaces the stored one.
+    private func judge(_ bytes: [UInt8], on due: DueReceipt, at now: UnixTime, jitter: Double) -> Decision {
+        let failures = due.evidence.refresh.failures
+        func refused(_ code: String) -> Decision {
+            kept(code, until: now + Self.afterFailure(failures), now, failures: failures + 1)
+        }
+        guard let expected = due.expectations else { return refused("stored_evidence_unreadable") }
+        let fields: ReceiptFields
+        do { fields = try verifier.verify(bytes, against: expected, at: now.date).fields } catch {
+            return refused(error.code.rawValue)
+        }
+        guard fields.kind == .receipt, let metric = fields.riskMetric, let notBefore = fields.notBefore else {
+            return refused("not_a_refreshed_receipt")
+        }
+        let named = UnixTime(Int64(notBefore.timeIntervalSince1970.rounded(.up)))
+        // Apple's word is good for a day or so; a time in a far future would take the device out of the rounds for ever.
+        let next = min(max(named, now + 3600), now + 30 * Self.day) + Int64(jitter * 6 * 3600)
+        return Decision(
+            change: ReceiptChange(
+                replacement: .init(receipt: bytes, riskMetric: metric),
+                refresh: ReceiptRefresh(dueAt: next, askedAt: now, outcome: "refreshed")),
+            next: .goOn, flagged: policy.flagRiskMetricAbove.flatMap { metric > $0 ? metric : nil })
+    }
+
+    private func kept(
+        _ outcome: String, until: UnixTime, _ now: UnixTime, failures: Int, _ next: Next = .goOn
+    ) -> Decision {
+        let refresh = ReceiptRefresh(dueAt: until, askedAt: now, outcome: outcome, failures: min(failures, 1000))
+        return Decision(change: ReceiptChange(refresh: refresh), next: next)
+    }
+
+    /// A day, two, four…, at most thirty.
+    private static func afterFailure(_ failures: Int) -> Int64 { min(day << Int64(min(failures, 5)), 30 * day) }
+}
+
+extension DueReceipt {
+    var attestedAppID: AppAttest.AppID? { AppAttest.AppID(evidence.appID) }
+
+    var environment: AttestEnvironment? { AttestEnvironment(rawValue: evidence.environment) }
+
+    /// What any receipt of the device must say.
+    var expectations: ReceiptExpectations? {
+        guard let app = attestedAppID, let environment, let keyID = KeyID(evidence.keyID) else { return nil }
+        return ReceiptExpectations(appIDs: [app], keyID: keyID, clientDataHash: nil, environment: environment)
+    }
+}

@@ -1,0 +1,55 @@
+internal import AuthContract
+internal import AuthService
+internal import GRDB
+
+/// Which receipts are due: columns of the devices they belong to.
+struct SQLiteReceiptStore: ReceiptStore {
+    let database: StoreDatabase
+
+    func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt? {
+        // Most of the time nothing is due, and reading takes no lock.
+        guard try await database.read({ try $0.nextDue(at: now) }) != nil else { return nil }
+        return try await database.write { database in
+            guard var device = try database.nextDue(at: now) else { return nil }
+            try database.cachedStatement(sql: "UPDATE devices SET receipt_due_at = ? WHERE device_id = ?")
+                .execute(arguments: [lease.seconds, device.deviceID.text])
+            device.appAttest?.refresh.dueAt = lease
+            return device.appAttest.flatMap {
+                DueReceipt(appID: device.appID, deviceID: device.deviceID, evidence: $0)
+            }
+        }
+    }
+
+    func record(
+        _ change: ReceiptChange, of due: DueReceipt, recording event: AuditEvent?
+    ) async throws(StoreError) -> Bool {
+        var columns = AppAttestEvidence.refreshColumns
+        var values = AppAttestEvidence.arguments(change.refresh)
+        if let replacement = change.replacement {
+            columns += ["attested_receipt", "attested_receipt_outcome", "attested_risk_metric"]
+            values += [replacement.receipt.data, "verified", Int64(replacement.riskMetric)]
+        }
+        let sql = """
+            UPDATE devices SET \(columns.map { "\($0) = ?" }.joined(separator: ", "))
+            WHERE device_id = ? AND app_id = ? AND attested_key_id = ? AND attested_receipt = ? AND receipt_due_at = ?
+            """
+        let arguments =
+            values + [
+                due.deviceID.text, due.appID.text, due.evidence.keyID.data, due.receipt.data,
+                due.evidence.refresh.dueAt?.seconds,
+            ]
+        return try await database.write { try $0.change(sql, arguments, recording: event) == 1 }
+    }
+}
+
+extension Database {
+    fileprivate func nextDue(at now: UnixTime) throws -> DeviceRecord? {
+        try Row.fetchOne(
+            cachedStatement(
+                sql: """
+                    SELECT * FROM devices WHERE status = ? AND receipt_due_at <= ? AND attested_receipt IS NOT NULL
+                    ORDER BY receipt_due_at LIMIT 1
+                    """), arguments: [DeviceStatus.registered.rawValue, now.seconds]
+        ).map { try DeviceRecord(row: StoredRow($0)) }
+    }
+}

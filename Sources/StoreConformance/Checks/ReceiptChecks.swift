@@ -1,0 +1,145 @@
+internal import AuthContract
+internal import AuthService
+
+extension StoreConformance {
+    static var receiptChecks: [ConformanceCheck] { takingChecks + recordingChecks }
+
+    private static var takingChecks: [ConformanceCheck] {
+        [
+            ConformanceCheck("Receipts are taken when they are due, the longest due first, and once within the lease") {
+                stores in
+                let samples = try Samples(stores)
+                let devices = [30, 10, 20].map { samples.dueDevice(at: stores.now - $0) }
+                for device in devices { try await stores.add(device, samples) }
+                try await stores.add(samples.dueDevice(at: stores.now + 1), samples)
+                let taken = try await stores.takeDue(samples)
+                let wanted = [devices[0], devices[2], devices[1]]
+                try expect(taken.map(\.deviceID), is: wanted.map(\.deviceID), "what was taken, in this order")
+                var evidence = try unwrap(wanted[0].appAttest, "evidence")
+                evidence.refresh.dueAt = stores.lease
+                try expect(taken[0].evidence, is: evidence, "the evidence that was taken")
+                try expect(try await stores.takeDue(samples).count, is: 0, "what was taken again")
+                let later = try await stores.takeDue(samples, at: stores.lease, lease: stores.lease + 900)
+                try expect(later.count, is: 4, "what was taken after the lease")
+            },
+            ConformanceCheck("Only receipts of registered devices are due, and none that is never exchanged") {
+                stores in
+                let samples = try Samples(stores)
+                for status in DeviceStatus.allCases where status != .registered {
+                    try await stores.add(samples.dueDevice(at: stores.now - 1, status: status), samples)
+                }
+                try await stores.add(samples.device(evidence: samples.evidence()), samples)
+                var bare = samples.evidence(refresh: ReceiptRefresh(dueAt: stores.now - 1))
+                bare.receipt = nil
+                try await stores.add(samples.device(evidence: bare), samples)
+                try await stores.add(samples.device(platform: .android), samples)
+                try expect(try await stores.takeDue(samples).count, is: 0, "what was taken")
+            },
+            ConformanceCheck("Of 64 takers each gets another receipt") { stores in
+                let samples = try Samples(stores)
+                for _ in 0..<16 { try await stores.add(samples.dueDevice(at: stores.now - 1), samples) }
+                let taken = try await concurrently(64) { _ in
+                    try await stores.receipts.takeDueReceipt(at: stores.now, lease: stores.lease)
+                }
+                let ids = taken.compactMap { $0 }.filter { $0.appID == samples.app }.map(\.deviceID)
+                let rest = try await stores.takeDue(samples).map(\.deviceID)
+                try expect(Set(ids + rest).count, is: 16, "how many devices were taken")
+                try expect(ids.count + rest.count, is: 16, "how often they were taken")
+            },
+        ]
+    }
+
+    private static var recordingChecks: [ConformanceCheck] {
+        [
+            ConformanceCheck("A new receipt replaces the one that was taken, and nothing else") { stores in
+                let samples = try Samples(stores)
+                let device = samples.dueDevice(at: stores.now - 1)
+                try await stores.add(device, samples)
+                let due = try unwrap(try await stores.takeDue(samples).first, "due receipt")
+                let change = samples.replacement
+                let event = samples.event(.securityEvent, device: device.deviceID)
+                let counted = try await stores.devices.advanceCounter(
+                    device.deviceID, of: device.appID, attestedKey: due.evidence.keyID, to: 7)
+                try expect(counted, "the counter cannot advance meanwhile")
+                try expect(try await stores.receipts.record(change, of: due, recording: event), "it was not recorded")
+                var wanted = device
+                wanted.appAttest?.counter = 7
+                wanted.appAttest?.receipt = change.replacement?.receipt
+                wanted.appAttest?.riskMetric = change.replacement?.riskMetric
+                wanted.appAttest?.refresh = change.refresh
+                try expect(try await stores.stored(device), is: wanted, "the device")
+                try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
+            },
+            ConformanceCheck("A failed exchange keeps the receipt") { stores in
+                let samples = try Samples(stores)
+                let device = samples.dueDevice(at: stores.now - 1)
+                try await stores.add(device, samples)
+                let due = try unwrap(try await stores.takeDue(samples).first, "due receipt")
+                let change = ReceiptChange(refresh: samples.replacement.refresh)
+                try expect(try await stores.receipts.record(change, of: due, recording: nil), "it was not recorded")
+                var wanted = device
+                wanted.appAttest?.refresh = change.refresh
+                try expect(try await stores.stored(device), is: wanted, "the device")
+            },
+            ConformanceCheck("What was taken is recorded once, and not after the lease went to another") { stores in
+                let samples = try Samples(stores)
+                let device = samples.dueDevice(at: stores.now - 1)
+                try await stores.add(device, samples)
+                let first = try unwrap(try await stores.takeDue(samples).first, "due receipt")
+                let second = try unwrap(
+                    try await stores.takeDue(samples, at: stores.lease, lease: stores.lease + 900).first, "second lease"
+                )
+                let event = samples.event(.securityEvent, device: device.deviceID)
+                func record(_ due: DueReceipt) async throws -> Bool {
+                    try await stores.receipts.record(samples.replacement, of: due, recording: event)
+                }
+                try expect(try await !record(first), "the first taker recorded")
+                try expect(try await record(second), "the second taker could not record")
+                try expect(try await !record(second), "it was recorded twice")
+                try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
+            },
+            ConformanceCheck("A receipt of evidence that was replaced meanwhile is not recorded") { stores in
+                let samples = try Samples(stores)
+                let device = samples.dueDevice(at: stores.now - 1)
+                try await stores.add(device, samples)
+                let due = try unwrap(try await stores.takeDue(samples).first, "due receipt")
+                let evidence = samples.evidence(refresh: due.evidence.refresh)
+                let replaced = try await stores.devices.replaceEvidence(
+                    device.deviceID, of: device.appID, key: device.key, evidence: evidence,
+                    assurance: device.assurance, recording: samples.event(device: device.deviceID))
+                try expect(replaced, "the evidence was not replaced")
+                let recorded = try await stores.receipts.record(samples.replacement, of: due, recording: nil)
+                try expect(!recorded, "it was recorded")
+                try expect(try await stores.stored(device).appAttest, is: evidence, "the evidence")
+            },
+        ]
+    }
+}
+
+extension Samples {
+    fileprivate func dueDevice(at time: UnixTime, status: DeviceStatus = .registered) -> DeviceRecord {
+        device(status: status, evidence: evidence(refresh: ReceiptRefresh(dueAt: time)))
+    }
+
+    fileprivate var replacement: ReceiptChange {
+        ReceiptChange(
+            replacement: .init(receipt: Array("a newer receipt".utf8), riskMetric: 11),
+            refresh: ReceiptRefresh(dueAt: now + 90_000, askedAt: now, outcome: "refreshed", failures: 0))
+    }
+}
+
+extension StoresUnderTest {
+    fileprivate var lease: UnixTime { now + 900 }
+
+    /// Takes everything that is due; the stores may hold devices of others.
+    fileprivate func takeDue(
+        _ samples: Samples, at time: UnixTime? = nil, lease: UnixTime? = nil
+    ) async throws -> [DueReceipt] {
+        var taken: [DueReceipt] = []
+        while let due = try await receipts.takeDueReceipt(at: time ?? now, lease: lease ?? self.lease) {
+            if due.appID == samples.app { taken.append(due) }
+            try expect(taken.count <= 1000, "receipts are taken without end")
+        }
+        return taken
+    }
+}

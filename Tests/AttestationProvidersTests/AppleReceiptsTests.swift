@@ -1,0 +1,145 @@
+import AppAttest
+import AuthContract
+import AuthService
+import Crypto
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import AttestationProviders
+
+@Suite(.timeLimit(.minutes(1))) struct AppleReceiptsTests {
+    private func run(
+        deadline: Duration = .seconds(15), keys: Int = 1,
+        _ body: (AppleStandIn, StandIn, AppleReceipts, AppAttest.AppID) async throws -> Void
+    ) async throws {
+        let apple = try AppleStandIn()
+        let appID = try #require(AppAttest.AppID(AppleStandIn.appID))
+        try await StandIn.run {
+            try apple.answer($0)
+        } _: { service in
+            try await withHTTP { http in
+                var settings = AppleReceiptSettings()
+                settings.productionURL = service.url
+                settings.developmentURL = "http://127.0.0.1:1"
+                settings.deadline = deadline
+                let receipts = AppleReceipts(
+                    http: http, keys: keys == 0 ? [] : [try await apple.key()], settings: settings, clock: apple.clock)
+                try await body(apple, service, receipts, appID)
+            }
+        }
+    }
+
+    @Test func `A receipt is exchanged with a signed request`() async throws {
+        try await run { apple, service, receipts, appID in
+            let answer = await receipts.exchange(try apple.receipt(), appID: appID, environment: .production)
+            guard case .receipt(let bytes) = answer else {
+                Issue.record("\(answer), \(apple.complaints)")
+                return
+            }
+            #expect(try Receipt(parsing: bytes).fields.riskMetric == 3)
+            #expect(apple.complaints == [])
+            #expect(service.received.count == 1)
+        }
+    }
+
+    static let answers: [(StandIn.Answer, ReceiptAnswer)] = [
+        (.whole(304), .tooEarly), (.text(400, "Bad Payload"), .badReceipt), (.whole(401), .unauthorized),
+        (.text(404, "No Data Found"), .noData), (.whole(429), .tooManyRequests(retryAfter: nil)),
+        (.whole(429, ["retry-after": "90"]), .tooManyRequests(retryAfter: 90)),
+        (.whole(503, ["retry-after": "7"]), .unavailable(reason: "Apple's server answered 503", retryAfter: 7)),
+        (.whole(500), .unavailable(reason: "Apple's server answered 500", retryAfter: nil)),
+        (
+            .text(302, "", ["location": "/v1/attestationData"]),
+            .unavailable(reason: "Apple's server answered 302", retryAfter: nil)
+        ),
+        (.text(200, "<html>"), .unavailable(reason: "an answer that is no base64", retryAfter: nil)),
+        (.text(200, ""), .unavailable(reason: "an answer that is no base64", retryAfter: nil)),
+        (.text(200, "AAEC\n"), .receipt([0, 1, 2])),
+        (
+            .whole(200, [:], [UInt8](repeating: 0x41, count: 32 * 1024 + 1)),
+            .unavailable(reason: "an answer that is too large", retryAfter: nil)
+        ),
+        (.silence, .unavailable(reason: "no answer in time", retryAfter: nil)),
+        (.drip, .unavailable(reason: "no answer in time", retryAfter: nil)),
+    ]
+
+    @Test(arguments: answers.indices) func `Every answer has its meaning, in one request`(_ index: Int) async throws {
+        let (scripted, meaning) = Self.answers[index]
+        try await run(deadline: .milliseconds(500)) { apple, service, receipts, appID in
+            apple.script.then(scripted)
+            let answer = await receipts.exchange(try apple.receipt(), appID: appID, environment: .production)
+            #expect(answer == meaning)
+            #expect(service.received.count == 1)
+            #expect(apple.complaints == [])
+        }
+    }
+
+    @Test func `The development environment has a server of its own`() async throws {
+        try await run { apple, service, receipts, appID in
+            let answer = await receipts.exchange(try apple.receipt(), appID: appID, environment: .development)
+            guard case .unavailable(let reason, nil) = answer else {
+                Issue.record("\(answer)")
+                return
+            }
+            #expect(reason.hasPrefix("not reached"))
+            #expect(service.received.count == 0)
+        }
+    }
+
+    @Test func `Without a key for the App ID's prefix nobody is asked`() async throws {
+        try await run { apple, service, receipts, _ in
+            let other = try #require(AppAttest.AppID("TEAMID12345.com.example.app"))
+            #expect(await receipts.exchange([1], appID: other, environment: .production) == .noKey)
+            #expect(service.received.count == 0)
+        }
+    }
+
+    @Test func `Only a P-256 key with ids of ten characters is a DeviceCheck key`() async throws {
+        let pem = P256.Signing.PrivateKey().pemRepresentation
+        for (team, key, text) in [
+            ("TEAMID123", "KEYID67890", pem), ("TEAMID1234", "KEY_D67890", pem), ("TEAMID1234", "KEYID67890", ""),
+            ("TEAMID1234", "KEYID67890", P384.Signing.PrivateKey().pemRepresentation),
+        ] {
+            await #expect(throws: ContractError.self) {
+                try await DeviceCheckKey(teamID: team, keyID: key, pem: text)
+            }
+        }
+        let key = try await DeviceCheckKey(teamID: "TEAMID1234", keyID: "KEYID67890", pem: pem)
+        var dumped = ""
+        dump(key, to: &dumped)
+        #expect(!dumped.contains("PRIVATE") && "\(key)" == "TEAMID1234/KEYID67890")
+    }
+
+    @Test func `The job replaces a stored receipt by one that Apple gave and that verifies`() async throws {
+        try await run { apple, service, receipts, appID in
+            let stores = MemoryStores(clock: apple.clock)
+            let first = try apple.receipt(metric: 1)
+            let device = DeviceRecord(
+                appID: try AuthContract.AppID("app"), deviceID: DeviceID(from: SystemRandom()), platform: .ios,
+                status: .registered, key: DevicePublicKey(P256.Signing.PrivateKey().publicKey),
+                assurance: Assurance(app: .appAttest, key: .appVouched),
+                appAttest: AppAttestEvidence(
+                    keyID: apple.key.keyID, publicKey: apple.key.x963, appID: appID.text, environment: "production",
+                    receipt: first, receiptOutcome: "verified", refresh: ReceiptRefresh(dueAt: noon)),
+                registeredAt: noon)
+            _ = try await stores.insert(
+                device, maximumPending: 1, recording: AuditEvent(.deviceRegistered, at: noon, actor: "device"))
+            let pauses = Pauses(apple.clock, limit: 3)
+            let job = ReceiptRefreshJob(
+                store: stores, exchange: receipts, policy: ReceiptRefreshPolicy(flagRiskMetricAbove: 2),
+                verifier: try apple.verifier, clock: apple.clock, random: NoRandom(), pause: pauses.pause)
+            await job.run()
+            let evidence = try #require(try await stores.device(device.deviceID, of: device.appID)?.appAttest)
+            #expect(evidence.riskMetric == 3)
+            #expect(evidence.receipt != first)
+            #expect(evidence.refresh.outcome == "refreshed")
+            #expect((evidence.refresh.dueAt ?? noon) - noon == 86_400)
+            #expect(service.received.count == 1)
+            let events = try await stores.events(app: device.appID, device: device.deviceID, before: nil, limit: 10)
+            #expect(events.first?.event.code == .securityEvent)
+            #expect(events.first?.event.detail["metric"] == 3)
+            #expect(try await stores.device(device.deviceID, of: device.appID)?.status == .registered)
+        }
+    }
+}

@@ -1,0 +1,283 @@
+import AuthContract
+import AuthService
+import Foundation
+import PlayIntegrity
+import StrictJSON
+import Testing
+
+@testable import AttestationProviders
+
+@Suite(.timeLimit(.minutes(1))) struct IntegrityDecoderTests {
+    private static let good = DecodeResult.decoded(requestHash: "aGFzaA")
+
+    @Test func `A standard token is decoded by Google`() async throws {
+        try await GoogleUnderTest.run { test in
+            #expect(try await test.decode() == Self.good)
+            #expect(test.google.complaints == [])
+            #expect(test.service.received.map(\.path) == ["/token", "/v1/com.example.app:decodeIntegrityToken"])
+        }
+    }
+
+    @Test func `A hundred decodings at once ask for one access token`() async throws {
+        try await GoogleUnderTest.run { test in
+            let token = try test.google.token()
+            let account = GoogleStandIn.account(tokensAt: test.service.url)
+            let providers = test.providers
+            let good = await withTaskGroup(of: Bool.self) { group in
+                for _ in 0..<100 {
+                    group.addTask {
+                        let outcome = await providers.decode(
+                            token, package: GoogleStandIn.package, serviceAccount: account)
+                        return DecodeResult(outcome) == Self.good
+                    }
+                }
+                return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+            }
+            #expect(good == 100)
+            #expect(test.google.tokensIssued == 1)
+        }
+    }
+
+    @Test func `The access token is renewed five minutes before its end, and not sooner`() async throws {
+        try await GoogleUnderTest.run { test in
+            #expect(try await test.decode() == Self.good)
+            test.google.clock.advance(3298)
+            #expect(try await test.decode() == Self.good)
+            #expect(test.google.tokensIssued == 1)
+            test.google.clock.advance(1)
+            #expect(try await test.decode() == Self.good)
+            #expect(test.google.tokensIssued == 2)
+        }
+    }
+
+    @Test func `A renewal that fails leaves the token that is still good`() async throws {
+        try await GoogleUnderTest.run { test in
+            #expect(try await test.decode() == Self.good)
+            test.google.clock.advance(3400)
+            test.google.tokenScript.then(.text(503, ""), .text(503, ""), .text(503, ""))
+            #expect(try await test.decode() == Self.good)
+            #expect(test.google.tokensIssued == 1)
+            test.google.clock.advance(30)
+            #expect(try await test.decode() == Self.good)
+            #expect(test.google.tokensIssued == 2)
+        }
+    }
+
+    @Test func `A token that is not accepted any more is replaced, once`() async throws {
+        try await GoogleUnderTest.run { test in
+            #expect(try await test.decode() == Self.good)
+            test.google.withdrawTokens()
+            #expect(try await test.decode() == Self.good)
+            #expect(test.google.tokensIssued == 2)
+            #expect(test.decodings == 3)
+        }
+    }
+
+    @Test func `A fresh token that is not accepted either is an answer`() async throws {
+        try await GoogleUnderTest.run { test in
+            test.google.decodeScript.then(.text(401, "{}"), .text(401, "{}"))
+            #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
+            #expect(test.decodings == 2)
+            #expect(test.google.tokensIssued == 2)
+            #expect(test.pauses.all == [])
+        }
+    }
+
+    @Test func `A hopeless token costs one request`() async throws {
+        try await GoogleUnderTest.run { test in
+            #expect(try await test.decode("bm8") == .refused(.rejectedByGoogle))
+            #expect(test.decodings == 1)
+            #expect(test.pauses.all == [])
+        }
+    }
+
+    @Test func `A project that is not linked is explained once, and again after it worked`() async throws {
+        try await GoogleUnderTest.run { test in
+            let denied = #"{"error":{"code":403,"message":"…","status":"PERMISSION_DENIED"}}"#
+            func explanations() -> Int {
+                test.log.access { $0.count { $0.contains("linked to the app in Play Console") } }
+            }
+            test.google.decodeScript.then(.text(403, denied), .text(403, denied))
+            for _ in 0..<2 { #expect(try await test.decode() == .couldNotCheck(.projectNotLinked)) }
+            #expect(explanations() == 1)
+            #expect(test.log.access { $0.contains { $0.contains("verifier@example-project") } })
+            #expect(try await test.decode() == Self.good)
+            test.google.decodeScript.then(.text(403, denied))
+            #expect(try await test.decode() == .couldNotCheck(.projectNotLinked))
+            #expect(explanations() == 2)
+            #expect(test.decodings == 4)
+        }
+    }
+
+    @Test(arguments: [500, 502, 503]) func `An outage that passes is waited for`(_ status: Int) async throws {
+        try await GoogleUnderTest.run { test in
+            test.google.decodeScript.then(.text(status, "<html>"), .text(status, ""))
+            #expect(try await test.decode() == Self.good)
+            #expect(test.pauses.all == [.milliseconds(250), .milliseconds(500)])
+        }
+    }
+
+    @Test func `An outage that stays is an outcome`() async throws {
+        try await GoogleUnderTest.run { test in
+            for _ in 0..<3 { test.google.decodeScript.then(.text(503, "{}")) }
+            #expect(try await test.decode() == .couldNotCheck(.providerUnavailable))
+            #expect(test.decodings == 3)
+            #expect(try await test.decode() == Self.good, "without Retry-After the next token is asked for")
+        }
+    }
+
+    @Test func `Retry-After is honoured within the deadline`() async throws {
+        try await GoogleUnderTest.run { test in
+            test.google.decodeScript.then(.text(429, "{}", ["retry-after": "2"]))
+            #expect(try await test.decode() == Self.good)
+            #expect(test.pauses.all == [.seconds(2)])
+        }
+    }
+
+    @Test func `Beyond the deadline Google is left alone until the time that it named`() async throws {
+        try await GoogleUnderTest.run { test in
+            test.google.decodeScript.then(.text(429, "{}", ["retry-after": "120"]))
+            #expect(try await test.decode() == .couldNotCheck(.quotaExceeded))
+            #expect(test.pauses.all == [])
+            test.google.clock.advance(119)
+            #expect(try await test.decode() == .couldNotCheck(.quotaExceeded))
+            #expect(test.decodings == 1)
+            test.google.clock.advance(1)
+            #expect(try await test.decode() == Self.good)
+        }
+    }
+
+    @Test func `Quota is counted by app and day`() async throws {
+        try await GoogleUnderTest.run { test in
+            #expect(test.providers.usage() == [])
+            test.google.decodeScript.then(.text(429, "{}", ["retry-after": "1"]))
+            #expect(try await test.decode() == Self.good)
+            let today = UnixTime(noon.seconds / 86_400 * 86_400)
+            #expect(
+                test.providers.usage() == [.init(package: GoogleStandIn.package, day: today, requests: 2, refused: 1)])
+            test.google.clock.advance(86_400)
+            #expect(try await test.decode() == Self.good)
+            #expect(test.providers.usage().map(\.requests) == [2, 1])
+            #expect(test.providers.usage().map(\.day) == [today, today + 86_400])
+            test.google.clock.advance(2 * 86_400)
+            #expect(test.providers.usage() == [])
+        }
+    }
+
+    @Test func `A service account that Google refuses is not asked for again at once`() async throws {
+        try await GoogleUnderTest.run { test in
+            test.google.tokenScript.then(.text(400, #"{"error":"invalid_grant"}"#))
+            #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
+            #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
+            #expect(test.service.received.count == 1)
+            #expect(test.log.access { $0.contains { $0.contains("invalid_grant") } })
+            test.google.clock.advance(30)
+            #expect(try await test.decode() == Self.good)
+        }
+    }
+
+    @Test func `A service account that is none is no hang and no request`() async throws {
+        try await GoogleUnderTest.run { test in
+            let outcome = await test.providers.decode(
+                "dG9rZW4", package: "com.example.app", serviceAccount: Secret("{}"))
+            #expect(DecodeResult(outcome) == .couldNotCheck(.unauthenticated))
+            #expect(test.service.received.count == 0)
+        }
+    }
+
+    @Test(arguments: [StandIn.Answer.silence, .drip])
+    func `A slow service ends with the deadline`(_ answer: StandIn.Answer) async throws {
+        try await GoogleUnderTest.run { settings in
+            settings.decodeDeadline = .milliseconds(400)
+            settings.accessTokenDeadline = .milliseconds(200)
+        } _: { test in
+            test.google.decodeScript.then(answer)
+            let start = ContinuousClock.now
+            #expect(try await test.decode() == .couldNotCheck(.network))
+            #expect(ContinuousClock.now - start < .seconds(2))
+        }
+    }
+
+    @Test func `A slow token endpoint ends with the deadline, for everybody who waits`() async throws {
+        try await GoogleUnderTest.run { settings in
+            settings.decodeDeadline = .milliseconds(400)
+            settings.accessTokenDeadline = .milliseconds(200)
+        } _: { test in
+            test.google.tokenScript.then(.silence)
+            let start = ContinuousClock.now
+            async let first = test.decode()
+            async let second = test.decode()
+            #expect(try await [first, second] == [.couldNotCheck(.network), .couldNotCheck(.network)])
+            #expect(ContinuousClock.now - start < .seconds(2))
+        }
+    }
+
+    static let strange: [StandIn.Answer] = [
+        .text(200, "<html>"), .text(200, "[]"), .text(200, ""), .text(404, "{}"), .text(418, "{}"), .text(400, "{}"),
+        .whole(200, [:], [UInt8](repeating: 0x20, count: 65 * 1024)),
+        .text(302, "", ["location": "http://127.0.0.1:1/"]), .text(307, "", ["location": "/elsewhere"]),
+    ]
+
+    @Test(arguments: strange) func `A strange answer is no verdict and no reason to ask again`(
+        _ answer: StandIn.Answer
+    ) async throws {
+        try await GoogleUnderTest.run { test in
+            test.google.decodeScript.then(answer)
+            #expect(try await test.decode() == .couldNotCheck(.unexpectedAnswer))
+            #expect(test.service.received.count == 2)
+        }
+    }
+
+    @Test func `A connection that is refused is tried again, and then an outcome`() async throws {
+        try await withHTTP { http in
+            let pauses = Pauses()
+            let providers = GoogleProviders(
+                http: http, lists: RevocationLists(http: http), random: NoRandom(), pause: pauses.pause)
+            let outcome = await providers.decode(
+                "dG9rZW4", package: "com.example.app",
+                serviceAccount: GoogleStandIn.account(tokensAt: "http://127.0.0.1:1"))
+            #expect(DecodeResult(outcome) == .couldNotCheck(.network))
+            #expect(pauses.all.count >= 2)
+        }
+    }
+
+    @Test func `A cancelled registration does not take the access token from the others`() async throws {
+        try await GoogleUnderTest.run { test in
+            let token = try test.google.token()
+            let (providers, account) = (test.providers, GoogleStandIn.account(tokensAt: test.service.url))
+            let leaving = Task {
+                await providers.decode(token, package: GoogleStandIn.package, serviceAccount: account)
+            }
+            leaving.cancel()
+            #expect(try await test.decode() == Self.good)
+            _ = await leaving.value
+            #expect(test.google.tokensIssued == 1)
+        }
+    }
+
+    @Test func `The documented answers mean what the documentation says`() async throws {
+        let responses = GoogleStandIn.vectors["decode"]?.object?["responses"]?.array ?? []
+        #expect(responses.count > 10)
+        try await GoogleUnderTest.run { test in
+            for response in responses.compactMap(\.object) {
+                guard let status = response["status"]?.integer, status != 429, status != 401 else { continue }
+                let text = response["body"]?.text() ?? response["body_text"]?.string ?? ""
+                for _ in 0..<(status >= 500 ? 3 : 1) { test.google.decodeScript.then(.text(Int(status), text)) }
+                let result = try await test.decode()
+                let name = response["name"]?.string ?? ""
+                switch (status, name) {
+                case (200, "empty-object"), (200, "payload-null"):
+                    #expect(result == .refused(.answerMalformed), "\(name)")
+                case (200, _):
+                    guard case .decoded = result else {
+                        Issue.record("\(name): \(result)")
+                        continue
+                    }
+                case (400, _): #expect(result == .refused(.rejectedByGoogle), "\(name)")
+                case (403, _): #expect(result == .couldNotCheck(.projectNotLinked), "\(name)")
+                default: #expect(result == .couldNotCheck(.providerUnavailable), "\(name)")
+                }
+            }
+        }
+    }
+}

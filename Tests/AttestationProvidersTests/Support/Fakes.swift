@@ -1,0 +1,108 @@
+import AuthContract
+import AuthService
+import Foundation
+import Logging
+import StrictJSON
+
+@testable import AttestationProviders
+
+/// 2026-11-21T12:00:00Z, the time of the vectors.
+let noon = UnixTime(1_795_262_400)
+
+final class ManualClock: ServiceClock {
+    private let time = Locked(noon)
+
+    var now: UnixTime { time.access { $0 } }
+
+    func advance(_ seconds: Int64) { time.access { $0 = $0 + seconds } }
+}
+
+/// No jitter.
+struct NoRandom: RandomSource {
+    func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
+}
+
+/// Pauses that are over at once; each is remembered, and the clock goes on by it.
+final class Pauses: Sendable {
+    private let clock: ManualClock?
+    private let limit: Int
+    private let taken = Locked<[Duration]>([])
+
+    /// After `limit` pauses the next throws, as one does in a task that was cancelled.
+    init(_ clock: ManualClock? = nil, limit: Int = 1000) {
+        self.clock = clock
+        self.limit = limit
+    }
+
+    var all: [Duration] { taken.access { $0 } }
+    var seconds: [Int64] { all.map(\.components.seconds) }
+
+    func pause(_ duration: Duration) async throws {
+        let count = taken.access { taken in
+            taken.append(duration)
+            return taken.count
+        }
+        clock?.advance(duration.components.seconds)
+        if count >= limit { throw CancellationError() }
+    }
+}
+
+/// Keeps what is logged.
+struct LogRecorder: LogHandler {
+    let lines: Locked<[String]>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
+
+    static func make() -> (Logger, Locked<[String]>) {
+        let lines = Locked<[String]>([])
+        return (Logger(label: "test") { _ in LogRecorder(lines: lines) }, lines)
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        lines.access { $0.append("\(event.level): \(event.message) \(event.metadata ?? [:])") }
+    }
+}
+
+/// A folder of one's own, removed at the end.
+final class TemporaryFolder: Sendable {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("providers-\(UUID().uuidString)").path
+
+    init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// Runs with an HTTP client that is shut down at the end.
+func withHTTP(_ body: (ProviderHTTP) async throws -> Void) async throws {
+    let http = ProviderHTTP()
+    do { try await body(http) } catch {
+        await http.shutdown()
+        throw error
+    }
+    await http.shutdown()
+}
+
+/// A JWT whose signature is left to the caller to check.
+struct OpenedJWT {
+    let header: JSONObject
+    let claims: JSONObject
+    let signingInput: [UInt8]
+    let signature: [UInt8]
+
+    init?(_ text: some StringProtocol) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let head = Base64.url.decode(parts[0]), let body = Base64.url.decode(parts[1]),
+            let signature = Base64.url.decode(parts[2]), let header = (try? JSONValue(parsing: head))?.object,
+            let claims = (try? JSONValue(parsing: body))?.object
+        else { return nil }
+        self.header = header
+        self.claims = claims
+        self.signature = signature
+        signingInput = Array("\(parts[0]).\(parts[1])".utf8)
+    }
+}

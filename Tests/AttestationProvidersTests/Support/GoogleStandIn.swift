@@ -1,0 +1,149 @@
+import AttestationTestKit
+import AuthContract
+import AuthService
+import Crypto
+import CryptoExtras
+import Foundation
+import StrictJSON
+import Testing
+
+@testable import AttestationProviders
+
+/// Google's token endpoint and Play Integrity: they check what they are sent as Google does.
+final class GoogleStandIn: Sendable {
+    static let package = "com.example.app"
+
+    let authority: GoogleAuthority
+    let clock: ManualClock
+    /// Given before the usual answers.
+    let tokenScript = Script()
+    let decodeScript = Script()
+    private let issued = Locked<[String]>([])
+    private let valid = Locked<String?>(nil)
+    /// What was wrong with a request; a test that expects none fails for it.
+    private let faults = Locked<[String]>([])
+
+    init(clock: ManualClock = ManualClock()) throws {
+        authority = try GoogleAuthority()
+        self.clock = clock
+    }
+
+    var tokensIssued: Int { issued.access { $0.count } }
+    var complaints: [String] { faults.access { $0 } }
+
+    func withdrawTokens() { valid.access { $0 = nil } }
+
+    func answer(_ request: StandIn.Received) -> StandIn.Answer {
+        guard request.method == "POST" else { return complain(405, "method \(request.method)") }
+        return request.path == "/token" ? issueToken(request) : decode(request)
+    }
+
+    private func issueToken(_ request: StandIn.Received) -> StandIn.Answer {
+        if let scripted = tokenScript.next() { return scripted }
+        guard request["content-type"] == "application/x-www-form-urlencoded" else {
+            return complain(400, "content type of the form")
+        }
+        let prefix = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion="
+        guard request.text.hasPrefix(prefix), let token = OpenedJWT(request.text.dropFirst(prefix.count)) else {
+            return complain(400, "form")
+        }
+        let account = Self.accountFields
+        guard let key = try? _RSA.Signing.PrivateKey(pemRepresentation: account["private_key"]?.string ?? ""),
+            key.publicKey.isValidSignature(
+                .init(rawRepresentation: token.signature), for: SHA256.hash(data: token.signingInput),
+                padding: .insecurePKCS1v1_5)
+        else { return complain(400, "signature of the assertion") }
+        guard token.header["alg"] == "RS256", token.header["kid"] == account["private_key_id"],
+            token.claims["iss"] == account["client_email"],
+            token.claims["scope"] == "https://www.googleapis.com/auth/playintegrity",
+            token.claims["aud"]?.string?.hasSuffix("/token") == true,
+            token.claims["iat"]?.integer == clock.now.seconds, token.claims["exp"]?.integer == clock.now.seconds + 3600
+        else { return complain(400, "claims of the assertion") }
+        let number = issued.access { issued in
+            issued.append("ya29.token-\(issued.count + 1)")
+            return issued.count
+        }
+        valid.access { $0 = "ya29.token-\(number)" }
+        return .text(200, #"{"access_token":"ya29.token-\#(number)","expires_in":3599,"token_type":"Bearer"}"#)
+    }
+
+    private func decode(_ request: StandIn.Received) -> StandIn.Answer {
+        guard let token = valid.access({ $0 }), request["authorization"] == "Bearer \(token)" else {
+            return .text(401, #"{"error":{"code":401,"message":"…","status":"UNAUTHENTICATED"}}"#)
+        }
+        if let scripted = decodeScript.next() { return scripted }
+        guard request["content-type"] == "application/json", request.path == "/v1/\(Self.package):decodeIntegrityToken",
+            let body = (try? JSONValue(parsing: request.body))?.object, body.members.count == 1,
+            let integrityToken = body["integrityToken"]?.string
+        else { return complain(400, "request to decode: \(request.path)") }
+        let answer = authority.decodeAnswer(package: Self.package, token: integrityToken)
+        return .whole(answer.status, ["content-type": "application/json"], answer.body)
+    }
+
+    private func complain(_ status: Int, _ fault: String) -> StandIn.Answer {
+        faults.access { $0.append(fault) }
+        return .text(status, #"{"error":"invalid_request"}"#)
+    }
+
+    // MARK: The account of the vectors
+
+    static let vectors: JSONObject = {
+        guard let url = Bundle.module.url(forResource: "server-api", withExtension: "json", subdirectory: "Vectors"),
+            let data = try? Data(contentsOf: url), let json = (try? JSONValue(parsing: data))?.object
+        else { return JSONObject() }
+        return json
+    }()
+
+    static var accountFields: JSONObject { vectors["service_account_json"]?.object ?? JSONObject() }
+
+    static func account(tokensAt url: String) -> Secret {
+        var fields = accountFields
+        fields["token_uri"] = .string(url + "/token")
+        return Secret(JSONValue.object(fields).text())
+    }
+
+    func token() throws -> String {
+        try authority.standardToken(
+            requestHash: "aGFzaA", at: Date(timeIntervalSince1970: TimeInterval(noon.seconds)))
+    }
+}
+
+/// One set of providers in front of a stand-in.
+struct GoogleUnderTest {
+    let google: GoogleStandIn
+    let service: StandIn
+    let providers: GoogleProviders
+    let pauses: Pauses
+    let log: Locked<[String]>
+
+    static func run(
+        _ adjust: (inout GoogleSettings) -> Void = { _ in }, _ body: (GoogleUnderTest) async throws -> Void
+    ) async throws {
+        let google = try GoogleStandIn()
+        var settings = GoogleSettings()
+        adjust(&settings)
+        let (logger, log) = LogRecorder.make()
+        try await StandIn.run {
+            google.answer($0)
+        } _: { service in
+            try await withHTTP { http in
+                let pauses = Pauses()
+                settings.playIntegrityURL = service.url
+                let providers = GoogleProviders(
+                    http: http, lists: RevocationLists(http: http, clock: google.clock), settings: settings,
+                    clock: google.clock, random: NoRandom(), pause: pauses.pause, logger: logger)
+                try await body(
+                    GoogleUnderTest(google: google, service: service, providers: providers, pauses: pauses, log: log))
+            }
+        }
+    }
+
+    func decode(_ token: String? = nil) async throws -> DecodeResult {
+        let account = GoogleStandIn.account(tokensAt: service.url)
+        return DecodeResult(
+            await providers.decode(
+                try token ?? google.token(), package: GoogleStandIn.package, serviceAccount: account))
+    }
+
+    var decodings: Int { service.received.count { $0.path != "/token" } }
+}
