@@ -203,6 +203,7 @@ class HostFace(unittest.TestCase):
     def tearDown(self):
         lib.synheart_auth_free(self.handle)
         self.server.shutdown()
+        self.server.server_close()
 
     def call(self, name, *arguments, handle=True):
         result = c.c_void_p()

@@ -10,7 +10,7 @@ public typealias CFError = NSError
 public typealias CFBoolean = NSNumber
 public typealias CFAllocator = NSObject
 public typealias OSStatus = Int32
-nonisolated(unsafe) public let kCFBooleanTrue: CFBoolean! = NSNumber(value: true)
+public let kCFBooleanTrue: CFBoolean! = NSNumber(value: true)
 nonisolated(unsafe) public let kCFAllocatorDefault: CFAllocator? = nil
 
 public var errSecSuccess: OSStatus { 0 }

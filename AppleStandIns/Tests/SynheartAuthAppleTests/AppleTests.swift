@@ -218,4 +218,55 @@ import Testing
         #expect(try KeychainStorage().lock(name, for: "operation") == nil)
         held?.release()
     }
+
+    /// A phone of its own on Apple's parts, whose process can die.
+    private func mortal() throws -> (Phone, () throws -> SynheartAuth) {
+        StandInKeychain.reset()
+        StandInAppAttest.reset()
+        let phone = Phone()
+        return (
+            phone,
+            {
+                try phone.launch { configuration in
+                    configuration.storage = FaultyStorage(base: KeychainStorage(), faults: phone.faults)
+                    configuration.keyStore = FaultyKeyStore(base: SecureEnclaveKeyStore(), faults: phone.faults)
+                    configuration.attestation = FaultyAttestation(base: AppAttestProvider(), faults: phone.faults)
+                }
+            }
+        )
+    }
+
+    @Test("the process dies at any point of a registration: one device in the end")
+    func crashInRegistration() async throws {
+        for point in 0..<200 {
+            let (phone, launch) = try mortal()
+            phone.faults.die(at: point)
+            _ = try? await launch().registerDevice(appId: Phone.app)
+            let isOver = !phone.faults.isDead
+            phone.faults.revive()
+            let id = try await launch().registerDevice(appId: Phone.app).deviceId
+            #expect(await phone.service.devices.map(\.id.text) == [id], "died at \(point)")
+            #expect(try await phone.signAndVerify(launch()).status == 200, "died at \(point)")
+            if isOver { return }
+        }
+        Issue.record("never came to the end")
+    }
+
+    @Test("the process dies at any point of a rotation: the device signs, with one key")
+    func crashInRotation() async throws {
+        for point in 0..<200 {
+            let (phone, launch) = try mortal()
+            try await launch().registerDevice(appId: Phone.app)
+            phone.faults.die(at: point)
+            _ = try? await launch().rotateKey(appId: Phone.app)
+            let isOver = !phone.faults.isDead
+            phone.faults.revive()
+            try await launch().rotateKey(appId: Phone.app)
+            phone.clock.advance(.seconds(120))
+            #expect(try await phone.signAndVerify(launch()).status == 200, "died at \(point)")
+            #expect(StandInKeychain.tags.count == 1, "died at \(point)")
+            if isOver { return }
+        }
+        Issue.record("never came to the end")
+    }
 }
