@@ -17,6 +17,14 @@ let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto"
 let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let hummingbird: [Target.Dependency] = [
+    .product(name: "Hummingbird", package: "hummingbird"), .product(name: "HummingbirdCore", package: "hummingbird"),
+    .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+    .product(name: "UnixSignals", package: "swift-service-lifecycle"), .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOHTTPTypes", package: "swift-nio-extras"), .product(name: "HTTPTypes", package: "swift-http-types"),
+]
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 /// A target together with its tests, which mirror it under `Tests/`.
 func room(
@@ -44,11 +52,22 @@ let package = Package(
         .library(name: "PlayIntegrity", targets: ["PlayIntegrity"]),
         .library(name: "AndroidKeyAttestation", targets: ["AndroidKeyAttestation"]),
         .library(name: "AttestationTestKit", targets: ["AttestationTestKit"]),
+        .library(name: "AuthService", targets: ["AuthService"]),
+        .library(name: "SQLiteStores", targets: ["SQLiteStores"]),
+        .library(name: "StoreConformance", targets: ["StoreConformance"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
     ],
     targets: [
         // Small readers, each a total function: bytes in, value or a located error out.
@@ -57,7 +76,7 @@ let package = Package(
         room("LenientDER", tests: [asn1]),
 
         // The wire contract, and the client SDK that stands on it.
-        room("AuthContract", ["StrictJSON", crypto]),
+        room("AuthContract", ["StrictJSON", crypto], tests: ["StrictJSON", crypto], testResources: [.copy("Vectors")]),
         room("SynheartAuth", ["AuthContract", "StrictJSON", crypto], tests: ["AttestationTestKit", crypto]),
 
         // The SDK for hosts in other languages: a header, and the symbols behind it.
@@ -84,6 +103,19 @@ let package = Package(
         room(
             "AttestationTestKit", ["CBOR", crypto, cryptoExtras, asn1, x509],
             tests: ["AppAttest", "PlayIntegrity", "AndroidKeyAttestation", crypto]),
+
+        // The rules, without HTTP and SQL; what every store must do; the default stores.
+        room(
+            "AuthService",
+            ["AuthContract", "StrictJSON", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", crypto, logging],
+            tests: ["AuthContract", "StrictJSON", "StoreConformance", "AttestationTestKit", crypto]),
+        room("StoreConformance", ["AuthService", "AuthContract", "StrictJSON", crypto], tests: ["AuthService"]),
+        room(
+            "SQLiteStores", ["AuthService", "AuthContract", "StrictJSON", crypto, grdb, logging],
+            tests: ["AuthService", "AuthContract", "StoreConformance", crypto, grdb]),
+
+        // HTTP: routes, listeners, limits, logs.
+        room("AuthServer", ["AuthService", "AuthContract", "StrictJSON", logging] + hummingbird, tests: nil),
     ].flatMap { $0 },
     swiftLanguageModes: [.v6]
 )

@@ -69,13 +69,6 @@ enum StructuredField {
     }
 }
 
-extension StructuredField.Dictionary {
-    /// A dictionary of one item: all that we ever send.
-    init(_ key: String, _ member: StructuredField.Member) {
-        self.init([Entry(key: key, member: member)])
-    }
-}
-
 extension StructuredField.BareItem {
     /// The whole number of seconds, count or the like, where the value is an Integer.
     var integer: Int64? { if case .integer(let value) = self { value } else { nil } }

@@ -17,6 +17,9 @@ public enum SchemeTwo {
         case contentDigest = "content-digest"
         case appID = "x-app-id"
         case deviceID = "x-device-id"
+
+        /// The name as RFC 9421 section 2 writes it in front of its value.
+        var identifier: String { StructuredField.Item(.string(rawValue)).text }
     }
 
     /// The components as `Signature-Input` lists them.

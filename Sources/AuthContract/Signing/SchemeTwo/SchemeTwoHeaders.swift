@@ -56,12 +56,11 @@ public struct SchemeTwoHeaders: Sendable {
 
     /// The headers as they are sent.
     public var fields: [(name: String, value: String)] {
-        let input = StructuredField.Dictionary(SchemeTwo.label, .innerList(parameters.input))
-        let signature = StructuredField.Dictionary(SchemeTwo.label, .item(.init(.bytes(signature.raw))))
-        return [
+        [
             (HeaderName.appID, appID.text), (HeaderName.deviceID, deviceID.text),
-            (HeaderName.contentDigest, contentDigest.field), (HeaderName.signatureInput, input.text),
-            (HeaderName.messageSignature, signature.text),
+            (HeaderName.contentDigest, contentDigest.field),
+            (HeaderName.signatureInput, "\(SchemeTwo.label)=\(parameters.input)"),
+            (HeaderName.messageSignature, "\(SchemeTwo.label)=\(StructuredField.BareItem.bytes(signature.raw).text)"),
         ]
     }
 

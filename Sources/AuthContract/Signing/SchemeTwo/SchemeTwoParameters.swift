@@ -7,8 +7,9 @@ public struct SchemeTwoParameters: Sendable, Hashable {
     /// The RFC 7638 thumbprint of the key, 43 characters.
     public let keyID: String
 
-    /// The signature's member of `Signature-Input`, its parameters in the order in which the signer wrote them.
-    let input: StructuredField.InnerList
+    /// The signature's member of `Signature-Input`, with the parameters in the order in which the signer wrote them: the
+    /// text that is sent and signed.
+    let input: String
 
     /// Parameters for a signature about to be made. Refuses a time before 1970 or beyond 15 digits.
     public init(created: UnixTime, nonce: RequestNonce, key: DevicePublicKey) throws(ContractError) {
@@ -49,7 +50,7 @@ public struct SchemeTwoParameters: Sendable, Hashable {
         self.created = UnixTime(seconds)
         self.nonce = nonce
         self.keyID = keyID
-        self.input = input
+        self.input = input.text
     }
 
     // What an Integer of RFC 9651 can hold, from the epoch on.

@@ -15,42 +15,41 @@ public struct SignatureBase: Sendable, Hashable {
         deviceID: DeviceID, parameters: SchemeTwoParameters
     ) throws(ContractError) {
         guard method.isToken else { throw ContractError("the method must be a token") }
-        let lines = SchemeTwo.Component.allCases.map { component -> (component: StructuredField.Item, value: String) in
-            let value =
+        try self.init(
+            lines: Self.components.map { component, identifier in
                 switch component {
-                case .method: method
-                case .scheme: origin.scheme.rawValue
-                case .authority: origin.authority
-                case .path: target.path.text
-                case .query: "?" + (target.query ?? "")
-                case .contentDigest: contentDigest.field
-                case .appID: appID.text
-                case .deviceID: deviceID.text
+                case .method: (identifier, method)
+                case .scheme: (identifier, origin.scheme.rawValue)
+                case .authority: (identifier, origin.authority)
+                case .path: (identifier, target.path.text)
+                case .query: (identifier, "?" + (target.query ?? ""))
+                case .contentDigest: (identifier, contentDigest.field)
+                case .appID: (identifier, appID.text)
+                case .deviceID: (identifier, deviceID.text)
                 }
-            return (StructuredField.Item(.string(component.rawValue)), value)
-        }
-        try self.init(lines: lines, parameters: parameters.input.parameters)
+            }, parameters: parameters.input)
     }
 
-    /// A base of any components, in this order.
-    init(
-        lines: [(component: StructuredField.Item, value: String)], parameters: [StructuredField.Parameter]
-    ) throws(ContractError) {
-        let components = lines.map(\.component)
-        guard Set(components).count == components.count else {
-            throw ContractError("a signature must not cover a component twice")
-        }
-        var text = ""
+    /// A base of components, each written as a structured field item, and of the parameters' inner list.
+    init(lines: [(component: String, value: String)], parameters: String) throws(ContractError) {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(1024)
         for (component, value) in lines {
             // A line break would let one component pass for two.
             guard value.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
                 throw ContractError("what a signature covers must be printable ASCII")
             }
-            text += "\(component.text): \(value)\n"
+            bytes += component.utf8
+            bytes += ": ".utf8
+            bytes += value.utf8
+            bytes += "\n".utf8
         }
-        text += "\"@signature-params\": \(StructuredField.InnerList(components, parameters).text)"
-        bytes = Array(text.utf8)
+        bytes += "\"@signature-params\": ".utf8
+        bytes += parameters.utf8
+        self.bytes = bytes
     }
+
+    private static let components = SchemeTwo.Component.allCases.map { ($0, $0.identifier) }
 
     /// The SHA-256 of the base: what a replay is known by. Unlike the signature's bytes, nobody can vary it without the key.
     public var digest: [UInt8] { Array(SHA256.hash(data: bytes)) }

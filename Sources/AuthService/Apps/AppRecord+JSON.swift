@@ -1,0 +1,191 @@
+internal import AuthContract
+public import StrictJSON
+
+/// The app record as JSON: what `apps add --file` and the admin API take. Members that are not known are refused, because a
+/// typing error in a policy must not become its default.
+extension AppRecord {
+    /// How the secrets of a record are written.
+    public enum SecretsForm {
+        /// As they are: for sealing and for a backup that the operator asked for.
+        case plain
+        /// Not at all: `"(secret)"`.
+        case masked
+    }
+
+    /// Reads and checks a record.
+    public init(_ fields: JSONFields) throws {
+        try fields.allowOnly(
+            "app_id", "name", "enabled", "mode", "build_channel", "development_integrity_allowed", "ios", "android",
+            "signature", "keys", "registration")
+        appID = try fields.parsed("app_id") { try AppID($0) }
+        name = try fields.optionalString("name") ?? appID.text
+        enabled = try fields.optionalBool("enabled") ?? true
+        mode = try fields.optionalChoice("mode") ?? .enforce
+        buildChannel = try fields.optionalChoice("build_channel") ?? .production
+        developmentIntegrityAllowed = try fields.optionalBool("development_integrity_allowed") ?? false
+        ios = try fields.optionalObject("ios").map { try IOSPolicy($0) }
+        android = try fields.optionalObject("android").map { try AndroidPolicy($0) }
+        signature = try fields.optionalObject("signature").map { try SignaturePolicy($0) } ?? SignaturePolicy()
+        keys = try fields.optionalObject("keys").map { try KeyPolicy($0) } ?? KeyPolicy()
+        registration =
+            try fields.optionalObject("registration").map { try RegistrationPolicy($0) } ?? RegistrationPolicy()
+        try check()
+    }
+
+    /// Combinations that would be unsafe or could never work.
+    private func check() throws(ContractError) {
+        guard ios != nil || android != nil else { throw ContractError("an app needs a platform: give ios or android") }
+        if buildChannel == .production {
+            guard !developmentIntegrityAllowed else {
+                throw ContractError("development_integrity_allowed needs build_channel dev or staging")
+            }
+            guard ios?.trustAnchors.isEmpty ?? true, android?.trustAnchors.isEmpty ?? true else {
+                throw ContractError("trust_anchors need build_channel dev or staging")
+            }
+            if let android, android.proof != .playIntegrity, android.keyAttestation.statusList == nil {
+                throw ContractError(
+                    "android.key_attestation.status_list: name a URL or a file of revoked keys, or write \"none\"")
+            }
+            guard android?.playIntegrity.allowTestResponses != true else {
+                throw ContractError("android.play_integrity.allow_test_responses needs build_channel dev or staging")
+            }
+        }
+    }
+
+    /// The record as JSON, every member written out.
+    public func json(secrets: SecretsForm) -> JSONObject {
+        JSONObject([
+            ("app_id", .string(appID.text)), ("name", .string(name)), ("enabled", .bool(enabled)),
+            ("mode", .string(mode.rawValue)), ("build_channel", .string(buildChannel.rawValue)),
+            ("development_integrity_allowed", .bool(developmentIntegrityAllowed)),
+            ("ios", ios.map { .object($0.json) } ?? .null),
+            ("android", android.map { .object($0.json(secrets: secrets)) } ?? .null),
+            ("signature", .object(signature.json)), ("keys", .object(keys.json)),
+            ("registration", .object(registration.json)),
+        ])
+    }
+}
+
+extension SignaturePolicy {
+    init(_ fields: JSONFields) throws {
+        try fields.allowOnly(
+            "minimum_scheme", "past_window_seconds", "future_window_seconds", "unsigned_query", "replay_on_reads",
+            "path_prefix_strip", "authorities", "token_audiences")
+        if let scheme = try fields.optionalInteger("minimum_scheme", in: 1...2) {
+            minimumScheme = scheme == 2 ? .two : .one
+        }
+        pastWindowSeconds = try fields.optionalInteger("past_window_seconds", in: 1...600) ?? pastWindowSeconds
+        futureWindowSeconds = try fields.optionalInteger("future_window_seconds", in: 0...300) ?? futureWindowSeconds
+        unsignedQuery = try fields.optionalChoice("unsigned_query") ?? unsignedQuery
+        replayOnReads = try fields.optionalBool("replay_on_reads") ?? replayOnReads
+        pathPrefixStrip = try fields.optionalParsed("path_prefix_strip") { text in
+            let path = try RequestPath(text)
+            guard path.text != "/", !path.text.hasSuffix("/") else {
+                throw ContractError("a prefix such as /ingest, without a slash at its end")
+            }
+            return path.text
+        }
+        authorities = try fields.optionalStrings("authorities") ?? []
+        tokenAudiences = try fields.optionalStrings("token_audiences") ?? []
+    }
+
+    var json: JSONObject {
+        JSONObject([
+            ("minimum_scheme", .integer(minimumScheme.rawValue)), ("past_window_seconds", .integer(pastWindowSeconds)),
+            ("future_window_seconds", .integer(futureWindowSeconds)),
+            ("unsigned_query", .string(unsignedQuery.rawValue)), ("replay_on_reads", .bool(replayOnReads)),
+            ("path_prefix_strip", pathPrefixStrip.map { .string($0) } ?? .null), ("authorities", .strings(authorities)),
+            ("token_audiences", .strings(tokenAudiences)),
+        ])
+    }
+}
+
+extension KeyPolicy {
+    init(_ fields: JSONFields) throws {
+        try fields.allowOnly(
+            "maximum_age_days", "grace_days", "overlap_seconds", "reattest_on_rotation", "key_proof")
+        maximumAgeDays = try fields.optionalInteger("maximum_age_days", in: 1...36_500)
+        graceDays = try fields.optionalInteger("grace_days", in: 0...3650) ?? graceDays
+        overlapSeconds = try fields.optionalInteger("overlap_seconds", in: 0...3600) ?? overlapSeconds
+        reattestOnRotation = try fields.optionalBool("reattest_on_rotation") ?? reattestOnRotation
+        keyProof = try fields.optionalChoice("key_proof") ?? keyProof
+    }
+
+    var json: JSONObject {
+        JSONObject([
+            ("maximum_age_days", maximumAgeDays.map { .integer($0) } ?? .null), ("grace_days", .integer(graceDays)),
+            ("overlap_seconds", .integer(overlapSeconds)), ("reattest_on_rotation", .bool(reattestOnRotation)),
+            ("key_proof", .string(keyProof.rawValue)),
+        ])
+    }
+}
+
+extension RegistrationPolicy {
+    init(_ fields: JSONFields) throws {
+        try fields.allowOnly("approval", "provider_outage", "maximum_pending")
+        approval = try fields.optionalChoice("approval") ?? approval
+        providerOutage = try fields.optionalChoice("provider_outage") ?? providerOutage
+        maximumPending = Int(
+            try fields.optionalInteger("maximum_pending", in: 0...1_000_000) ?? Int64(maximumPending))
+    }
+
+    var json: JSONObject {
+        JSONObject([
+            ("approval", .string(approval.rawValue)), ("provider_outage", .string(providerOutage.rawValue)),
+            ("maximum_pending", .integer(maximumPending)),
+        ])
+    }
+}
+
+extension IOSPolicy {
+    init(_ fields: JSONFields) throws {
+        try fields.allowOnly(
+            "app_ids", "environments", "trust_anchors", "categories", "minimum_bundle_version", "assertions_required_on"
+        )
+        appIDs = try fields.optionalStrings("app_ids") ?? []
+        guard !appIDs.isEmpty, appIDs.allSatisfy({ $0.contains(".") && $0.utf8.count <= 256 }) else {
+            throw JSONError(.wrongType, path: fields.pathOf("app_ids"))
+        }
+        if let names = try fields.optionalStrings("environments") {
+            environments = names.compactMap(Environment.init(rawValue:))
+            guard !names.isEmpty, environments.count == names.count else {
+                throw JSONError(.wrongType, path: fields.pathOf("environments"))
+            }
+        }
+        trustAnchors = try fields.optionalStrings("trust_anchors") ?? []
+        categories = try fields.optionalArray("categories").map { values in
+            try values.map { value in
+                guard let category = value.integer.flatMap(UInt32.init(exactly:)) else {
+                    throw JSONError(.wrongType, path: fields.pathOf("categories"))
+                }
+                return category
+            }
+        }
+        minimumBundleVersion = try fields.optionalString("minimum_bundle_version")
+        assertionsRequiredOn = try fields.pathPrefixes("assertions_required_on")
+    }
+
+    var json: JSONObject {
+        JSONObject([
+            ("app_ids", .strings(appIDs)), ("environments", .strings(environments.map(\.rawValue))),
+            ("trust_anchors", .strings(trustAnchors)),
+            ("categories", categories.map { .array($0.map { .integer($0) }) } ?? .null),
+            ("minimum_bundle_version", minimumBundleVersion.map { .string($0) } ?? .null),
+            ("assertions_required_on", .strings(assertionsRequiredOn)),
+        ])
+    }
+}
+
+extension JSONValue {
+    static func strings(_ strings: [String]) -> JSONValue { .array(strings.map { .string($0) }) }
+}
+
+extension JSONFields {
+    func pathPrefixes(_ name: String) throws(JSONError) -> [String] {
+        let prefixes = try optionalStrings(name) ?? []
+        guard prefixes.allSatisfy({ (try? RequestPath($0)) != nil }) else {
+            throw JSONError(.wrongType, path: pathOf(name))
+        }
+        return prefixes
+    }
+}

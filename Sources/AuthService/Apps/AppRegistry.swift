@@ -1,0 +1,153 @@
+public import AuthContract
+internal import Foundation
+internal import StrictJSON
+
+/// The provisioned apps: reads, changes, and a short memory of what was read.
+public final class AppRegistry: Sendable {
+    private let store: any AppStore
+    private let devices: any DeviceStore
+    private let key: ServiceKey
+    private let clock: any ServiceClock
+    private let memory = Locked(Memory())
+
+    private struct Memory: Sendable {
+        var apps: [AppID: Remembered] = [:]
+        /// Counts what made the memory forget, so that a record read before that is not remembered after it.
+        var epoch = 0
+    }
+
+    private struct Remembered: Sendable {
+        let app: ProvisionedApp
+        let until: UnixTime
+    }
+
+    /// Seconds that a record is used without reading it again. Changes by other processes are announced sooner.
+    private static let life: Int64 = 5
+    private static let maximumRemembered = 10_000
+
+    /// A registry over a store.
+    public init(store: any AppStore, devices: any DeviceStore, key: ServiceKey, clock: any ServiceClock) {
+        self.store = store
+        self.devices = devices
+        self.key = key
+        self.clock = clock
+    }
+
+    /// The app, where it is provisioned and enabled.
+    func enabled(_ id: AppID) async throws(Refusal) -> ProvisionedApp {
+        guard let app = try await provisioned(id), app.record.enabled else {
+            throw Refusal(.unknownApp, "no enabled app \(id)")
+        }
+        return app
+    }
+
+    private func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
+        let now = clock.now
+        let (remembered, epoch) = memory.access { ($0.apps[id], $0.epoch) }
+        if let remembered, now < remembered.until { return remembered.app }
+        guard let app = try await read(id) else { return nil }
+        memory.access { memory in
+            guard memory.epoch == epoch else { return }
+            if memory.apps.count >= Self.maximumRemembered { memory.apps.removeAll() }
+            memory.apps[id] = Remembered(app: app, until: now + Self.life)
+        }
+        return app
+    }
+
+    private func read(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
+        do {
+            return try await record(id).map { try ProvisionedApp($0) }
+        } catch let error as StoreError {
+            throw Refusal(error)
+        } catch {
+            throw Refusal(.serviceUnavailable, "the record of \(id) cannot be used: \(error)", retryAfter: 60)
+        }
+    }
+
+    /// Forgets what was read, because something changed it.
+    public func forget() {
+        memory.access { memory in
+            memory.epoch += 1
+            memory.apps.removeAll()
+        }
+    }
+
+    /// The record of an app.
+    public func record(_ id: AppID) async throws(StoreError) -> AppRecord? {
+        guard let stored = try await store.app(id) else { return nil }
+        return try opened(stored)
+    }
+
+    /// All records, by id.
+    public func records() async throws(StoreError) -> [AppRecord] {
+        var records: [AppRecord] = []
+        for stored in try await store.apps() { records.append(try opened(stored)) }
+        return records
+    }
+
+    /// Adds an app; false where its id is taken.
+    public func add(_ record: AppRecord, actor: String) async throws -> Bool {
+        _ = try ProvisionedApp(record)
+        defer { forget() }
+        return try await store.insert(try sealed(record), recording: event(.appAdded, record, actor))
+    }
+
+    /// Replaces an app's record. Throws where its channel changes though it has devices.
+    public func change(_ record: AppRecord, actor: String) async throws -> Bool {
+        _ = try ProvisionedApp(record)
+        guard let stored = try await store.app(record.appID) else { return false }
+        let current = try opened(stored)
+        if current.buildChannel != record.buildChannel,
+            try await devices.count(of: record.appID).values.contains(where: { $0 > 0 })
+        {
+            throw ContractError("build_channel cannot change once the app has devices")
+        }
+        let changed = try await store.replace(
+            stored, with: try sealed(record), recording: event(.appChanged, record, actor, before: current))
+        if changed, current.mode == .observe, record.mode == .enforce {
+            _ = try await devices.holdObserved(of: record.appID, recording: event(.devicePending, record, actor))
+        }
+        forget()
+        return changed
+    }
+
+    /// Removes an app without devices; false where it has some, or is not there.
+    public func remove(_ id: AppID, actor: String) async throws(StoreError) -> Bool {
+        defer { forget() }
+        return try await store.remove(id, recording: AuditEvent(.appRemoved, at: clock.now, actor: actor, appID: id))
+    }
+
+    private func event(
+        _ code: AuditEvent.Code, _ record: AppRecord, _ actor: String, before: AppRecord? = nil
+    ) -> AuditEvent {
+        var detail = JSONObject([("after", .object(record.json(secrets: .masked)))])
+        if let before { detail["before"] = .object(before.json(secrets: .masked)) }
+        return AuditEvent(code, at: clock.now, actor: actor, appID: record.appID, detail: detail)
+    }
+
+    // The record is sealed as a whole: which members are secret is then no question of the store's.
+    private func sealed(_ record: AppRecord) throws -> StoredApp {
+        let text = JSONValue.object(record.json(secrets: .plain)).bytes
+        let sealed = try key.seal(text, context: Self.context(record.appID))
+        let json = JSONValue.object(
+            JSONObject([
+                ("record", .object(record.json(secrets: .masked))), ("sealed", .string(Base64.standard.encode(sealed))),
+            ]))
+        return StoredApp(appID: record.appID, sealedJSON: json.text())
+    }
+
+    private func opened(_ stored: StoredApp) throws(StoreError) -> AppRecord {
+        let damaged = StoreError(.unreadable, "the record of \(stored.appID) is damaged")
+        guard let json = try? JSONValue(parsing: stored.sealedJSON, limits: .init(bytes: 1 << 20, depth: 16)),
+            let sealed = json.object?["sealed"]?.string.flatMap({ Base64.standard.decode($0) })
+        else { throw damaged }
+        let text = try key.open(sealed, context: Self.context(stored.appID))
+        guard
+            let record = try? AppRecord(JSONFields(JSONValue(parsing: text, limits: .init(bytes: 1 << 20, depth: 16)))),
+            record.appID == stored.appID
+        else { throw damaged }
+        return record
+    }
+
+    private static func context(_ id: AppID) -> String { "synheart-auth/app/\(id.text)" }
+}

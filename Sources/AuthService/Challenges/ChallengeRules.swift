@@ -1,0 +1,29 @@
+internal import AuthContract
+
+/// Issues challenges and takes them back: each once, for the app and the purpose it was issued for.
+struct ChallengeRules: Sendable {
+    let store: any ChallengeStore
+    let clock: any ServiceClock
+    let random: any RandomSource
+
+    /// Seconds that a challenge is good.
+    static let life: Int64 = 90
+    private static let length = 32
+
+    func issue(_ request: ChallengeRequest, source: ClientAddress) async throws(Refusal) -> ChallengeResponse {
+        let challenge = IssuedChallenge(
+            bytes: random.bytes(Self.length), appID: request.appID, purpose: request.purpose,
+            expiresAt: clock.now + Self.life)
+        try await asking { () async throws(StoreError) in try await store.put(challenge, source: source.network) }
+        return ChallengeResponse(challenge: challenge.bytes, expiresAt: challenge.expiresAt, ttlSeconds: Self.life)
+    }
+
+    /// Takes a challenge: whatever happens next, it is used.
+    func take(_ bytes: [UInt8], of app: AppID, for purpose: ChallengePurpose) async throws(Refusal) {
+        let taken = try await asking { () async throws(StoreError) in try await store.take(bytes) }
+        guard let challenge = taken else { throw Refusal(.invalidChallenge, "unknown or already used") }
+        guard challenge.appID == app else { throw Refusal(.invalidChallenge, "issued to another app") }
+        guard challenge.purpose == purpose else { throw Refusal(.invalidChallenge, "issued for another purpose") }
+        guard clock.now <= challenge.expiresAt else { throw Refusal(.challengeExpired, "expired") }
+    }
+}

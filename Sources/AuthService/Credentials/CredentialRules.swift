@@ -1,0 +1,76 @@
+public import AuthContract
+internal import Crypto
+internal import StrictJSON
+
+/// Credentials of services and operators: made once, shown once, kept as hashes, expiring.
+public struct CredentialRules: Sendable {
+    private let store: any CredentialStore
+    private let clock: any ServiceClock
+    private let random: any RandomSource
+
+    init(store: any CredentialStore, clock: any ServiceClock, random: any RandomSource) {
+        self.store = store
+        self.clock = clock
+        self.random = random
+    }
+
+    /// How a credential begins, so that secret scanners find one that leaked.
+    private static let prefix = "sya_"
+
+    /// Makes a credential. The text is shown to its owner now, and to nobody ever again.
+    public func create(
+        name: String, role: CredentialRole, apps: Set<AppID>, life: Int64, actor: String
+    ) async throws -> (credential: Credential, text: Secret) {
+        guard role != .service || !apps.isEmpty else {
+            throw ContractError("a service credential is for some apps: name them")
+        }
+        guard (1...128).contains(name.count), (1...(10 * 366 * 86_400)).contains(life) else {
+            throw ContractError("a credential needs a name and a life of at most ten years")
+        }
+        let id = Hexadecimal.encode(random.bytes(8))
+        let secret = Base64.url.encode(random.bytes(32))
+        let now = clock.now
+        let credential = Credential(
+            id: id, name: name, role: role, apps: apps, secretHash: Self.hash(secret), createdAt: now,
+            expiresAt: now + life)
+        let event = AuditEvent(
+            .credentialCreated, at: now, actor: actor,
+            detail: JSONObject([
+                ("id", .string(id)), ("name", .string(name)), ("role", .string(role.rawValue)),
+                ("apps", .strings(apps.map(\.text).sorted())), ("expires_at", .string(credential.expiresAt.iso8601)),
+            ]))
+        try await store.insert(credential, recording: event)
+        return (credential, Secret(Self.prefix + id + "_" + secret))
+    }
+
+    /// All credentials, newest first.
+    public func list() async throws(StoreError) -> [Credential] { try await store.credentials() }
+
+    /// Revokes one; false where it is not there or was revoked before.
+    public func revoke(_ id: String, actor: String) async throws(StoreError) -> Bool {
+        let event = AuditEvent(
+            .credentialRevoked, at: clock.now, actor: actor, detail: JSONObject([("id", .string(id))]))
+        return try await store.revoke(id, at: clock.now, recording: event)
+    }
+
+    /// Who the bearer of an `Authorization` header is; refuses with `UNAUTHORIZED`.
+    public func authenticate(authorization: String?) async throws(Refusal) -> Credential {
+        let refused = Refusal(.unauthorized, "no credential, or not one of ours")
+        guard let authorization, authorization.utf8.count <= 256 else { throw refused }
+        let words = authorization.split(separator: " ", maxSplits: 1)
+        guard words.count == 2, words[0].lowercased() == "bearer", words[1].hasPrefix(Self.prefix) else { throw refused }
+        let parts = words[1].dropFirst(Self.prefix.count).split(separator: "_", maxSplits: 1)
+        guard parts.count == 2 else { throw refused }
+        let id = String(parts[0])
+        let found = try await asking { () async throws(StoreError) in try await store.credential(id) }
+        guard let credential = found, constantTimeEquals(credential.secretHash, Self.hash(String(parts[1]))) else {
+            throw refused
+        }
+        guard credential.revokedAt == nil, clock.now < credential.expiresAt else {
+            throw Refusal(.unauthorized, "credential \(credential.id) is revoked or expired")
+        }
+        return credential
+    }
+
+    private static func hash(_ secret: String) -> [UInt8] { Array(SHA256.hash(data: Array(secret.utf8))) }
+}

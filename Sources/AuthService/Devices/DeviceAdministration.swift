@@ -1,0 +1,81 @@
+public import AuthContract
+internal import StrictJSON
+
+/// What operators do with devices: each change audited with its actor.
+public struct DeviceAdministration: Sendable {
+    private let store: any DeviceStore
+    private let devices: DeviceDirectory
+    private let clock: any ServiceClock
+
+    init(store: any DeviceStore, devices: DeviceDirectory, clock: any ServiceClock) {
+        self.store = store
+        self.devices = devices
+        self.clock = clock
+    }
+
+    /// One page of devices.
+    public func list(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord] {
+        try await store.devices(query)
+    }
+
+    /// One device, from the store.
+    public func show(_ id: DeviceID, of app: AppID) async throws(StoreError) -> DeviceRecord? {
+        try await store.device(id, of: app)
+    }
+
+    /// How many devices the app has in each status.
+    public func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int] {
+        try await store.count(of: app)
+    }
+
+    /// Ends an identity for ever; false where it was revoked or deregistered before, or is not there.
+    public func revoke(_ id: DeviceID, of app: AppID, reason: String?, actor: String) async throws(StoreError) -> Bool {
+        try await setStatus(
+            id, of: app, from: [.pending, .registered, .rejected], to: .revoked, .deviceRevoked, actor, reason: reason)
+    }
+
+    /// Lets a pending device in; false where it is not pending.
+    public func approve(_ id: DeviceID, of app: AppID, actor: String) async throws(StoreError) -> Bool {
+        try await setStatus(id, of: app, from: [.pending], to: .registered, .deviceApproved, actor)
+    }
+
+    /// Turns a pending device away; false where it is not pending.
+    public func reject(_ id: DeviceID, of app: AppID, actor: String) async throws(StoreError) -> Bool {
+        try await setStatus(id, of: app, from: [.pending], to: .rejected, .deviceRejected, actor)
+    }
+
+    /// Makes a device rotate by some time; false where it is not there.
+    public func forceRotation(
+        _ id: DeviceID, of app: AppID, by: UnixTime, actor: String
+    ) async throws(StoreError) -> Bool {
+        let event = event(.deviceMustRotate, id, app, actor, JSONObject([("by", .integer(by.seconds))]))
+        defer { devices.forget(id) }
+        return try await store.setMustRotate(id, of: app, by: by, recording: event)
+    }
+
+    /// Lets a device sign under an older scheme again; false where it is not there.
+    public func lowerScheme(
+        _ id: DeviceID, of app: AppID, to scheme: SignatureScheme, actor: String
+    ) async throws(StoreError) -> Bool {
+        let event = event(.deviceSchemeLowered, id, app, actor, JSONObject([("to", .integer(scheme.rawValue))]))
+        defer { devices.forget(id) }
+        return try await store.lowerScheme(id, of: app, to: scheme, recording: event)
+    }
+
+    private func setStatus(
+        _ id: DeviceID, of app: AppID, from: Set<DeviceStatus>, to: DeviceStatus, _ code: AuditEvent.Code,
+        _ actor: String, reason: String? = nil
+    ) async throws(StoreError) -> Bool {
+        var detail = JSONObject([("to", .string(to.rawValue))])
+        if let reason { detail["reason"] = .string(reason) }
+        defer { devices.forget(id) }
+        return try await store.setStatus(
+            id, of: app, from: from, to: to, recording: event(code, id, app, actor, detail))
+    }
+
+    private func event(
+        _ code: AuditEvent.Code, _ id: DeviceID, _ app: AppID, _ actor: String, _ detail: JSONObject
+    ) -> AuditEvent {
+        AuditEvent(code, at: clock.now, actor: actor, appID: app, deviceID: id, detail: detail)
+    }
+}

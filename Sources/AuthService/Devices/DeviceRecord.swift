@@ -1,0 +1,93 @@
+public import AuthContract
+
+/// A device as the service keeps it.
+public struct DeviceRecord: Sendable, Hashable {
+    public let appID: AppID
+    public let deviceID: DeviceID
+    public let platform: Platform
+    public var status: DeviceStatus
+    /// The key that counts.
+    public var key: DevicePublicKey
+    /// The key before, and until when it still verifies what the table of the contract allows.
+    public var previousKey: DevicePublicKey?
+    public var previousKeyUntil: UnixTime?
+    public var assurance: Assurance
+    /// What is kept of App Attest for later: assertions, receipt refresh.
+    public var appAttest: AppAttestEvidence?
+    public let registeredAt: UnixTime
+    public var keyRotatedAt: UnixTime?
+    /// Coarse: written in batches.
+    public var lastSeen: UnixTime?
+    /// The highest scheme under which a request verified: the device's floor.
+    public var highestScheme: SignatureScheme
+    /// Past this time the key counts as too old.
+    public var mustRotateBy: UnixTime?
+    /// Admitted only because the app was in mode `observe`.
+    public var admittedUnderObservation: Bool
+    /// The client's own id: shown, never trusted.
+    public let localID: String?
+
+    /// A record of its parts.
+    public init(
+        appID: AppID, deviceID: DeviceID, platform: Platform, status: DeviceStatus, key: DevicePublicKey,
+        previousKey: DevicePublicKey? = nil, previousKeyUntil: UnixTime? = nil, assurance: Assurance,
+        appAttest: AppAttestEvidence? = nil, registeredAt: UnixTime, keyRotatedAt: UnixTime? = nil,
+        lastSeen: UnixTime? = nil, highestScheme: SignatureScheme = .one, mustRotateBy: UnixTime? = nil,
+        admittedUnderObservation: Bool = false, localID: String? = nil
+    ) {
+        self.appID = appID
+        self.deviceID = deviceID
+        self.platform = platform
+        self.status = status
+        self.key = key
+        self.previousKey = previousKey
+        self.previousKeyUntil = previousKeyUntil
+        self.assurance = assurance
+        self.appAttest = appAttest
+        self.registeredAt = registeredAt
+        self.keyRotatedAt = keyRotatedAt
+        self.lastSeen = lastSeen
+        self.highestScheme = highestScheme
+        self.mustRotateBy = mustRotateBy
+        self.admittedUnderObservation = admittedUnderObservation
+        self.localID = localID
+    }
+
+    /// Key age counts from the last rotation, else from the registration.
+    public var keySince: UnixTime { keyRotatedAt ?? registeredAt }
+}
+
+/// What is kept of a verified App Attest attestation.
+public struct AppAttestEvidence: Sendable, Hashable {
+    /// SHA-256 of the attested key, 32 bytes; unique within the app.
+    public let keyID: [UInt8]
+    /// The attested key (not the request key), uncompressed X9.63, 65 bytes.
+    public let publicKey: [UInt8]
+    /// The App ID that the attestation was for.
+    public let appID: String
+    /// `production` or `development`.
+    public let environment: String
+    /// The counter of the last assertion accepted; 0 after the attestation.
+    public var counter: UInt32
+    /// The receipt as Apple sent it.
+    public var receipt: [UInt8]?
+    /// `verified`, or the code of the check that refused it.
+    public var receiptOutcome: String?
+    /// Apple's risk metric, once a receipt named one.
+    public var riskMetric: Int?
+
+    /// Evidence of its parts.
+    public init(
+        keyID: [UInt8], publicKey: [UInt8], appID: String, environment: String, counter: UInt32 = 0,
+        receipt: [UInt8]? = nil, receiptOutcome: String? = nil, riskMetric: Int? = nil
+    ) {
+        self.keyID = keyID
+        self.publicKey = publicKey
+        self.appID = appID
+        self.environment = environment
+        self.counter = counter
+        self.receipt = receipt
+        self.receiptOutcome = receiptOutcome
+        self.riskMetric = riskMetric
+    }
+}

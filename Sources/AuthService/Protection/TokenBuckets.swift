@@ -1,0 +1,66 @@
+internal import AuthContract
+
+/// How often something may be done: `burst` at once, then `perMinute` on average.
+public struct Rate: Sendable, Hashable {
+    public var burst: Double
+    public var perMinute: Double
+
+    /// A rate.
+    public init(burst: Double, perMinute: Double) {
+        self.burst = burst
+        self.perMinute = perMinute
+    }
+}
+
+/// A token bucket for each key; bounded, and forgetting the least recently used ones where there are too many.
+final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
+    private struct Bucket: Sendable {
+        var tokens: Double
+        var at: UnixTime
+    }
+
+    private let rate: Rate
+    private let buckets: Locked<RecentMemory<Key, Bucket>>
+
+    init(_ rate: Rate, capacity: Int = 200_000) {
+        self.rate = rate
+        buckets = Locked(RecentMemory(capacity: capacity))
+    }
+
+    /// Takes `cost` tokens; where they are not there, returns the seconds until they are.
+    func take(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
+        buckets.access { buckets in
+            var bucket = refilled(buckets[key], now: now)
+            defer { buckets[key] = bucket }
+            guard bucket.tokens >= cost else { return wait(for: cost - bucket.tokens) }
+            bucket.tokens -= cost
+            return nil
+        }
+    }
+
+    /// The seconds until `cost` tokens are there; nil where they are. Takes none.
+    func waiting(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
+        buckets.access { buckets in
+            guard let known = buckets[key] else { return nil }
+            let bucket = refilled(known, now: now)
+            return bucket.tokens >= cost ? nil : wait(for: cost - bucket.tokens)
+        }
+    }
+
+    private func refilled(_ bucket: Bucket?, now: UnixTime) -> Bucket {
+        guard let bucket else { return Bucket(tokens: rate.burst, at: now) }
+        let elapsed = Double(max(0, now - bucket.at))
+        return Bucket(tokens: min(rate.burst, bucket.tokens + elapsed * rate.perMinute / 60), at: max(now, bucket.at))
+    }
+
+    private func wait(for missing: Double) -> Int64 {
+        guard rate.perMinute > 0 else { return 300 }
+        return Int64((missing * 60 / rate.perMinute).rounded(.up).clamped(to: 1...300))
+    }
+}
+
+extension Double {
+    fileprivate func clamped(to range: ClosedRange<Double>) -> Double {
+        isFinite ? Swift.min(Swift.max(self, range.lowerBound), range.upperBound) : range.upperBound
+    }
+}

@@ -1,0 +1,118 @@
+internal import AuthContract
+internal import StrictJSON
+
+/// Replacing a key: compare-and-swap on the current key and the status, idempotent for the same rotation.
+struct RotationRules: Sendable {
+    let devices: DeviceDirectory
+    let store: any DeviceStore
+    let challenges: ChallengeRules
+
+    /// Judges a rotation whose request verified.
+    func rotate(_ verified: VerifiedRequest, _ body: RotateKeyRequest) async throws(Refusal) -> RotateKeyResponse {
+        let newKey = try wellFormed { try DevicePublicKey(base64: body.newPublicKeyText) }
+        // The remembered row may be of before a rotation that another node made.
+        guard let device = try await devices.read(verified.device.deviceID, of: verified.device.appID) else {
+            throw Refusal(.notRegistered, "no such device")
+        }
+        if newKey == device.key { return try repeated(device) }
+        guard verified.signedBy == .current, device.key == verified.device.key else {
+            throw Refusal(.rotationFailed, "signed by a key that is no longer the current one")
+        }
+        try checkKeyProof(body, newKey, policy: verified.app.record.keys)
+        let evidence = try await reattest(verified, body, newKey)
+        return try await replace(device, with: newKey, verified, reason: body.reason, evidence: evidence)
+    }
+
+    /// The same rotation again, whose first answer may have been lost.
+    private func repeated(_ device: DeviceRecord) throws(Refusal) -> RotateKeyResponse {
+        guard device.status == .registered else {
+            throw Refusal(.deviceRevoked, "the device is \(device.status.rawValue)")
+        }
+        guard let rotatedAt = device.keyRotatedAt else {
+            throw Refusal(.rotationFailed, "the new key is the registered one: no rotation ever happened")
+        }
+        return RotateKeyResponse(effectiveAt: rotatedAt)
+    }
+
+    private func checkKeyProof(
+        _ body: RotateKeyRequest, _ newKey: DevicePublicKey, policy: KeyPolicy
+    ) throws(Refusal) {
+        guard let proof = body.newKeyProof else {
+            guard policy.keyProof == .optional else { throw Refusal(.invalidAttestation, "new_key_proof is required") }
+            return
+        }
+        let signature = try wellFormed { try RequestSignature(der: proof) }
+        let message = KeyProof.rotation(deviceID: body.deviceID, newPublicKeyText: body.newPublicKeyText)
+        guard signature.isValid(for: message, by: newKey) else {
+            throw Refusal(.invalidAttestation, "new_key_proof does not verify")
+        }
+    }
+
+    /// What the rotation proves anew: nothing by default, so that the key counts as rotated.
+    private func reattest(
+        _ verified: VerifiedRequest, _ body: RotateKeyRequest, _ newKey: DevicePublicKey
+    ) async throws(Refusal) -> Reattestation? {
+        guard let challenge = body.challenge else {
+            guard !verified.app.record.keys.reattestOnRotation else {
+                throw Refusal(.invalidAttestation, "the app attests again on rotation: send a challenge and a proof")
+            }
+            return nil
+        }
+        try await challenges.take(challenge, of: verified.app.record.appID, for: .rotate)
+        let nonce = BindingNonce(
+            rotationChallenge: challenge, deviceID: body.deviceID, newPublicKeyText: body.newPublicKeyText)
+        return try await verified.app.reattest(verified.device, body, newKey, nonce, at: verified.at, store: store)
+    }
+
+    private func replace(
+        _ device: DeviceRecord, with newKey: DevicePublicKey, _ verified: VerifiedRequest, reason: RotationReason,
+        evidence: Reattestation?
+    ) async throws(Refusal) -> RotateKeyResponse {
+        var assurance = device.assurance
+        assurance.key = evidence?.key ?? .rotated
+        if let app = evidence?.app { assurance.app = app }
+        let overlap = reason == .compromise ? 0 : verified.app.record.keys.overlapSeconds
+        let change = RotationChange(
+            appID: device.appID, deviceID: device.deviceID, from: device.key, to: newKey, at: verified.at,
+            overlapUntil: overlap == 0 ? nil : verified.at + overlap, assurance: assurance,
+            evidence: evidence?.appAttest)
+        let event = AuditEvent(
+            .keyRotated, at: verified.at, actor: "device", appID: device.appID, deviceID: device.deviceID,
+            detail: JSONObject([
+                ("from", .string(device.key.thumbprint)), ("to", .string(newKey.thumbprint)),
+                ("reason", .string(reason.rawValue)),
+            ]))
+        let outcome = try await asking { () async throws(StoreError) in
+            try await store.rotate(change, recording: event)
+        }
+        devices.forget(device.deviceID)
+        switch outcome {
+        case .rotated: return RotateKeyResponse(effectiveAt: verified.at)
+        case .keyTaken: throw Refusal(.rotationFailed, "the new key is or was bound")
+        case .conflict: return try await lostRace(device, newKey)
+        }
+    }
+
+    /// Somebody was faster: perhaps a copy of the same request.
+    private func lostRace(_ device: DeviceRecord, _ newKey: DevicePublicKey) async throws(Refusal) -> RotateKeyResponse
+    {
+        guard let current = try await devices.read(device.deviceID, of: device.appID) else {
+            throw Refusal(.notRegistered, "no such device")
+        }
+        if current.key == newKey { return try repeated(current) }
+        switch current.status {
+        case .revoked: throw Refusal(.deviceRevoked, "revoked meanwhile")
+        case .deregistered: throw Refusal(.notRegistered, "deregistered meanwhile")
+        default: throw Refusal(.rotationFailed, "another rotation was faster")
+        }
+    }
+}
+
+/// What a rotation proved anew.
+struct Reattestation: Sendable {
+    /// Where the app was attested again.
+    var app: Assurance.App?
+    var key: Assurance.Key
+    /// Where a new App Attest key was allowed.
+    var appAttest: AppAttestEvidence?
+}

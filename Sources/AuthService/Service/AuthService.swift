@@ -1,0 +1,235 @@
+public import AuthContract
+internal import StrictJSON
+
+/// The rules of the auth service: what `POST /auth/v1/…` does, without HTTP and without SQL.
+public struct AuthService: Sendable {
+    /// What the service stands on.
+    public struct Stores: Sendable {
+        public var challenges: any ChallengeStore
+        public var replay: any ReplayStore
+        public var apps: any AppStore
+        public var devices: any DeviceStore
+        public var audit: any AuditLog
+        public var credentials: any CredentialStore
+        public var signingKeys: any SigningKeyStore
+
+        /// A set of stores.
+        public init(
+            challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
+            audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore
+        ) {
+            self.challenges = challenges
+            self.replay = replay
+            self.apps = apps
+            self.devices = devices
+            self.audit = audit
+            self.credentials = credentials
+            self.signingKeys = signingKeys
+        }
+    }
+
+    /// The provisioned apps.
+    public let apps: AppRegistry
+    /// What operators do with devices.
+    public let administration: DeviceAdministration
+    /// Credentials of services and operators.
+    public let credentials: CredentialRules
+    /// The keys that sign device tokens.
+    public let signingKeys: SigningKeys
+    /// The clock that everything is judged by.
+    public let clock: any ServiceClock
+
+    private let protection: Protection
+    private let challenges: ChallengeRules
+    private let devices: DeviceDirectory
+    private let deviceStore: any DeviceStore
+    private let verifier: RequestVerifier
+    private let registration: RegistrationRules
+    private let rotation: RotationRules
+    private let tokens: TokenIssuer
+    private let verdicts = VerdictMemory()
+    private let seen = SeenDevices()
+
+    /// A service over these stores.
+    ///
+    /// - Parameter publicOrigin: where clients reach the service; scheme 2 signatures on its own routes cover it.
+    public init(
+        stores: Stores, key: ServiceKey, publicOrigin: RequestOrigin? = nil,
+        protection settings: ProtectionSettings = ProtectionSettings(),
+        clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom()
+    ) {
+        self.clock = clock
+        apps = AppRegistry(store: stores.apps, devices: stores.devices, key: key, clock: clock)
+        protection = Protection(settings, clock: clock)
+        challenges = ChallengeRules(store: stores.challenges, clock: clock, random: random)
+        deviceStore = stores.devices
+        devices = DeviceDirectory(store: stores.devices, clock: clock, capacity: settings.cachedDevices)
+        verifier = RequestVerifier(
+            apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
+            protection: protection, clock: clock, publicOrigin: publicOrigin)
+        registration = RegistrationRules(
+            apps: apps, challenges: challenges, devices: devices, store: stores.devices, verifier: verifier,
+            clock: clock, random: random)
+        rotation = RotationRules(devices: devices, store: stores.devices, challenges: challenges)
+        signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
+        tokens = TokenIssuer(
+            keys: signingKeys, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
+        credentials = CredentialRules(store: stores.credentials, clock: clock, random: random)
+        administration = DeviceAdministration(store: stores.devices, devices: devices, clock: clock)
+    }
+
+    // MARK: The device API
+
+    /// Counts an address's challenges and registrations; called before the body is read.
+    public func admitEnrolment(from address: ClientAddress) throws(Refusal) {
+        try protection.admitEnrolment(from: address)
+    }
+
+    /// `POST /auth/v1/device/challenge`.
+    public func issueChallenge(
+        _ request: ChallengeRequest, _ http: IncomingRequest
+    ) async throws(Refusal) -> ChallengeResponse {
+        let app = try await apps.enabled(request.appID)
+        try await verifier.refuseDevelopmentHeader(http, of: app)
+        return try await challenges.issue(request, source: http.address)
+    }
+
+    /// `POST /auth/v1/device/register`.
+    public func register(_ request: RegisterRequest, _ http: IncomingRequest) async throws(Refusal) -> RegisterResponse
+    {
+        try await registration.register(request, http)
+    }
+
+    /// Judges a signed request on one of our own routes.
+    public func authenticate(
+        _ request: IncomingRequest, for operation: Operation
+    ) async throws(Refusal) -> VerifiedRequest {
+        let verified = try await verifier.verify(request, for: operation)
+        seen.note(verified.device.deviceID, at: verified.at)
+        return verified
+    }
+
+    /// `GET /auth/v1/device/status`: which key counts is read from the store, never from memory.
+    public func status(_ verified: VerifiedRequest) async throws(Refusal) -> StatusResponse {
+        guard let device = try await devices.read(verified.device.deviceID, of: verified.device.appID) else {
+            throw Refusal(.notRegistered, "no such device")
+        }
+        return StatusResponse(
+            deviceID: device.deviceID, status: device.status, platform: device.platform,
+            registeredAt: device.registeredAt, keyRotatedAt: device.keyRotatedAt,
+            keyAgeSeconds: max(0, verified.at - device.keySince), keyThumbprint: device.key.thumbprint,
+            mustRotate: device.mustRotateBy != nil, assurance: device.assurance, serverTimestamp: clock.now)
+    }
+
+    /// `POST /auth/v1/device/rotate-key`.
+    public func rotateKey(
+        _ request: RotateKeyRequest, _ verified: VerifiedRequest
+    ) async throws(Refusal) -> RotateKeyResponse {
+        guard request.appID == verified.device.appID, request.deviceID == verified.device.deviceID else {
+            throw Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
+        }
+        return try await rotation.rotate(verified, request)
+    }
+
+    /// `DELETE /auth/v1/device`: a tombstone stays, so that the key is never anybody else's.
+    public func deregister(_ verified: VerifiedRequest) async throws(Refusal) {
+        let device = verified.device
+        let event = AuditEvent(
+            .deviceDeregistered, at: verified.at, actor: "device", appID: device.appID, deviceID: device.deviceID)
+        let done = try await asking { () async throws(StoreError) in
+            try await deviceStore.setStatus(
+                device.deviceID, of: device.appID, from: [.pending, .registered, .rejected], to: .deregistered,
+                recording: event)
+        }
+        devices.forget(device.deviceID)
+        guard !done else { return }
+        guard let now = try await devices.read(device.deviceID, of: device.appID), now.status == .revoked else {
+            return
+        }
+        throw Refusal(.deviceRevoked, "revoked meanwhile")
+    }
+
+    /// `POST /auth/v1/token`.
+    public func issueToken(_ request: TokenRequest, _ verified: VerifiedRequest) async throws(Refusal) -> TokenResponse {
+        try await tokens.issue(request, to: verified)
+    }
+
+    // MARK: Other services' requests
+
+    /// `POST /auth/v1/verify`: accepted, or observed, or a thrown refusal.
+    public func verify(
+        _ question: VerifyRequest, by credential: Credential, address: ClientAddress
+    ) async throws(Refusal) -> VerifyResponse {
+        let request = IncomingRequest(question, address: address)
+        let appID = try wellFormed { try AppID(request.headers.one(HeaderName.appID)) }
+        guard credential.role == .service, credential.apps.contains(appID) else {
+            throw Refusal(.forbidden, "credential \(credential.id) is not for \(appID)")
+        }
+        guard let id = question.verificationID else { return try await judge(request).get() }
+        return try await verdicts.verdict(
+            on: VerdictMemory.Question(credential: credential.id, id: id, request: question), now: clock.now
+        ) { await judge(request) }.get()
+    }
+
+    private func judge(_ request: IncomingRequest) async -> VerdictMemory.Verdict {
+        let judgement = await verifier.judge(request, for: .foreign)
+        if let refusal = judgement.refusal {
+            // A store that failed is no verdict, whatever the mode.
+            guard let app = judgement.app, app.record.mode == .observe, refusal.code.httpStatus != 503 else {
+                return .failure(refusal)
+            }
+            return .success(.observed(refusal.code, judgement.identified?.identity))
+        }
+        guard let verified = judgement.identified else {
+            return .failure(Refusal(.internalError, "judged neither way"))
+        }
+        seen.note(verified.device.deviceID, at: verified.at)
+        return .success(.verified(verified.identity))
+    }
+
+    // MARK: In the background
+
+    /// Follows what other processes change in the store, and writes down when devices were last seen, until cancelled.
+    public func run(noteEvery interval: Duration = .seconds(30)) async {
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                for await _ in deviceStore.externalChanges() {
+                    devices.forgetAll()
+                    apps.forget()
+                }
+            }
+            group.addTask {
+                while !Task.isCancelled {
+                    try? await Task.sleep(for: interval)
+                    await noteSeen()
+                }
+            }
+        }
+        await noteSeen()
+    }
+
+    private func noteSeen() async {
+        let batch = seen.take()
+        // Coarse by nature: what a failed write loses, the next request brings back.
+        if !batch.isEmpty { try? await deviceStore.noteSeen(batch) }
+    }
+}
+
+/// When devices were last seen, until it is written down.
+private final class SeenDevices: Sendable {
+    private let seen = Locked<[DeviceID: UnixTime]>([:])
+    private static let maximum = 100_000
+
+    func note(_ device: DeviceID, at: UnixTime) {
+        seen.access { seen in
+            if seen.count < Self.maximum || seen[device] != nil { seen[device] = at }
+        }
+    }
+
+    func take() -> [DeviceID: UnixTime] {
+        seen.access { seen in
+            defer { seen = [:] }
+            return seen
+        }
+    }
+}

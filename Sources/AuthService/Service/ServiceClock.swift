@@ -1,0 +1,16 @@
+public import AuthContract
+internal import Foundation
+
+/// The service's clock; injected, so that a test can set it.
+public protocol ServiceClock: Sendable {
+    /// The time now, UTC.
+    var now: UnixTime { get }
+}
+
+/// The machine's wall clock.
+public struct SystemClock: ServiceClock {
+    /// The clock of this machine.
+    public init() {}
+
+    public var now: UnixTime { UnixTime(Int64(Date().timeIntervalSince1970.rounded(.down))) }
+}

@@ -1,0 +1,58 @@
+public import AuthContract
+
+/// What a bearer of a credential may do.
+public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
+    /// Asks `/verify` about the requests of some apps.
+    case service
+    /// Reads through the admin API.
+    case viewer
+    /// Reads, and decides about devices.
+    case `operator`
+    /// Everything.
+    case admin
+}
+
+/// A credential as it is kept: never the secret, only its hash.
+public struct Credential: Sendable, Hashable {
+    /// The public part, by which it is found, listed and revoked.
+    public let id: String
+    public let name: String
+    public let role: CredentialRole
+    /// The apps it is for; empty: all of them, which only roles of the admin API may have.
+    public let apps: Set<AppID>
+    /// SHA-256 of the secret, 32 bytes. The secret has 256 random bits, so that no slower hash is needed.
+    public let secretHash: [UInt8]
+    public let createdAt: UnixTime
+    public let expiresAt: UnixTime
+    public var revokedAt: UnixTime?
+
+    /// A credential of its parts.
+    public init(
+        id: String, name: String, role: CredentialRole, apps: Set<AppID>, secretHash: [UInt8], createdAt: UnixTime,
+        expiresAt: UnixTime, revokedAt: UnixTime? = nil
+    ) {
+        self.id = id
+        self.name = name
+        self.role = role
+        self.apps = apps
+        self.secretHash = secretHash
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.revokedAt = revokedAt
+    }
+}
+
+/// Keeps credentials.
+public protocol CredentialStore: Sendable {
+    /// Adds one.
+    func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError)
+
+    /// The credential with this id, revoked or expired ones too.
+    func credential(_ id: String) async throws(StoreError) -> Credential?
+
+    /// All of them, newest first.
+    func credentials() async throws(StoreError) -> [Credential]
+
+    /// Revokes one; false where it is not there or was revoked before.
+    func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) async throws(StoreError) -> Bool
+}

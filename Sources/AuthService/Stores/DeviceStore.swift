@@ -1,0 +1,166 @@
+public import AuthContract
+
+/// Where a key is or ever was bound. Thumbprints of keys that no longer count are kept: a key has one role for ever.
+public struct KeyBinding: Sendable, Hashable {
+    /// What the key is to its device.
+    public enum Role: String, Sendable, Hashable {
+        case current, previous, retired
+    }
+
+    public let appID: AppID
+    public let deviceID: DeviceID
+    public let role: Role
+
+    /// A binding of its parts.
+    public init(appID: AppID, deviceID: DeviceID, role: Role) {
+        self.appID = appID
+        self.deviceID = deviceID
+        self.role = role
+    }
+}
+
+/// What came of inserting a device.
+public enum InsertOutcome: Sendable, Hashable {
+    case inserted
+    /// The key is or was bound: to this.
+    case keyTaken(KeyBinding)
+    /// The App Attest key id is already another device's of this app.
+    case attestedKeyTaken
+    /// The app has as many pending devices as it may.
+    case tooManyPending
+}
+
+/// A rotation, as a condition and what becomes of it.
+public struct RotationChange: Sendable {
+    public let appID: AppID
+    public let deviceID: DeviceID
+    /// The key that must still be the current one.
+    public let from: DevicePublicKey
+    public let to: DevicePublicKey
+    public let at: UnixTime
+    /// Until when the previous key verifies; nil: not at all.
+    public let overlapUntil: UnixTime?
+    /// What is proven of the new key.
+    public let assurance: Assurance
+    /// A new attestation's evidence, where policy allowed one.
+    public let evidence: AppAttestEvidence?
+
+    /// A change of its parts.
+    public init(
+        appID: AppID, deviceID: DeviceID, from: DevicePublicKey, to: DevicePublicKey, at: UnixTime,
+        overlapUntil: UnixTime?, assurance: Assurance, evidence: AppAttestEvidence? = nil
+    ) {
+        self.appID = appID
+        self.deviceID = deviceID
+        self.from = from
+        self.to = to
+        self.at = at
+        self.overlapUntil = overlapUntil
+        self.assurance = assurance
+        self.evidence = evidence
+    }
+}
+
+/// What came of a rotation.
+public enum RotationOutcome: Sendable, Hashable {
+    case rotated
+    /// The current key or the status was no longer what the change requires.
+    case conflict
+    /// The new key is or ever was bound.
+    case keyTaken
+}
+
+/// Which devices to list.
+public struct DeviceQuery: Sendable {
+    public var appID: AppID?
+    public var status: DeviceStatus?
+    public var platform: Platform?
+    public var registeredFrom: UnixTime?
+    public var registeredBefore: UnixTime?
+    /// Continues after this device of the previous page.
+    public var after: PageToken?
+    /// 1 to 1000.
+    public var limit: Int
+
+    /// Where a page ended: devices are listed newest first, by id where they are of one second.
+    public struct PageToken: Sendable, Hashable {
+        public let registeredAt: UnixTime
+        public let deviceID: DeviceID
+
+        /// A token of its parts.
+        public init(registeredAt: UnixTime, deviceID: DeviceID) {
+            self.registeredAt = registeredAt
+            self.deviceID = deviceID
+        }
+    }
+
+    /// A query for everything.
+    public init(limit: Int = 50) { self.limit = limit }
+}
+
+/// Keeps devices.
+///
+/// What it guarantees: a key has one device and one role for ever, across apps; an App Attest key id has one device of its
+/// app; each method is one atomic, durable change of just what it names (no method writes a whole row), and appends its
+/// audit event with it.
+public protocol DeviceStore: Sendable {
+    /// The device, whatever its status.
+    func device(_ id: DeviceID, of app: AppID) async throws(StoreError) -> DeviceRecord?
+
+    /// The role of a key, by its thumbprint.
+    func binding(of thumbprint: String) async throws(StoreError) -> KeyBinding?
+
+    /// Adds a device. `maximumPending` bounds the app's devices that wait, for a pending one.
+    func insert(
+        _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
+    ) async throws(StoreError) -> InsertOutcome
+
+    /// Replaces the current key, where it and the status `registered` still hold. The old key becomes the previous one,
+    /// what was previous becomes retired, and the time by which it must rotate is cleared.
+    func rotate(_ change: RotationChange, recording event: AuditEvent) async throws(StoreError) -> RotationOutcome
+
+    /// Changes the status, where it is one of `from`; false where it is not.
+    func setStatus(
+        _ id: DeviceID, of app: AppID, from: Set<DeviceStatus>, to: DeviceStatus, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool
+
+    /// Replaces the evidence of a device whose current key is `key`; false where it no longer is, or the attested key is
+    /// another device's.
+    func replaceEvidence(
+        _ id: DeviceID, of app: AppID, key: DevicePublicKey, evidence: AppAttestEvidence?, assurance: Assurance,
+        recording event: AuditEvent
+    ) async throws(StoreError) -> Bool
+
+    /// Stores an assertion's counter, where it is larger than the stored one of this attested key; false where not.
+    func advanceCounter(
+        _ id: DeviceID, of app: AppID, attestedKey: [UInt8], to counter: UInt32
+    ) async throws(StoreError) -> Bool
+
+    /// Raises the highest scheme seen of a device; never lowers it.
+    func raiseScheme(_ id: DeviceID, of app: AppID, to scheme: SignatureScheme) async throws(StoreError)
+
+    /// Sets the highest scheme: what an operator does for a device that has to go back.
+    func lowerScheme(
+        _ id: DeviceID, of app: AppID, to scheme: SignatureScheme, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool
+
+    /// Sets or clears the time by which the device must rotate.
+    func setMustRotate(
+        _ id: DeviceID, of app: AppID, by: UnixTime?, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool
+
+    /// Makes every device of the app that was admitted under observation pending, and returns how many.
+    func holdObserved(of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int
+
+    /// Notes when devices were last seen; coarse, may be lost.
+    func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError)
+
+    /// One page of devices.
+    func devices(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord]
+
+    /// How many devices the app has in each status.
+    func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int]
+
+    /// What other processes change in the store, from now on: at the latest one second after it was committed.
+    func externalChanges() -> AsyncStream<Void>
+}

@@ -1,0 +1,31 @@
+internal import AuthContract
+internal import StrictJSON
+
+/// Issues device tokens: JWTs that any backend can check offline against the key set.
+struct TokenIssuer: Sendable {
+    let keys: SigningKeys
+    let issuer: String
+    let random: any RandomSource
+
+    /// Seconds that a token is good; revocation and rotation do not recall it.
+    static let maximumLife: Int64 = 600
+
+    func issue(_ request: TokenRequest, to verified: VerifiedRequest) async throws(Refusal) -> TokenResponse {
+        let device = verified.device
+        let record = verified.app.record
+        let audience = request.audience ?? record.appID.text
+        guard audience == record.appID.text || record.signature.tokenAudiences.contains(audience) else {
+            throw Refusal(malformed: ContractError("audience must be one of the app's token_audiences"))
+        }
+        let claims = JSONObject([
+            ("iss", .string(issuer)), ("aud", .string(audience)), ("sub", .string(device.deviceID.text)),
+            ("app_id", .string(record.appID.text)), ("channel", .string(record.buildChannel.rawValue)),
+            ("platform", .string(device.platform.rawValue)), ("assurance", .object(device.assurance.json)),
+            ("iat", .integer(verified.at.seconds)), ("exp", .integer((verified.at + Self.maximumLife).seconds)),
+            ("jti", .string(RandomUUID(from: random).text)),
+            ("cnf", .object(JSONObject([("jwk", .object(device.key.jwk()))]))),
+        ])
+        return TokenResponse(
+            token: try await keys.sign(claims, type: TokenResponse.type), expiresIn: Self.maximumLife)
+    }
+}

@@ -1,0 +1,238 @@
+internal import AuthContract
+internal import StrictJSON
+
+/// Judges signed requests: cheap checks first, replay last, fail closed. The order is the contract's.
+struct RequestVerifier: Sendable {
+    let apps: AppRegistry
+    let devices: DeviceDirectory
+    let deviceStore: any DeviceStore
+    let replay: any ReplayStore
+    let audit: any AuditLog
+    let protection: Protection
+    let clock: any ServiceClock
+    /// Where clients reach our own routes; nil: loopback alone.
+    let publicOrigin: RequestOrigin?
+
+    /// Seconds after its timestamp that a request's claims live, whatever the app's window is.
+    static let claimLife: Int64 = 600 + 60
+
+    /// What is known of a request that was refused: the caller of an observed app learns the identity, if the signature
+    /// verified.
+    struct Judgement: Sendable {
+        var app: ProvisionedApp?
+        var identified: VerifiedRequest?
+        var refusal: Refusal?
+    }
+
+    /// Accepts a request or throws.
+    func verify(_ request: IncomingRequest, for operation: Operation) async throws(Refusal) -> VerifiedRequest {
+        let judgement = await judge(request, for: operation)
+        if let refusal = judgement.refusal { throw refusal }
+        guard let verified = judgement.identified else { throw Refusal(.internalError, "judged neither way") }
+        return verified
+    }
+
+    /// Judges a request and says what became known on the way.
+    func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
+        var judgement = Judgement()
+        do {
+            try await judge(request, for: operation, &judgement)
+        } catch {
+            judgement.refusal = error
+            if error.code == .invalidSignature, operation != .foreign {
+                protection.countFailedSignature(from: request.address)
+            }
+        }
+        return judgement
+    }
+
+    private func judge(
+        _ request: IncomingRequest, for operation: Operation, _ judgement: inout Judgement
+    ) async throws(Refusal) {
+        let signed = try SignedRequest(request)
+        // Another service's clients are not known by address: its own limits hold for them.
+        if operation != .foreign { try protection.admitSignature(from: request.address) }
+        let app = try await apps.enabled(signed.appID)
+        judgement.app = app
+        try await refuseDevelopmentHeader(request, of: app)
+        let now = clock.now
+        try requireFresh(signed.timestamp, now: now, app.record.signature)
+        guard let found = try await devices.find(signed.deviceID, of: signed.appID) else {
+            throw Refusal(.notRegistered, "no such device")
+        }
+        let path = try signedPath(signed.target.path, of: app, operation)
+        try requireQueryAllowed(signed, app.record.signature)
+        let message = try signed.message(
+            path: path, origin: signed.scheme == .one ? nil : try origin(of: request, app: app, operation))
+
+        let attempt = Attempt(signed: signed, message: message, app: app, operation: operation, now: now)
+        let verified: VerifiedRequest
+        do {
+            verified = try admit(attempt, found.device, &judgement)
+        } catch {
+            // A remembered row never refuses: the device may have been approved or its key rotated elsewhere.
+            guard !found.isFresh else { throw error }
+            guard protection.allowsReread(from: request.address) else {
+                throw Refusal(.rateLimited, "too many rows read again", retryAfter: 1)
+            }
+            guard let device = try await devices.read(signed.deviceID, of: signed.appID) else {
+                throw Refusal(.notRegistered, "no such device")
+            }
+            judgement.identified = nil
+            verified = try admit(attempt, device, &judgement)
+        }
+        try protection.admitDevice(signed.deviceID)
+        try await claim(signed, message: message, app: app, now: now)
+        try await checkAssertion(request, verified, path: path)
+        await raiseScheme(verified)
+    }
+
+    private struct Attempt {
+        let signed: SignedRequest
+        let message: SignedMessage
+        let app: ProvisionedApp
+        let operation: Operation
+        let now: UnixTime
+    }
+
+    // MARK: Steps
+
+    /// On a production app the development header is a security event, whatever its value.
+    func refuseDevelopmentHeader(_ request: IncomingRequest, of app: ProvisionedApp) async throws(Refusal) {
+        guard app.record.buildChannel == .production,
+            !request.headers.values(HeaderName.developmentMode).isEmpty
+        else { return }
+        if protection.recordsSecurityEvent(app: app.record.appID, address: request.address) {
+            let event = AuditEvent(
+                .securityEvent, at: clock.now, actor: "service", appID: app.record.appID,
+                detail: JSONObject([
+                    ("event", "development_header_on_production"), ("address", .string(request.address.network)),
+                ]))
+            try await asking { () async throws(StoreError) in try await audit.append(event) }
+        }
+        throw Refusal(.devModeNotAllowed, "development header on a production app")
+    }
+
+    private func requireFresh(_ timestamp: UnixTime, now: UnixTime, _ policy: SignaturePolicy) throws(Refusal) {
+        guard now - timestamp <= policy.pastWindowSeconds else {
+            throw Refusal(.clockSkew, "dated \(now - timestamp) s ago")
+        }
+        guard timestamp - now <= policy.futureWindowSeconds else {
+            throw Refusal(.clockSkew, "dated \(timestamp - now) s ahead")
+        }
+    }
+
+    /// The path as the client signed it: without the prefix that the deployment strips.
+    private func signedPath(
+        _ path: RequestPath, of app: ProvisionedApp, _ operation: Operation
+    ) throws(Refusal) -> RequestPath {
+        guard operation == .foreign, let prefix = app.record.signature.pathPrefixStrip else { return path }
+        guard path.isBelow(prefix) else {
+            throw Refusal(.invalidRequest, "the path is not below path_prefix_strip")
+        }
+        let stripped = path.text.dropFirst(prefix.count)
+        return try wellFormed { try RequestPath(stripped.isEmpty ? "/" : stripped) }
+    }
+
+    private func requireQueryAllowed(_ signed: SignedRequest, _ policy: SignaturePolicy) throws(Refusal) {
+        guard signed.scheme == .one, signed.target.query != nil else { return }
+        switch policy.unsignedQuery {
+        case .allow: return
+        case .refuseOnWrites where signed.isRead: return
+        case .refuseOnWrites, .refuse:
+            let hint = "a query is not covered by signature scheme 1 and is refused here"
+            throw Refusal(.invalidRequest, hint, hint: hint)
+        }
+    }
+
+    /// Signature, then status, key age and scheme floor.
+    private func admit(
+        _ attempt: Attempt, _ device: DeviceRecord, _ judgement: inout Judgement
+    ) throws(Refusal) -> VerifiedRequest {
+        guard device.status != .deregistered else { throw Refusal(.notRegistered, "the device is deregistered") }
+        guard let role = signingKey(attempt, device) else {
+            throw Refusal(.invalidSignature, "neither key of the device verifies")
+        }
+        let verified = VerifiedRequest(
+            app: attempt.app, device: device, scheme: attempt.signed.scheme, signedBy: role, at: attempt.now,
+            message: attempt.message.bytes)
+        judgement.identified = verified
+        let states = AccessTable.states(
+            of: device, signedBy: role, keys: attempt.app.record.keys, now: attempt.now)
+        // Which rotation it is shows in the body, which the rule of rotation reads.
+        if case .refused(let code) = AccessTable.access(states, attempt.operation) {
+            throw Refusal(code, "a device in \(states.map(\.rawValue)) may not \(attempt.operation.rawValue)")
+        }
+        try requireTrusted(device, app: attempt.app)
+        let floor = max(attempt.app.record.signature.minimumScheme, device.highestScheme)
+        guard attempt.signed.scheme >= floor else {
+            throw Refusal(.unsupportedSigVersion, "below the floor, scheme \(floor.rawValue)")
+        }
+        return verified
+    }
+
+    private func signingKey(_ attempt: Attempt, _ device: DeviceRecord) -> SigningKeyRole? {
+        func verifies(_ key: DevicePublicKey) -> Bool {
+            (attempt.message.keyID.map { $0 == key.thumbprint } ?? true)
+                && attempt.signed.signature.isValid(for: attempt.message.bytes, by: key)
+        }
+        if verifies(device.key) { return .current }
+        guard let previous = device.previousKey, let until = device.previousKeyUntil, attempt.now <= until,
+            verifies(previous)
+        else { return nil }
+        return .previous
+    }
+
+    /// Where the request was sent to, as far as the service or the app's operator vouches for it: never the Host header
+    /// alone. Nil: scheme 2 is refused.
+    private func origin(
+        of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
+    ) throws(Refusal) -> RequestOrigin? {
+        guard operation == .foreign else {
+            if let publicOrigin { return publicOrigin }
+            let received = try wellFormed { try RequestOrigin(scheme: request.scheme, authority: request.authority) }
+            return received.isLoopback ? received : nil
+        }
+        guard !app.authorities.isEmpty else { return nil }
+        let received = try wellFormed { try RequestOrigin(scheme: request.scheme, authority: request.authority) }
+        guard app.authorities.contains(received) else {
+            throw Refusal(.invalidSignature, "sent to \(received), which is not one of the app's authorities")
+        }
+        return received
+    }
+
+    /// On production what a test kit or development mode vouched for never counts, however it got into the store.
+    private func requireTrusted(_ device: DeviceRecord, app: ProvisionedApp) throws(Refusal) {
+        guard app.record.buildChannel == .production else { return }
+        guard device.assurance.app != .test, device.assurance.app != .development else {
+            throw Refusal(.deviceRevoked, "assurance \(device.assurance.app.rawValue) on channel production")
+        }
+    }
+
+    private func claim(
+        _ signed: SignedRequest, message: SignedMessage, app: ProvisionedApp, now: UnixTime
+    ) async throws(Refusal) {
+        guard app.record.signature.replayOnReads || !signed.isRead else { return }
+        let outcome = try await asking { () async throws(StoreError) in
+            try await replay.claim(
+                message.claims, timestamp: signed.timestamp,
+                expiresAt: signed.timestamp + Self.claimLife, now: now,
+                futureWindow: app.record.signature.futureWindowSeconds)
+        }
+        switch outcome {
+        case .claimed: return
+        case .taken: throw Refusal(.nonceReplay, "a claim was already taken")
+        case .expired: throw Refusal(.clockSkew, "older than what the replay store still knows")
+        case .historyLost(let retryAfter):
+            throw Refusal(.serviceUnavailable, "the replay store has lost its history", retryAfter: retryAfter)
+        }
+    }
+
+    /// A device that has shown that it can do better is not let back; losing this note only postpones it.
+    private func raiseScheme(_ verified: VerifiedRequest) async {
+        guard verified.scheme > verified.device.highestScheme else { return }
+        try? await deviceStore.raiseScheme(
+            verified.device.deviceID, of: verified.device.appID, to: verified.scheme)
+        devices.forget(verified.device.deviceID)
+    }
+}

@@ -1,0 +1,1 @@
+// Made in the order of the map in CONTRIBUTING.md.

@@ -1,0 +1,60 @@
+import ArgumentParser
+import Foundation
+import StrictJSON
+
+/// How a command shows what it found: a table for people, JSON for programs.
+struct OutputOptions: ParsableArguments {
+    @Flag(help: "Print JSON, for programs.")
+    var json = false
+
+    /// Prints one thing: its members as lines, or as a JSON object.
+    func show(_ object: JSONObject) {
+        guard !json else { return print(JSONValue.object(object).text(.pretty)) }
+        let width = object.members.map(\.name.count).max() ?? 0
+        for member in object.members {
+            print("\(member.name.padded(to: width))  \(Self.text(member.value))")
+        }
+    }
+
+    /// Prints several things: a table of these columns, or a JSON array of everything.
+    func list(_ objects: [JSONObject], columns: [String], empty: String) {
+        guard !json else { return print(JSONValue.array(objects.map { .object($0) }).text(.pretty)) }
+        guard !objects.isEmpty else { return print(empty) }
+        let rows = [columns.map { $0.uppercased() }] + objects.map { object in
+            columns.map { Self.text(object[$0] ?? .null) }
+        }
+        let widths = columns.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        for row in rows {
+            let cells = zip(row, widths).map { $0.padded(to: $1) }
+            print(cells.joined(separator: "  ").trimmingTrailingSpaces)
+        }
+    }
+
+    /// Prints that something was done.
+    func done(_ sentence: String, _ object: JSONObject) {
+        json ? show(object) : print(sentence)
+    }
+
+    private static func text(_ value: JSONValue) -> String {
+        switch value {
+        case .null: "-"
+        case .string(let text): text
+        case .array(let values) where values.allSatisfy({ $0.object == nil }):
+            values.isEmpty ? "-" : values.map(Self.text).joined(separator: ", ")
+        default: value.text()
+        }
+    }
+}
+
+extension String {
+    /// The text, filled up with spaces.
+    func padded(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
+    }
+
+    fileprivate var trimmingTrailingSpaces: String {
+        var text = self[...]
+        while text.last == " " { text.removeLast() }
+        return String(text)
+    }
+}

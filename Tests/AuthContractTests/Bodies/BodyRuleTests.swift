@@ -1,0 +1,195 @@
+import AuthContract
+import StrictJSON
+import Testing
+
+@Suite struct BodyRules {
+    func path(of error: (any Error)?) -> String? { (error as? JSONError)?.path }
+
+    @Test func everyKindOfBodyIsInTheTable() { #expect(Body.all.count == 13) }
+
+    @Test func absentMembersHaveTheirDefaults() throws {
+        #expect(try ChallengeRequest(parsing: Array(#"{"app_id":"a"}"#.utf8)).purpose == .register)
+        let rotation = #"{"app_id":"a","device_id":"123e4567-e89b-42d3-a456-426614174000","new_public_key":"k"}"#
+        #expect(try RotateKeyRequest(parsing: Array(rotation.utf8)).reason == .scheduled)
+        #expect(try Assurance(parsing: Array(#"{"app":"none","key":"tee"}"#.utf8)).labels.isEmpty)
+    }
+
+    @Test func absentMembersAreLeftOut() {
+        #expect(TokenRequest().json.members.isEmpty)
+        #expect(JSONValue.object(TokenRequest().json).text() == "{}")
+        let status = Body.all.first { $0.testDescription == "StatusResponse" }
+        // A key that was never rotated says so, as the specification lists the member.
+        #expect(status?.sample["key_rotated_at"] != nil)
+    }
+
+    @Test func aWordOutsideItsListIsRefused() {
+        for text in [
+            #"{"app_id":"a","purpose":"Register"}"#, #"{"app_id":"a","purpose":""}"#,
+            #"{"app_id":"a_next"}"#, #"{"app_id":""}"#,
+        ] { #expect(throws: JSONError.self) { try ChallengeRequest(parsing: Array(text.utf8)) } }
+    }
+
+    @Test func errorsNameTheMember() {
+        let cases: [(String, String)] = [
+            ("{}", "app_id"), (#"{"app_id":1}"#, "app_id"), (#"{"app_id":"a","purpose":1}"#, "purpose"),
+        ]
+        for (text, path) in cases {
+            let error = #expect(throws: JSONError.self) { try ChallengeRequest(parsing: Array(text.utf8)) }
+            #expect(self.path(of: error) == path)
+        }
+        let assurance = #expect(throws: JSONError.self) { try Assurance(parsing: Array(#"{"app":"none"}"#.utf8)) }
+        #expect(assurance == JSONError(.missing, path: "key"))
+    }
+
+    // MARK: Registration
+
+    static let registration: [(String, JSONValue)] = [
+        ("app_id", "a"), ("public_key", "TUZr"), ("challenge", "AAAA"), ("platform", "ios"), ("proof", "p"),
+    ]
+
+    func registers(_ changes: (String, JSONValue?)...) -> Bool {
+        var body = JSONObject(Self.registration)
+        for (name, value) in changes { body[name] = value }
+        return (try? RegisterRequest(parsing: JSONValue.object(body).bytes)) != nil
+    }
+
+    @Test func onlyAndroidMayReplaceTheProofByAKeyAttestation() {
+        let chain: JSONValue = ["AAAA"]
+        #expect(registers())
+        #expect(!registers(("proof", nil)))
+        #expect(!registers(("proof", nil), ("key_attestation", chain)))
+        #expect(registers(("platform", "android")))
+        #expect(!registers(("platform", "android"), ("proof", nil)))
+        #expect(registers(("platform", "android"), ("proof", nil), ("key_attestation", chain)))
+        #expect(registers(("platform", "android"), ("key_attestation", chain)))
+        #expect(!registers(("platform", "windows")))
+    }
+
+    @Test func aChainHasOneToSixCertificates() {
+        for count in 0...8 {
+            let chain = JSONValue.array((0..<count).map { _ in "AAAA" })
+            #expect(registers(("key_attestation", chain)) == (1...6).contains(count))
+        }
+        #expect(!registers(("key_attestation", ["AAAA", 1])))
+        #expect(!registers(("key_attestation", ["AAA"])))
+        #expect(!registers(("key_attestation", "AAAA")))
+    }
+
+    @Test func base64IsStrict() {
+        for bad: JSONValue in ["AAA", "AA==\n", "AB==", "AA-_", " AAAA"] {
+            #expect(!registers(("challenge", bad)))
+            #expect(!registers(("key_proof", bad)))
+        }
+    }
+
+    @Test func theLocalIDIsAnyUUID() {
+        for good: JSONValue in [
+            "123e4567-e89b-12d3-a456-426614174000", "123E4567-E89B-42D3-A456-426614174000",
+            "00000000-0000-0000-0000-000000000000",
+        ] { #expect(registers(("device_local_id", good))) }
+        for bad: JSONValue in [
+            "", "phone", "123e4567e89b12d3a456426614174000", "123e4567-e89b-12d3-a456-42661417400g",
+            "123e4567-e89b-12d3-a456-4266141740000", "-----", "123e4567-e89b-12d3-a456-426614174000-",
+        ] { #expect(!registers(("device_local_id", bad))) }
+    }
+
+    /// The binding nonce is made of the text as it was sent: it is kept, even where it is no base64.
+    @Test func theTextOfTheKeyIsKeptAsItStood() throws {
+        var body = JSONObject(Self.registration)
+        body["public_key"] = " TUZr\n=é"
+        #expect(try RegisterRequest(parsing: JSONValue.object(body).bytes).publicKeyText == " TUZr\n=é")
+    }
+
+    // MARK: Verification
+
+    static let verification: [(String, JSONValue)] = [
+        ("method", "GET"), ("scheme", "https"), ("authority", "a"), ("path", "/"), ("headers", []), ("body", ""),
+    ]
+
+    func verifies(_ changes: (String, JSONValue?)...) -> VerifyRequest? {
+        var body = JSONObject(Self.verification)
+        for (name, value) in changes { body[name] = value }
+        return try? VerifyRequest(parsing: JSONValue.object(body).bytes)
+    }
+
+    @Test func theBodyIsGivenOnce() {
+        let digest = JSONValue.string(Base64.standard.encode([UInt8](repeating: 0, count: 32)))
+        #expect(verifies()?.body == .bytes([]))
+        #expect(verifies(("body", nil)) == nil)
+        #expect(verifies(("body", nil), ("body_sha256", digest))?.body == .sha256([UInt8](repeating: 0, count: 32)))
+        #expect(verifies(("body_sha256", digest)) == nil)
+        #expect(verifies(("body", nil), ("body_sha256", "AAAA")) == nil)
+    }
+
+    @Test func noQueryIsNotAnEmptyOne() {
+        #expect(verifies(("query", .null))?.query == nil)
+        #expect(verifies(("query", ""))?.query == "")
+    }
+
+    @Test func headersArePairsInOrder() {
+        let lines: JSONValue = [["B", "1"], ["a", " 2 "], ["B", "3"]]
+        #expect(verifies(("headers", lines))?.headers.values("b") == ["1", "3"])
+        #expect(verifies(("headers", lines))?.headers.values("A") == ["2"])
+        for bad: JSONValue in [[["a"]], [["a", "b", "c"]], [["a", 1]], [["a": "b"]], ["ab"], [[]]] {
+            #expect(verifies(("headers", bad)) == nil)
+        }
+    }
+
+    @Test func schemeAndMethodAreThoseOfHTTP() {
+        for bad: JSONValue in ["", "ftp", "HTTPS", "https "] { #expect(verifies(("scheme", bad)) == nil) }
+        for bad: JSONValue in ["", "GET ", "G\nT", "G É"] { #expect(verifies(("method", bad)) == nil) }
+    }
+
+    @Test func theVerificationIDIsOneInEitherCase() {
+        let id = "123e4567-e89b-42d3-a456-426614174000"
+        #expect(verifies(("verification_id", .string(id.uppercased())))?.verificationID == id)
+        #expect(verifies(("verification_id", "1")) == nil)
+    }
+
+    @Test(arguments: ["0", "3", "-1", "4294967297", "9223372036854775807"])
+    func aSchemeThatIsNoneIsRefused(_ scheme: String) throws {
+        var body = try #require(Body.all.first { $0.testDescription == "VerifyResponse" }?.sample)
+        body["signature_scheme"] = try JSONValue(parsing: scheme)
+        #expect(throws: JSONError(.wrongType, path: "signature_scheme")) {
+            try VerifyResponse(parsing: JSONValue.object(body).bytes)
+        }
+    }
+
+    @Test func aVerdictSaysOneThing() throws {
+        for text in [
+            #"{"verified":true}"#, #"{"verified":false}"#, #"{"verified":true,"observed":"CLOCK_SKEW"}"#,
+            #"{"observed":"CLOCK_SKEW"}"#, #"{"verified":false,"observed":"NEW"}"#,
+        ] { #expect(throws: JSONError.self) { try VerifyResponse(parsing: Array(text.utf8)) } }
+        #expect(
+            try VerifyResponse(parsing: Array(#"{"verified":false,"observed":"CLOCK_SKEW"}"#.utf8))
+                == .observed(.clockSkew, nil))
+    }
+
+    // MARK: Answers
+
+    @Test func fixedWordsAreChecked() {
+        for text in [#"{"status":"done","effective_at":1}"#, #"{"effective_at":1}"#] {
+            #expect(throws: JSONError.self) { try RotateKeyResponse(parsing: Array(text.utf8)) }
+        }
+        #expect(throws: JSONError.self) {
+            try TokenResponse(parsing: Array(#"{"token":"t","token_type":"Bearer","expires_in":1}"#.utf8))
+        }
+    }
+
+    @Test func anErrorOfANewerServiceIsRead() throws {
+        let body = try ErrorBody(parsing: Array(#"{"error":"TEAPOT","server_timestamp":1709312345}"#.utf8))
+        #expect(body.code == "TEAPOT")
+        #expect(body.serverTimestamp == UnixTime(1_709_312_345))
+        #expect(body.problem["status"] == nil)
+    }
+
+    @Test func aProblemSaysTheSame() {
+        let body = ErrorBody(
+            code: "CLOCK_SKEW", message: "m", requestID: "r", serverTimestamp: UnixTime(7), verified: false)
+        #expect(
+            JSONValue.object(body.problem) == [
+                "type": "about:blank", "title": "m", "status": 401, "detail": "m", "code": "CLOCK_SKEW",
+                "request_id": "r", "server_timestamp": 7, "verified": false,
+            ])
+    }
+}

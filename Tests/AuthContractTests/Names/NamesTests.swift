@@ -1,0 +1,126 @@
+import Testing
+
+@testable import AuthContract
+
+@Suite struct AppIDs {
+    @Test(arguments: [
+        "a", "Z", "0", "com.example.app", "A-b_c.9", "_next_", "next", "a_nexT", "_nex",
+        String(repeating: "x", count: 128),
+    ])
+    func accepted(_ text: String) throws {
+        #expect(try AppID(text).text == text)
+        #expect(try AppID(text).description == text)
+    }
+
+    @Test(arguments: [
+        "", " ", "a b", "a/b", "a\n", "ä", "a\u{0}", "app:1", "com.example.app_next", "_next", "K\u{212A}",
+        String(repeating: "x", count: 129), "e\u{301}", "😀",
+    ])
+    func refused(_ text: String) {
+        #expect(throws: ContractError.self) { try AppID(text) }
+    }
+
+    @Test func areComparedWithCase() throws {
+        #expect(try AppID("a") != AppID("A"))
+    }
+}
+
+@Suite struct UUIDs {
+    static let good = "123e4567-e89b-42d3-a456-426614174000"
+    static let bad = [
+        "", "123e4567-e89b-42d3-a456-42661417400", "123e4567-e89b-42d3-a456-4266141740000",
+        "123e4567e89b42d3a456426614174000", "{123e4567-e89b-42d3-a456-426614174000}",
+        "123e4567-e89b-12d3-a456-426614174000", "123e4567-e89b-52d3-a456-426614174000",
+        "123e4567-e89b-42d3-7456-426614174000", "123e4567-e89b-42d3-c456-426614174000",
+        "123g4567-e89b-42d3-a456-426614174000", "123e4567-e89b-42d3-a456-42661417400 ",
+        " 123e4567-e89b-42d3-a456-42661417400", "123e4567--e89b42d3-a456-426614174000",
+        "123e4567-e89b-42d3-a456-42661417400é", "00000000-0000-0000-0000-000000000000",
+        "123e4567-e89b-42d3-a456_426614174000", "urn:uuid:123e4567-e89b-42d3-a456-426614174000",
+    ]
+
+    @Test(arguments: ["8", "9", "a", "b"]) func everyVariantOfRFC9562IsRead(_ digit: String) throws {
+        let text = "123e4567-e89b-42d3-\(digit)456-426614174000"
+        #expect(try DeviceID(text).text == text)
+    }
+
+    @Test(arguments: bad) func anythingElseIsRefused(_ text: String) {
+        #expect(throws: ContractError.self) { try DeviceID(text) }
+        #expect(throws: ContractError.self) { try RequestNonce(text) }
+    }
+
+    @Test func aDeviceIDInUpperCaseIsRefused() {
+        #expect(throws: ContractError.self) { try DeviceID(Self.good.uppercased()) }
+        #expect(throws: ContractError.self) { try DeviceID("123e4567-e89b-42d3-A456-426614174000") }
+    }
+
+    @Test func aNonceMayStandInEitherCaseAndIsOneInLowerCase() throws {
+        #expect(try RequestNonce(Self.good.uppercased()) == RequestNonce(Self.good))
+        #expect(try RequestNonce(Self.good.uppercased()).text == Self.good)
+    }
+
+    @Test func theBytesAreThoseOfTheText() throws {
+        #expect(try DeviceID(Self.good).bytes == hex("123e4567e89b42d3a456426614174000"))
+        #expect(try RequestNonce(Self.good).bytes == DeviceID(Self.good).bytes)
+    }
+
+    @Test(arguments: [0x00, 0xFF, 0x5A] as [UInt8]) func newOnesHaveVersionAndVariant(of byte: UInt8) throws {
+        let made = DeviceID(from: FixedRandom(byte: byte))
+        #expect(try DeviceID(made.text) == made)
+        #expect(try RequestNonce(RequestNonce(from: FixedRandom(byte: byte)).text).bytes == made.bytes)
+    }
+
+    @Test func newOnesDiffer() {
+        #expect(Set((0..<1000).map { _ in DeviceID(from: SystemRandom()) }).count == 1000)
+    }
+
+    @Test func whatIsWrittenIsReadAsTheSame() throws {
+        var random = SeededRandom(seed: 1)
+        for _ in 0..<500 {
+            struct Given: RandomSource {
+                let given: [UInt8]
+                func bytes(_ count: Int) -> [UInt8] { given }
+            }
+            let uuid = RandomUUID(from: Given(given: random.bytes(16)))
+            #expect(RandomUUID(uuid.text, upperCase: false) == uuid)
+            #expect(RandomUUID(uuid.text.uppercased(), upperCase: true) == uuid)
+        }
+    }
+}
+
+@Suite struct UnixTimes {
+    @Test(arguments: ["1700000000", "0000000000", "9999999999"]) func tenDigitsAreATime(_ text: String) throws {
+        #expect(try UnixTime(header: text).seconds == Int64(text))
+    }
+
+    @Test(arguments: [
+        "", "170000000", "17000000000", "1700000000 ", " 1700000000", "+170000000", "-170000000", "1700000.00",
+        "1.70000e09", "٠١٢٣٤٥٦٧٨٩", "170000000a", "0x17000000", "1700000000\n",
+    ])
+    func anythingElseIsRefused(_ text: String) {
+        #expect(throws: ContractError.self) { try UnixTime(header: text) }
+    }
+
+    @Test func arithmeticStaysInRange() {
+        #expect(UnixTime(.max) + 1 == UnixTime(.max))
+        #expect(UnixTime(.min) + -1 == UnixTime(.min))
+        #expect(UnixTime(.min) - (1 as Int64) == UnixTime(.min))
+        #expect(UnixTime(.max) - (-1 as Int64) == UnixTime(.max))
+        #expect(UnixTime(0) - Int64.min == UnixTime(.max))
+        #expect((UnixTime(.max) - UnixTime(-1)) as Int64 == .max)
+        #expect((UnixTime(.min) - UnixTime(1)) as Int64 == .min)
+        #expect((UnixTime(10) - UnixTime(3)) as Int64 == 7)
+        #expect(UnixTime(10) + 5 - (3 as Int64) == UnixTime(12))
+        #expect(UnixTime(1) < UnixTime(2))
+    }
+}
+
+@Suite struct Routes {
+    @Test func areThoseOfTheContract() {
+        let table: [String: String] = [
+            "/auth/v1/device/challenge": "POST", "/auth/v1/device/register": "POST",
+            "/auth/v1/device/rotate-key": "POST", "/auth/v1/device/status": "GET", "/auth/v1/device": "DELETE",
+            "/auth/v1/token": "POST", "/auth/v1/verify": "POST", "/auth/v1/.well-known/jwks.json": "GET",
+        ]
+        #expect(Dictionary(uniqueKeysWithValues: Route.allCases.map { ($0.rawValue, $0.method) }) == table)
+    }
+}

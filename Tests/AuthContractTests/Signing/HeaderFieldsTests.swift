@@ -1,0 +1,36 @@
+import AuthContract
+import Testing
+
+@Suite struct HeaderLines {
+    let fields = HeaderFields([
+        ("X-App-ID", "a"), ("x-app-id", "b"), ("X-Once", "once"), ("X-App-IDs", "c"), ("X-Empty", ""),
+    ])
+
+    @Test func areFoundWithoutRegardToCase() {
+        #expect(fields.values("x-APP-id") == ["a", "b"])
+        #expect(fields.values("X-ONCE") == ["once"])
+        #expect(fields.values("X-None").isEmpty)
+    }
+
+    @Test func oneMeansExactlyOne() throws {
+        #expect(try fields.one("x-once") == "once")
+        #expect(try fields.one("x-empty").isEmpty)
+        #expect(throws: ContractError.self) { try fields.one("X-App-ID") }
+        #expect(throws: ContractError.self) { try fields.one("X-None") }
+        #expect(try fields.atMostOne("X-None") == nil)
+        #expect(throws: ContractError.self) { try fields.atMostOne("X-App-ID") }
+    }
+
+    /// The Kelvin sign is no k, and @ is no upper-case backquote.
+    @Test func caseIsThatOfASCII() {
+        #expect(HeaderFields([("X-\u{212A}ey", "1")]).values("X-Key").isEmpty)
+        #expect(HeaderFields([("@", "1")]).values("`").isEmpty)
+    }
+
+    @Test func whiteSpaceAroundAValueIsNoPartOfIt() throws {
+        #expect(try HeaderFields([("A", " \t b c\t ")]).one("a") == "b c")
+        #expect(try HeaderFields([("A", " \t")]).one("a").isEmpty)
+        // Other white space is not optional: it stays, and whoever reads the value refuses it.
+        #expect(try HeaderFields([("A", "\u{A0}b\n")]).one("a") == "\u{A0}b\n")
+    }
+}

@@ -1,0 +1,75 @@
+import AuthContract
+import Testing
+
+@Suite struct RequestPaths {
+    @Test(arguments: [
+        "/", "//", "/v1/hsi", "/v1/hsi/", "/a//b", "/%0A", "/%2F%2f", "/a%", "/...", "/..a", "/a..", "/.well-known",
+        "/%2e%2e%2e", "/a%2e", "/~user/!$&'()*+,;=:@", "/\\", "/%252e%252e/", "/.%2", "/%2ea",
+    ])
+    func stayAsTheyWereSent(_ text: String) throws {
+        #expect(try RequestPath(text).text == text)
+        #expect(try RequestPath(text).description == text)
+    }
+
+    @Test(arguments: [
+        "", "v1", "*", "http://example.com/v1", " /v1", "/v1 ", "/a b", "/a\n", "/a\r\nb", "/a\u{0}", "/a\u{7F}", "/ä",
+        "/a#b", "/a?b", "/e\u{301}",
+    ])
+    func ofOtherFormAreRefused(_ text: String) {
+        #expect(throws: ContractError.self) { try RequestPath(text) }
+    }
+
+    @Test(arguments: [
+        "/.", "/..", "/./a", "/../a", "/a/.", "/a/..", "/a/./b", "/a/../b", "/%2e", "/%2E", "/%2e%2e", "/%2E%2e/a",
+        "/.%2e", "/%2e.", "/a/%2E./b", "//..", "/a/..//",
+    ])
+    func withDotSegmentsAreRefused(_ text: String) {
+        #expect(throws: ContractError.self) { try RequestPath(text) }
+    }
+
+    @Test func knowWhatTheyAreBelow() throws {
+        let path = try RequestPath("/ingest/v1")
+        for prefix in ["/ingest", "/ingest/", "/ingest/v1", "", "/"] { #expect(path.isBelow(prefix)) }
+        for prefix in ["/ing", "/ingest/v", "/ingest/v1/", "/ingest/v1/x", "/Ingest"] {
+            #expect(!path.isBelow(prefix))
+        }
+    }
+
+    /// Whatever bytes come: a path is accepted as it is, or refused; never mended.
+    @Test func areNeverMended() {
+        var random = SeededRandom(seed: 7)
+        let alphabet = Array("/.%2eE?#a\\ ~".utf8) + [0x00, 0x0A, 0x7F, 0xC3, 0xA9]
+        for _ in 0..<5000 {
+            let bytes = (0..<Int.random(in: 0...10, using: &random)).compactMap { _ in
+                alphabet.randomElement(using: &random)
+            }
+            let text = String(decoding: [UInt8(ascii: "/")] + bytes, as: UTF8.self)
+            guard let path = try? RequestPath(text) else { continue }
+            #expect(path.text == text)
+            let decoded = text.lowercased().split(separator: "%2e", omittingEmptySubsequences: false)
+                .joined(separator: ".").split(separator: "/")
+            #expect(!decoded.contains(".") && !decoded.contains(".."))
+        }
+    }
+}
+
+@Suite struct RequestTargets {
+    @Test(
+        arguments: [
+            ("/a", "/a", nil), ("/a?", "/a", ""), ("/a?b", "/a", "b"), ("/a?b?c", "/a", "b?c"),
+            ("/?../%2e", "/", "../%2e"),
+        ] as [(String, String, String?)])
+    func areSplitAtTheFirstQuestionMark(_ text: String, _ path: String, _ query: String?) throws {
+        let target = try RequestTarget(text)
+        #expect(target.path.text == path)
+        #expect(target.query == query)
+    }
+
+    @Test(arguments: [
+        "", "?", "?a", "*", "a", "http://example.com/", "example.com:443", "/a?b c", "/a?b#c", "/a?é", "/a?\u{7F}",
+        "/a?\n", "/..?a",
+    ])
+    func ofOtherFormAreRefused(_ text: String) {
+        #expect(throws: ContractError.self) { try RequestTarget(text) }
+    }
+}

@@ -1,0 +1,48 @@
+import AuthContract
+
+/// SplitMix64: the same numbers for the same seed, on every machine.
+struct SeededRandom: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) } }
+
+    mutating func bytes(in counts: ClosedRange<Int>) -> [UInt8] { bytes(Int.random(in: counts, using: &self)) }
+
+    /// Text of a few scripts, with everything that JSON has to escape.
+    mutating func text(upTo count: Int = 24) -> String {
+        let alphabet = Array("aZ09 ._-/\\\"\n\t\u{0}\u{1F}\u{7F}é漢😀\u{2028}e\u{301}".unicodeScalars)
+        var text = ""
+        for _ in 0..<Int.random(in: 0...count, using: &self) {
+            text.unicodeScalars.append(alphabet[Int.random(in: 0..<alphabet.count, using: &self)])
+        }
+        return text
+    }
+
+    mutating func perhaps<Value>(_ value: (inout SeededRandom) -> Value) -> Value? {
+        Bool.random(using: &self) ? value(&self) : nil
+    }
+
+    mutating func one<Value>(of values: some Collection<Value>) throws -> Value {
+        guard let value = values.randomElement(using: &self) else { throw NothingToChooseFrom() }
+        return value
+    }
+
+    struct NothingToChooseFrom: Error {}
+}
+
+/// A random source that says the same again.
+struct FixedRandom: RandomSource {
+    let byte: UInt8
+
+    func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: byte, count: count) }
+}
