@@ -54,6 +54,7 @@ let package = Package(
     platforms: [.iOS(.v16), .macOS(.v13)],
     products: [
         .library(name: "SynheartAuth", targets: ["SynheartAuth"]),
+        .library(name: "SynheartAuthC", type: .dynamic, targets: ["SynheartAuthC"]),
         .library(name: "AuthContract", targets: ["AuthContract"]),
         .library(name: "AppAttest", targets: ["AppAttest"]),
         .library(name: "PlayIntegrity", targets: ["PlayIntegrity"]),
@@ -90,6 +91,10 @@ let package = Package(
         // The wire contract, and the client SDK that stands on it.
         room("AuthContract", ["StrictJSON", crypto], tests: ["StrictJSON", crypto], testResources: [.copy("Vectors")]),
         room("SynheartAuth", ["AuthContract", "StrictJSON", crypto], tests: ["AttestationTestKit", crypto]),
+
+        // The SDK for hosts in other languages: a header, and the symbols behind it.
+        [.target(name: "CSynheartAuth")],
+        room("SynheartAuthC", ["CSynheartAuth", "SynheartAuth", "AuthContract", "StrictJSON"], tests: nil),
 
         // Three verification libraries, each useful alone.
         room(
