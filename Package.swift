@@ -120,7 +120,8 @@ let package = Package(
         room(
             "AuthServer", ["AuthService", "AuthContract", "StrictJSON", logging, nioSSL, yams] + hummingbird,
             tests: [
-                "AuthService", "AuthContract", "StrictJSON", "StoreConformance", crypto, x509, logging, nioPosix, nioSSL,
+                "AuthService", "AuthContract", "StrictJSON", "StoreConformance", crypto, asn1, x509, logging, nioPosix,
+                nioSSL,
             ] + hummingbird),
 
         // A phone for development, and the command line.

@@ -26,7 +26,27 @@ import Testing
         }
     }
 
-    @Test(arguments: zip(sample(Vector.kind("attestation", "valid")), [0, 20, 40]))
+    /// A published attestation whose receipt does not verify as it was published: one bit in its signer's
+    /// certificate was changed, and changing it back makes the receipt genuine. All bits being tried found it.
+    static let damaged = "Mikedan37__AppAttestDecoder/attestation-4949301dc9d2"
+
+    @Test func theOneDamagedBitOfAPublishedReceiptIsFound() throws {
+        let vector = try #require(Vector.all.first { $0["name"] == Self.damaged })
+        let date = try #require(vector.date("valid_at"))
+        let verifier = AttestationVerifier(policy: try vector.policy())
+        func receiptVerifies(_ object: [UInt8]) throws -> Bool {
+            let attestation = try verifier.verify(
+                object, keyID: #require(vector.keyID), clientDataHash: #require(vector.clientDataHash), at: date)
+            let receipts = ReceiptVerifier(policy: .stored)
+            return (try? receipts.verify(attestation.receipt, against: .init(of: attestation), at: date + 86400)) != nil
+        }
+        var repaired = vector.object
+        #expect(try !receiptVerifies(repaired))
+        repaired[29202 / 8] ^= 1 << (29202 % 8)
+        #expect(try receiptVerifies(repaired))
+    }
+
+    @Test(arguments: zip(sample(Vector.kind("attestation", "valid").filter { $0["name"] != damaged }), [0, 20, 40]))
     func inAnAttestationAreRefused(_ vector: Vector, offset: Int) throws {
         let verifier = AttestationVerifier(policy: try vector.policy())
         let keyID = try #require(vector.keyID)

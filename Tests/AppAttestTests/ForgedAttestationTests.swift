@@ -13,7 +13,7 @@ import Testing
         let testDescription: String
         let code: AppAttestError.Code
         var system = AppleSystem.iOS("27.0.1")
-        var authority: @Sendable (inout AppleAuthority.Options) -> Void = { _ in }
+        var authority: (@Sendable (inout AppleAuthority.Options) -> Void)?
         let change: @Sendable (inout AppleAttestationOptions) -> Void
 
         init(
@@ -24,6 +24,14 @@ import Testing
             self.code = code
             self.system = system
             self.change = change
+        }
+
+        /// The shared authority, where there is nothing wrong with it: making one costs more than any check.
+        func makeAuthority() throws -> AppleAuthority {
+            guard let authority else { return try #require(ForgedAttestations.authority) }
+            var options = AppleAuthority.Options()
+            authority(&options)
+            return try AppleAuthority(from: ForgedAttestations.now - 30 * 86400, options: options)
         }
 
         static func authority(
@@ -38,9 +46,7 @@ import Testing
 
     func refusal(_ forgery: Forgery, change: (inout AppAttestPolicy) -> Void = { _ in }) throws -> AppAttestError.Code?
     {
-        var options = AppleAuthority.Options()
-        forgery.authority(&options)
-        let authority = try AppleAuthority(from: Self.now - 30 * 86400, options: options)
+        let authority = try forgery.makeAuthority()
         var attestation = AppleAttestationOptions()
         forgery.change(&attestation)
         let device = AppleDevice(
@@ -68,6 +74,7 @@ import Testing
         #expect(try refusal(forgery) == forgery.code)
     }
 
+    static let authority = try? AppleAuthority(from: now - 30 * 86400)
     static let other = try? AppleAuthority(from: now - 30 * 86400)
 
     static let certificates: [Forgery] = [

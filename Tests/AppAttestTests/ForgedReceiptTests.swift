@@ -13,7 +13,7 @@ import Testing
     struct Forgery: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let code: AppAttestError.Code?
-        var authority: @Sendable (inout AppleAuthority.Options) -> Void = { _ in }
+        var authority: (@Sendable (inout AppleAuthority.Options) -> Void)?
         let change: @Sendable (inout AppleReceiptOptions) -> Void
 
         init(
@@ -23,6 +23,13 @@ import Testing
             testDescription = name
             self.code = code
             self.change = change
+        }
+
+        func makeAuthority() throws -> AppleAuthority {
+            guard let authority else { return try #require(ForgedReceipts.authority) }
+            var options = AppleAuthority.Options()
+            authority(&options)
+            return try AppleAuthority(from: ForgedReceipts.now - 30 * 86400, options: options)
         }
 
         static func authority(
@@ -35,6 +42,7 @@ import Testing
         }
     }
 
+    static let authority = try? AppleAuthority(from: now - 30 * 86400)
     static let other = try? AppleAuthority(from: now - 30 * 86400)
 
     static func fields(
@@ -127,9 +135,7 @@ import Testing
     func refusal(
         _ forgery: Forgery, _ change: (inout ReceiptExpectations) throws -> Void
     ) throws -> AppAttestError.Code? {
-        var authorityOptions = AppleAuthority.Options()
-        forgery.authority(&authorityOptions)
-        let authority = try AppleAuthority(from: Self.now - 30 * 86400, options: authorityOptions)
+        let authority = try forgery.makeAuthority()
         let appID = "TEAMID1234.com.example.app"
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: appID), authority: authority)
         let key = AppleAttestKey()

@@ -1,7 +1,6 @@
+import AppAttest
 import Foundation
 import Testing
-
-@testable import AppAttest
 
 @Suite struct RealReceipts {
     static let valid = Vector.kind("receipt", "valid")
@@ -24,7 +23,7 @@ import Testing
     @Test func ofBothFormsAreThere() throws {
         #expect(Self.followed.count == 10)
         let withAttributes = try Self.valid.filter {
-            try Receipt(parsing: $0.object).signedData.signedAttributes != nil
+            try Receipt(parsing: $0.object).hasSignedAttributes
         }
         #expect(withAttributes.count == 8)
         #expect(withAttributes.allSatisfy { ($0["creation_time"] ?? "") < "2020-10" })

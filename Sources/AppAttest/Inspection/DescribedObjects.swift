@@ -61,7 +61,7 @@ extension Receipt {
         .named([
             "content": fields.described,
             "certificates": .list(signedData.certificates.map(\.described)),
-            "hasSignedAttributes": .flag(signedData.signedAttributes != nil),
+            "hasSignedAttributes": .flag(hasSignedAttributes),
             "signature": .bytes(signedData.signature),
         ])
     }

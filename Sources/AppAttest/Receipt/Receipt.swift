@@ -16,6 +16,9 @@ public struct Receipt: Sendable {
         fields = try ReceiptFields(parsing: signedData.content)
     }
 
+    /// Whether it is of the form of 2020.
+    package var hasSignedAttributes: Bool { signedData.signedAttributes != nil }
+
     /// The receipt at the front of `bytes`, for copies that were stored with something after them.
     ///
     /// A receipt holds its own length; what follows it is covered by no signature and is no part of it.

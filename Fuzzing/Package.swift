@@ -1,0 +1,26 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// libFuzzer targets, one executable each: Fuzzing/run.sh TARGET [RUNS]. They link only with `--sanitize fuzzer`, and so are a
+// package of their own that a user of the library never builds.
+func target(_ name: String, product: String) -> Target {
+    .executableTarget(
+        name: name, dependencies: [.product(name: product, package: "synheart-auth")],
+        // libFuzzer brings `main`.
+        swiftSettings: [.unsafeFlags(["-parse-as-library"])])
+}
+
+let package = Package(
+    name: "Fuzzing",
+    platforms: [.macOS(.v13)],
+    dependencies: [.package(name: "synheart-auth", path: "..")],
+    targets: [
+        // The small readers are no products: they come with the libraries that stand on them.
+        target("FuzzCBOR", product: "AppAttest"),
+        target("FuzzAttestation", product: "AppAttest"),
+        target("FuzzAssertion", product: "AppAttest"),
+        target("FuzzReceipt", product: "AppAttest"),
+        target("FuzzJSON", product: "AuthContract"),
+    ],
+    swiftLanguageModes: [.v6]
+)

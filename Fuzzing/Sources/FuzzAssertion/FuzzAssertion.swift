@@ -1,0 +1,18 @@
+import AppAttest
+import Crypto
+
+private let verifier: AssertionVerifier? = AppID("TEAMID1234.com.example.app").map { app in
+    AssertionVerifier(policy: AppAttestPolicy(appIDs: [app]))
+}
+private let publicKey = P256.Signing.PrivateKey().publicKey
+
+/// Nothing that a fuzzer makes is signed by a key that it does not have.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    let bytes = Array(UnsafeBufferPointer(start: start, count: count))
+    guard let verifier, let object = try? AssertionObject(parsing: bytes) else { return 0 }
+    let assertion = try? verifier.verify(
+        object, clientDataHash: ClientDataHash([]), publicKey: publicKey, previousCounter: 0)
+    precondition(assertion == nil, "verified")
+    return 0
+}

@@ -1,0 +1,11 @@
+import CBOR
+
+/// Whatever is read is written again as the very same bytes: there is one encoding of every value.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    let bytes = Array(UnsafeBufferPointer(start: start, count: count))
+    if let (value, end) = try? CBORValue.parsePrefix(of: bytes) {
+        precondition(value.encoded == Array(bytes[..<end]), "written otherwise than it was read")
+    }
+    return 0
+}

@@ -1,0 +1,27 @@
+import PlayIntegrity
+import StrictJSON
+
+private let keys: [ResponseKeys] = {
+    let pair = try? ResponseKeys(
+        decryptionKey: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+        verificationKey: """
+            MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEDujnY/nDYKuZcDkPPvHi4g5uBUj13QWJrj9oB/fJaLU4TCIcAMvs9TVGNYtAL7z/\
+            KOOgdBnEfyzwkXVbGa7jVw==
+            """)
+    return pair.map { [$0] } ?? []
+}()
+
+/// Any bytes, as a token, as Google's answer and as a policy, have one of the three outcomes.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    let bytes = Array(UnsafeBufferPointer(start: start, count: count))
+    _ = (try? IntegrityToken(String(decoding: bytes, as: UTF8.self)))?.decode(with: keys)
+    let policy = PlayIntegrityPolicy(certificateDigests: nil)
+    if case .decoded(let verdict) = DecodeOutcome.googleAnswer(status: 200, body: bytes) {
+        _ = try? PlayIntegrityVerifier.audit(
+            verdict, policy: policy, package: verdict.requestPackageName, binding: verdict.nonce.map { .either($0) },
+            at: nil)
+    }
+    if let fields = try? JSONFields(JSONValue(parsing: bytes)) { _ = try? policy.applying(fields) }
+    return 0
+}

@@ -1,0 +1,322 @@
+import AuthContract
+import AuthService
+import Crypto
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// The admin API: who may do what, and what it does.
+@Suite struct AdminTests {
+    static let device = "/apps/com.example.app/devices/0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
+
+    /// A path of the route, below the base.
+    static func path(_ route: AdminRoute) -> String {
+        route.template.dropFirst(AdminRoute.base.count)
+            .replacing("{app_id}", with: "com.example.app")
+            .replacing("{device_id}", with: "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11")
+            .replacing("{credential_id}", with: "none").description
+    }
+
+    @Test(arguments: AdminRoute.allCases) func nobodyEntersWithoutACredentialOfTheRole(route: AdminRoute) async throws {
+        try await TestServer.with { server in
+            for credential in [nil, "", "sya_x_y", "nonsense"] as [String?] {
+                let response = try await server.administer(route.method, Self.path(route), credential)
+                #expect(response.status == 401, "\(response.text)")
+                #expect(response.code == "UNAUTHORIZED")
+                #expect(response.value("WWW-Authenticate") == "Bearer")
+            }
+            for role in CredentialRole.allCases where !role.includes(route.role) {
+                let credential = try await server.credential(role, apps: [TestServer.appID])
+                let response = try await server.administer(route.method, Self.path(route), credential)
+                #expect(response.status == 403, "\(role) \(response.text)")
+            }
+            let least = try await server.credential(route.role)
+            let response = try await server.administer(route.method, Self.path(route), least)
+            #expect(response.status != 401 && response.status != 403 && response.status < 500, "\(response.text)")
+        }
+    }
+
+    @Test func anUnknownPathIsNotFoundOnlyForWhoMayAsk() async throws {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer)
+            #expect(try await server.administer("GET", "/nowhere", nil).status == 401)
+            #expect(try await server.administer("GET", "/nowhere", viewer).status == 404)
+            let wrong = try await server.administer("PATCH", "/apps", viewer)
+            #expect(wrong.status == 405)
+            #expect(wrong.value("Allow") == "GET, POST")
+        }
+    }
+
+    @Test func expiredAndRevokedCredentialsAreRefused() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let made = try await server.administer(
+                "POST", "/credentials", admin, body: ["name": "short", "role": "viewer", "expires_in_seconds": 60])
+            #expect(made.status == 201, "\(made.text)")
+            let text = try #require(made.json["credential"]?.string)
+            #expect(try await server.administer("GET", "/apps", text).status == 200)
+            let id = try #require(made.json["id"]?.string)
+            #expect(try await server.administer("DELETE", "/credentials/\(id)", admin).status == 204)
+            #expect(try await server.administer("GET", "/apps", text).status == 401)
+            #expect(try await server.administer("DELETE", "/credentials/\(id)", admin).status == 404)
+            server.clock.advance(3601)
+            #expect(try await server.administer("GET", "/apps", admin).status == 401)
+        }
+    }
+
+    @Test func credentialsAreListedWithoutTheirSecrets() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let listed = try await server.administer("GET", "/credentials", admin)
+            #expect(listed.json["credentials"]?.array?.count == 1)
+            #expect(!listed.text.contains(admin.suffix(20)))
+            for body in [
+                ["name": "x", "role": "service"], ["name": "x", "role": "root"], ["role": "viewer"],
+                ["name": "x", "role": "viewer", "more": 1], ["name": "", "role": "viewer"],
+                ["name": "x", "role": "viewer", "apps": ["not an id"]],
+                ["name": "x", "role": "viewer", "expires_in_seconds": 0],
+            ] as [JSONValue] {
+                #expect(try await server.administer("POST", "/credentials", admin, body: body).status == 400)
+            }
+        }
+    }
+
+    @Test func appsAreAddedChangedAndRemoved() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            var record = TestServer.record
+            record["app_id"] = "com.example.second"
+            let added = try await server.administer("POST", "/apps", admin, body: .object(record))
+            #expect(added.status == 201, "\(added.text)")
+            #expect(added.json["mode"]?.string == "enforce")
+            let again = try await server.administer("POST", "/apps", admin, body: .object(record))
+            #expect(again.status == 400)
+            record["mode"] = "observe"
+            let changed = try await server.administer("PUT", "/apps/com.example.second", admin, body: .object(record))
+            #expect(changed.status == 200, "\(changed.text)")
+            #expect(
+                try await server.administer("GET", "/apps/com.example.second", admin).json["mode"]?.string == "observe")
+            record["app_id"] = "com.example.third"
+            #expect(
+                try await server.administer("PUT", "/apps/com.example.second", admin, body: .object(record)).status
+                    == 400)
+            record["app_id"] = "com.example.second"
+            record["typo"] = true
+            let typo = try await server.administer("PUT", "/apps/com.example.second", admin, body: .object(record))
+            #expect(typo.status == 400)
+            #expect(typo.json["message"]?.string?.contains("typo") == true)
+            #expect(try await server.administer("DELETE", "/apps/com.example.second", admin).status == 204)
+            let gone = try await server.administer("GET", "/apps/com.example.second", admin)
+            #expect(gone.status == 404)
+            #expect(gone.code == "UNKNOWN_APP")
+            let actors = try await server.all.audit.events(
+                app: AppID("com.example.second"), device: nil, before: nil, limit: 10
+            ).map(\.event.actor)
+            #expect(actors.count == 3 && actors.allSatisfy { $0.hasPrefix("admin:") })
+        }
+    }
+
+    @Test func aRecordThatWasReadCanBeWrittenWithItsSecrets() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let secret = Base64.standard.encode([UInt8](repeating: 9, count: 32))
+            let verification = Base64.standard.encode(Array(P256.Signing.PrivateKey().publicKey.derRepresentation))
+            let record: JSONValue = [
+                "app_id": "com.example.play",
+                "android": [
+                    "packages": ["com.example.play"],
+                    "certificate_digests": [.string(Base64.url.encode([UInt8](repeating: 1, count: 32)))],
+                    "play_integrity": [
+                        "keys": [["decryption_key": .string(secret), "verification_key": .string(verification)]]
+                    ],
+                ],
+            ]
+            let added = try await server.administer("POST", "/apps", admin, body: record)
+            #expect(added.status == 201, "\(added.text)")
+            #expect(!added.text.contains(secret))
+            var read = try await server.administer("GET", "/apps/com.example.play", admin).json
+            read["name"] = "renamed"
+            let written = try await server.administer("PUT", "/apps/com.example.play", admin, body: .object(read))
+            #expect(written.status == 200, "\(written.text)")
+            let kept = try await server.service.apps.record(AppID("com.example.play"))
+            #expect(kept?.android?.playIntegrity.keys.map(\.decryptionKey.exposed) == [secret])
+            #expect(kept?.name == "renamed")
+        }
+    }
+
+    @Test func devicesAreListedInPagesWithoutGapsOrRepeats() async throws {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer)
+            var ids: Set<String> = []
+            for number in 0..<7 {
+                ids.insert(try await TestDevice.register(at: server).id)
+                // Several of one second, several of others.
+                if number % 3 == 0 { server.clock.advance(1) }
+            }
+            var seen: [String] = []
+            var cursor = ""
+            repeat {
+                let page = try await server.administer("GET", "/devices?limit=3\(cursor)", viewer)
+                try #require(page.status == 200, "\(page.text)")
+                seen += (page.json["devices"]?.array ?? []).compactMap { $0.object?["device_id"]?.string }
+                cursor = page.json["next_cursor"]?.string.map { "&cursor=\($0)" } ?? ""
+            } while !cursor.isEmpty
+            #expect(seen.count == 7)
+            #expect(Set(seen) == ids)
+        }
+    }
+
+    @Test(arguments: [
+        "limit=0", "limit=1001", "limit=x", "status=odd", "platform=windows", "cursor=x", "cursor=AAAA", "what=1",
+        "app_id=a&app_id=a", "app_id=%zz", "app_id", "device_id=0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11",
+        "registered_from=yesterday", "app_id=not%20an%20id",
+    ]) func aQueryThatIsNotUnderstoodIsRefused(query: String) async throws {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer)
+            let response = try await server.administer("GET", "/devices?\(query)", viewer)
+            #expect(response.status == 400, "\(response.text)")
+        }
+    }
+
+    @Test func devicesAreSearched() async throws {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer)
+            let device = try await TestDevice.register(at: server)
+            let now = server.clock.now
+            for (query, count) in [
+                ("status=registered", 1), ("status=pending", 0), ("platform=ios", 1), ("platform=android", 0),
+                ("app_id=com%2Eexample.app", 1), ("app_id=com.example.other", 0), ("registered_from=\(now)", 1),
+                ("registered_before=\(now)", 0), ("registered_from=\((now + 1).iso8601)", 0),
+                ("app_id=com.example.app&device_id=\(device.id)", 1),
+            ] {
+                let response = try await server.administer("GET", "/devices?\(query)", viewer)
+                #expect(response.json["devices"]?.array?.count == count, "\(query) \(response.text)")
+            }
+        }
+    }
+
+    @Test func anOperatorDecidesAboutADevice() async throws {
+        try await TestServer.with { server in
+            let credential = try await server.credential(.operator)
+            let device = try await TestDevice.register(at: server)
+            let path = "/apps/com.example.app/devices/\(device.id)"
+            #expect(try await server.administer("GET", path, credential).json["status"]?.string == "registered")
+            #expect(try await server.administer("POST", path + "/approve", credential).status == 400)
+            let forced = try await server.administer(
+                "POST", path + "/force-rotation", credential, body: ["within_seconds": 60])
+            #expect(forced.json["must_rotate_by"]?.string == (server.clock.now + 60).iso8601, "\(forced.text)")
+            #expect(
+                try await server.administer("POST", path + "/lower-scheme", credential, body: ["scheme": 1]).status
+                    == 200)
+            #expect(try await server.administer("POST", path + "/lower-scheme", credential).status == 400)
+            let revoked = try await server.administer("POST", path + "/revoke", credential, body: ["reason": "stolen"])
+            #expect(revoked.json["status"]?.string == "revoked", "\(revoked.text)")
+            #expect(try await device.send(.status, to: server).code == "DEVICE_REVOKED")
+            #expect(try await server.administer("POST", path + "/revoke", credential).status == 400)
+            let missing = try await server.administer("POST", Self.device + "/revoke", credential)
+            #expect(missing.status == 404)
+            #expect(missing.code == "NOT_FOUND")
+        }
+    }
+
+    @Test func aPendingDeviceIsApprovedOrRejected() async throws {
+        try await TestServer.with { server in
+            var record = TestServer.record
+            record["registration"] = ["approval": "manual"]
+            _ = try await server.service.apps.change(.init(.init(.object(record))), actor: "test")
+            let credential = try await server.credential(.operator)
+            for (decision, status) in [("approve", "registered"), ("reject", "rejected")] {
+                let device = try await TestDevice.register(at: server)
+                let path = "/apps/com.example.app/devices/\(device.id)/\(decision)"
+                #expect(try await server.administer("POST", path, credential).json["status"]?.string == status)
+            }
+        }
+    }
+
+    @Test func aCredentialForSomeAppsSeesNoOthers() async throws {
+        try await TestServer.with { server in
+            _ = try await TestDevice.register(at: server)
+            let admin = try await server.credential(.admin, apps: ["com.example.other"])
+            #expect(try await server.administer("GET", "/apps", admin).json["apps"]?.array?.isEmpty == true)
+            #expect(try await server.administer("GET", "/statistics", admin).json["apps"]?.array?.isEmpty == true)
+            for (method, path) in [
+                ("GET", "/apps/com.example.app"), ("DELETE", "/apps/com.example.app"), ("GET", "/devices"),
+                ("GET", "/devices?app_id=com.example.app"), ("GET", "/audit"), ("GET", "/audit/verify"),
+                ("GET", "/audit?app_id=com.example.app"), ("GET", "/credentials"), ("POST", "/signing-keys/rotate"),
+                ("GET", Self.device), ("POST", Self.device + "/revoke"),
+            ] {
+                #expect(try await server.administer(method, path, admin).status == 403, "\(method) \(path)")
+            }
+            #expect(try await server.administer("GET", "/devices?app_id=com.example.other", admin).status == 200)
+        }
+    }
+
+    @Test func theAuditLogIsReadAndVerified() async throws {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer)
+            let device = try await TestDevice.register(at: server)
+            let all = try await server.administer("GET", "/audit?limit=2", viewer)
+            #expect(all.json["events"]?.array?.count == 2)
+            let next = try #require(all.json["next_before"]?.integer)
+            #expect(
+                try await server.administer("GET", "/audit?before=\(next)", viewer).json["events"]?.array?.count == 1)
+            let one = try await server.administer(
+                "GET", "/audit?app_id=com.example.app&device_id=\(device.id)", viewer)
+            #expect(one.json["events"]?.array?.first?.object?["code"]?.string == "device.registered", "\(one.text)")
+            #expect(try await server.administer("GET", "/audit/verify", viewer).json["intact"]?.bool == true)
+        }
+    }
+
+    @Test func statisticsCountDevices() async throws {
+        try await TestServer.with { server in
+            _ = try await TestDevice.register(at: server)
+            let viewer = try await server.credential(.viewer)
+            let response = try await server.administer("GET", "/statistics", viewer)
+            #expect(response.json["devices"]?.object?["registered"]?.integer == 1, "\(response.text)")
+        }
+    }
+
+    @Test func aRotatedSigningKeyIsPublishedBesideTheOldOne() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            #expect(try await server.send("GET", Route.keySet.rawValue).json["keys"]?.array?.count == 1)
+            let rotated = try await server.administer("POST", "/signing-keys/rotate", admin)
+            #expect(rotated.status == 200, "\(rotated.text)")
+            #expect(try await server.send("GET", Route.keySet.rawValue).json["keys"]?.array?.count == 2)
+            let listed = try await server.administer("GET", "/signing-keys", admin)
+            #expect(listed.json["signing_keys"]?.array?.last?.object?["kid"] == rotated.json["kid"])
+            #expect(!listed.text.contains("sealed"))
+        }
+    }
+
+    @Test func aStoreThatFailsIs503() async throws {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer)
+            await server.stores.fail(.devices)
+            let response = try await server.administer("GET", "/devices", viewer)
+            #expect(response.status == 503)
+            #expect(response.value("Retry-After") != nil)
+        }
+    }
+
+    @Test func aBodyIsJSONAndBounded() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            func post(_ headers: [(String, String)], _ body: [UInt8]) async throws -> Int {
+                try await RawConnection.exchange(
+                    port: server.operationsPort,
+                    RawRequest(
+                        method: "POST", target: "/admin/v1/apps",
+                        headers: [("Authorization", "Bearer \(admin)")] + headers, body: body)
+                ).status
+            }
+            #expect(try await post([], Array("{}".utf8)) == 415)
+            let json = [("Content-Type", "application/json")]
+            #expect(try await post(json, Array("{".utf8)) == 400)
+            #expect(try await post(json, Array(#"{"app_id":"a","app_id":"b"}"#.utf8)) == 400)
+            #expect(try await post(json, [UInt8](repeating: 32, count: 300_000)) == 413)
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import Logging
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// One file, the environment over it, flags over both; what is not understood is refused by name.
+@Suite struct ConfigurationTests {
+    private func file(_ text: String, _ name: String = "c.yaml") throws -> ConfigurationFile {
+        try ConfigurationFile(path: name, contents: Array(text.utf8))
+    }
+
+    /// The key of the error that this throws.
+    private func refusedKey(_ body: () throws -> Void) -> String? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return (error as? ConfigurationError)?.key ?? "another error: \(error)"
+        }
+    }
+
+    @Test func flagsCountOverTheEnvironmentOverTheFileOverTheDefault() throws {
+        let file = try file("server:\n  port: 1\n  host: 127.0.0.2\noperations: {port: 5}\n")
+        let environment = ["SYNHEART_AUTH_PORT": "2", "SYNHEART_AUTH_HOST": "127.0.0.3", "PATH": "/bin"]
+        let configuration = try ServiceConfiguration(file: file, environment: environment, flags: [.port: ["3"]])
+        let server = try configuration.server
+        #expect(server.port == 3)
+        #expect(server.host == "127.0.0.3")
+        #expect(server.operations.port == 5)
+        #expect(server.maximumConnections == ServerSettings().maximumConnections)
+        let origins = Dictionary(uniqueKeysWithValues: configuration.all.map { ($0.key, $0.origin.description) })
+        #expect(origins[.port] == "flag --port")
+        #expect(origins[.host] == "environment SYNHEART_AUTH_HOST")
+        #expect(origins[.operationsPort] == "file c.yaml")
+        #expect(origins[.logLevel] == "default")
+    }
+
+    @Test func theSameInJSONAndInYAML() throws {
+        let json =
+            #"{"server":{"port":9000,"trusted_proxies":["10.0.0.0/8"],"insecure_http":true},"log_level":"debug"}"#
+        let yaml = """
+            # A comment.
+            server:
+              port: 9000
+              trusted_proxies:
+                - 10.0.0.0/8
+              insecure_http: true
+            log_level: debug
+            """
+        let read = try [ServiceConfiguration(file: file(json, "c.json")), ServiceConfiguration(file: file(yaml))]
+        #expect(read[0].all.map(\.value) == read[1].all.map(\.value))
+        #expect(read[0].text(.logLevel) == "debug")
+    }
+
+    @Test(arguments: [
+        ("server:\n  prot: 1", "server.prot"), ("sever: {}", "sever"), ("server: 1", "server"), ("- a", "config"),
+        ("server:\n  port: eighty", "server.port"), ("server:\n  port: \"80\"", "server.port"),
+        ("server:\n  port: 65536", "server.port"), ("server:\n  port: -1", "server.port"),
+        ("server:\n  port: 80.5", "server.port"), ("server:\n  port: [80]", "server.port"),
+        ("server:\n  port: 1\n  port: 2", "config"), ("server:\n  insecure_http: 1", "server.insecure_http"),
+        ("server:\n  trusted_proxies: 10.0.0.1", "server.trusted_proxies"),
+        ("server:\n  trusted_proxies: [proxy.example.com]", "server.trusted_proxies"),
+        ("server:\n  host: \"\"", "server.host"), ("server:\n  host: 0.0.0.0", "server.host"),
+        ("server:\n  tls_certificate: a.pem", "server.tls_key"),
+        ("server:\n  tls_key: a.pem", "server.tls_certificate"),
+        ("server:\n  tls_certificate: /nowhere/a\n  tls_key: /nowhere/b", "server.tls_certificate"),
+        ("server:\n  public_origin: auth.example.com", "server.public_origin"),
+        ("operations:\n  host: 10.0.0.1", "operations.host"), ("operations:\n  hosts: []", "operations.hosts"),
+        ("operations:\n  port: 8080", "operations.port"), ("log_level: loud", "log_level"),
+        ("service_key: short", "service_key"), ("service_key: a\nservice_key_file: b", "service_key_file"),
+        ("service_key_file: /nowhere/key", "service_key_file"), ("database: 1", "database"),
+        ("server: {port: 1", "config"), ("a: &x 1\nb: *x", "a"), ("limits:\n  header_bytes: 10", "limits.header_bytes"),
+        ("protection:\n  device_burst: 1000000", "protection.device_burst"),
+    ]) func whatIsNotUnderstoodInAFileIsRefusedByItsKey(text: String, key: String) {
+        #expect(refusedKey { _ = try ServiceConfiguration(file: file(text)) } == key)
+    }
+
+    @Test(arguments: [
+        ("{", "config"), ("[]", "config"), (#"{"server":{"port":1,"port":2}}"#, "config"), (#"{"x":1}"#, "x"),
+        (#"{"server":{"port":1.0}}"#, "server.port"),
+    ]) func andTheSameInJSON(text: String, key: String) {
+        #expect(refusedKey { _ = try ServiceConfiguration(file: file(text, "c.json")) } == key)
+    }
+
+    @Test(arguments: [
+        ("SYNHEART_AUTH_PROT", "1", "SYNHEART_AUTH_PROT"), ("SYNHEART_AUTH_PORT", "x", "SYNHEART_AUTH_PORT"),
+        ("SYNHEART_AUTH_PORT", "", "SYNHEART_AUTH_PORT"),
+        ("SYNHEART_AUTH_INSECURE_HTTP", "yes", "SYNHEART_AUTH_INSECURE_HTTP"),
+        ("SYNHEART_AUTH_SERVICE_KEY_FILE", "/nowhere", "SYNHEART_AUTH_SERVICE_KEY_FILE"),
+        ("SYNHEART_AUTH_TRUSTED_PROXIES", "10.0.0.0/99", "server.trusted_proxies"),
+    ]) func whatIsNotUnderstoodInTheEnvironmentIsRefusedByItsName(name: String, value: String, key: String) {
+        #expect(refusedKey { _ = try ServiceConfiguration(environment: [name: value]) } == key)
+    }
+
+    @Test func otherVariablesAreNotOurs() throws {
+        _ = try ServiceConfiguration(environment: ["SYNHEART": "x", "SYNHEART_AUTH_CONFIG": "c.yaml", "HOME": "/"])
+    }
+
+    @Test func aFlagOfTheWrongTypeIsRefusedByItsName() {
+        #expect(refusedKey { _ = try ServiceConfiguration(flags: [.port: ["x"]]) } == "--port")
+    }
+
+    @Test func aSecretMayStandInAFileOfItsOwnAndIsNeverShown() throws {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        let secret = Data(repeating: 3, count: 32).base64EncodedString()
+        try Data((secret + "\n").utf8).write(to: url)
+        defer { try? FileManager.default.removeItem(at: url) }
+        for configuration in [
+            try ServiceConfiguration(environment: ["SYNHEART_AUTH_SERVICE_KEY_FILE": url.path]),
+            try ServiceConfiguration(file: file("service_key_file: \(url.path)")),
+            try ServiceConfiguration(file: file("service_key: \(secret)")),
+        ] {
+            #expect(configuration.secret(.serviceKey) == secret)
+            #expect(configuration.text(.serviceKey) == nil)
+            #expect(try configuration.serviceKey != nil)
+            let shown = configuration.all.first { $0.key == .serviceKey }?.shown
+            #expect(shown == .string("(secret)"))
+            #expect(!JSONValue.array(configuration.all.map(\.shown)).text().contains(secret))
+        }
+    }
+
+    @Test func aListInTheEnvironmentIsSeparatedByCommas() throws {
+        let configuration = try ServiceConfiguration(
+            environment: ["SYNHEART_AUTH_TRUSTED_PROXIES": "10.0.0.0/8, ::1", "SYNHEART_AUTH_HOST": "0.0.0.0"])
+        #expect(try configuration.server.trustedProxies == TrustedProxies(["10.0.0.0/8", "::1"]))
+    }
+
+    @Test func everyKeyHasAVariableOfItsOwnAndADefaultOfItsType() throws {
+        let variables = ConfigurationKey.allCases.map(\.variable)
+        #expect(Set(variables).count == variables.count)
+        let flags = ConfigurationKey.allCases.compactMap(\.flag)
+        #expect(Set(flags).count == flags.count)
+        for setting in try ServiceConfiguration().all where !setting.value.isNull {
+            #expect(setting.key.kind.allows(setting.value), "\(setting.key)")
+        }
+    }
+}

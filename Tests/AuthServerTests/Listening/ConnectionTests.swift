@@ -1,0 +1,198 @@
+import AuthContract
+import AuthService
+import NIOConcurrencyHelpers
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// Connections: pipelining, slow clients, ends.
+@Suite struct ConnectionTests {
+    static let get = "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    @Test func pipelinedRequestsAreAnsweredInTheirOrder() async throws {
+        try await TestServer.with { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                try await connection.send(
+                    Self.get + Self.get.replacing(Route.keySet.rawValue, with: "/nowhere") + Self.get)
+                #expect(try await connection.response()?.status == 200)
+                #expect(try await connection.response()?.status == 404)
+                #expect(try await connection.response()?.status == 200)
+            }
+        }
+    }
+
+    @Test func garbageBehindARequestDoesNotSpoilItsAnswer() async throws {
+        try await TestServer.with { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                try await connection.send(Self.get + "garbage\r\n\r\n" + Self.get)
+                #expect(try await connection.response()?.status == 200)
+                let refused = try #require(try await connection.response())
+                #expect(refused.status == 400)
+                #expect(refused.code == "INVALID_REQUEST")
+                #expect(await connection.isEnded())
+            }
+        }
+    }
+
+    @Test func aBodyThatNobodyReadsDoesNotBecomeTheNextRequest() async throws {
+        try await TestServer.with { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                let smuggled = Self.get
+                try await connection.send(
+                    "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(smuggled.utf8.count)\r\n\r\n"
+                        + smuggled + Self.get)
+                #expect(try await connection.response()?.status == 404)
+                #expect(try await connection.response()?.status == 200)
+                try await connection.send(Self.get)
+                #expect(try await connection.response()?.status == 200)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1\r\nHost: localhost\r\nConnection: close", "HTTP/1.1\r\nHost: localhost\r\nConnection: Close",
+        "HTTP/1.0\r\nHost: localhost",
+    ])
+    func theConnectionEndsWhereTheClientAsksForIt(version: String) async throws {
+        try await TestServer.with { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                try await connection.send("GET \(Route.keySet.rawValue) \(version)\r\n\r\n")
+                let response = try #require(try await connection.response())
+                #expect(response.status == 200)
+                #expect(response.value("Connection")?.lowercased() == "close")
+                #expect(await connection.isEnded())
+            }
+        }
+    }
+
+    private static var hasty: ServerSettings {
+        var settings = ServerSettings()
+        settings.deadlines.idle = .milliseconds(300)
+        settings.deadlines.head = .milliseconds(300)
+        settings.deadlines.body = .milliseconds(300)
+        return settings
+    }
+
+    @Test func aClientThatSaysNothingIsCutOff() async throws {
+        try await TestServer.with(settings: Self.hasty) { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                #expect(await connection.isEnded())
+            }
+        }
+    }
+
+    @Test func aClientThatFallsSilentBetweenRequestsIsCutOff() async throws {
+        try await TestServer.with(settings: Self.hasty) { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                try await connection.send(Self.get)
+                #expect(try await connection.response()?.status == 200)
+                #expect(await connection.isEnded())
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "GET /a HTTP/1.1\r\nHost: localhost\r\n",
+        "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n",
+    ]) func aClientThatDripsIsCutOffThoughItIsNeverIdle(start: String) async throws {
+        try await TestServer.with(settings: Self.hasty) { server in
+            // As fast as the socket takes it back and forth, but without end: only a deadline stops this.
+            let wasCut = try await RawConnection.with(port: server.publicPort) { connection in
+                try await connection.send(start)
+                let began = ContinuousClock.now
+                while ContinuousClock.now - began < .seconds(15) {
+                    do { try await connection.send("X") } catch { return true }
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+                return false
+            }
+            #expect(wasCut)
+        }
+    }
+
+    @Test func aRequestInFlightIsFinishedWhenTheServerStops() async throws {
+        let shutdown = ShutdownTrigger()
+        let gate = Gate()
+        try await TestServer.with(
+            changing: { $0.challenges = GatedChallenges(gate: gate, store: $0.challenges) }, shutdown: shutdown
+        ) { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                let body = "{\"app_id\":\"\(TestServer.appID)\"}"
+                try await connection.send(
+                    "POST \(Route.challenge.rawValue) HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                        + "Content-Length: \(body.utf8.count)\r\n\r\n" + body)
+                await gate.waitUntilReached()
+                await shutdown.pull()
+                // Nobody is listened to any more.
+                await #expect(throws: (any Error).self) {
+                    try await Self.refusesConnections(server.publicPort)
+                }
+                await gate.open()
+                let response = try #require(try await connection.response())
+                #expect(response.status == 200)
+                #expect(await connection.isEnded())
+            }
+        }
+    }
+
+    /// Throws as soon as a new connection is refused or ends; gives up after some seconds.
+    private static func refusesConnections(_ port: Int) async throws {
+        let began = ContinuousClock.now
+        while ContinuousClock.now - began < .seconds(5) {
+            _ = try await RawConnection.exchange(port: port, Array(get.utf8))
+            await Task.yield()
+        }
+    }
+
+    @Test func moreConnectionsThanAllowedWait() async throws {
+        var settings = ServerSettings()
+        settings.maximumConnections = 2
+        try await TestServer.with(settings: settings) { server in
+            try await RawConnection.with(port: server.publicPort) { first in
+                try await first.send(Self.get)
+                #expect(try await first.response()?.status == 200)
+                let response = try await server.send("GET", Route.keySet.rawValue, [("Connection", "close")])
+                #expect(response.status == 200)
+            }
+        }
+    }
+}
+
+/// Holds a call until it is opened.
+private actor Gate {
+    private var isOpen = false
+    private var isReached = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private var watchers: [CheckedContinuation<Void, Never>] = []
+
+    func pass() async {
+        isReached = true
+        for watcher in watchers { watcher.resume() }
+        watchers = []
+        if !isOpen { await withCheckedContinuation { waiting.append($0) } }
+    }
+
+    func waitUntilReached() async {
+        if !isReached { await withCheckedContinuation { watchers.append($0) } }
+    }
+
+    func open() {
+        isOpen = true
+        for continuation in waiting { continuation.resume() }
+        waiting = []
+    }
+}
+
+private struct GatedChallenges: ChallengeStore {
+    let gate: Gate
+    let store: any ChallengeStore
+
+    func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError) {
+        await gate.pass()
+        try await store.put(challenge, source: source)
+    }
+
+    func take(_ bytes: [UInt8]) async throws(StoreError) -> IssuedChallenge? { try await store.take(bytes) }
+}

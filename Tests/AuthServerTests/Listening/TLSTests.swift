@@ -1,0 +1,101 @@
+import AuthContract
+import Crypto
+import Foundation
+import NIOSSL
+import SwiftASN1
+import Testing
+import X509
+
+@testable import AuthServer
+
+/// TLS on the public listener.
+@Suite struct TLSTests {
+    let folder: URL
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("synheart-tls-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    private var files: TLSFiles {
+        TLSFiles(
+            certificate: folder.appendingPathComponent("certificate.pem").path,
+            key: folder.appendingPathComponent("key.pem").path)
+    }
+
+    /// Writes a new self-signed certificate and returns its PEM.
+    @discardableResult private func writeCertificate(writingKey: Bool = true) throws -> String {
+        let key = P256.Signing.PrivateKey()
+        let name = try DistinguishedName { CommonName("localhost") }
+        let certificate = try Certificate(
+            version: .v3, serialNumber: .init(), publicKey: .init(key.publicKey),
+            notValidBefore: Date(timeIntervalSinceNow: -3600), notValidAfter: Date(timeIntervalSinceNow: 3600),
+            issuer: name, subject: name, signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: try Certificate.Extensions { SubjectAlternativeNames([.dnsName("localhost")]) },
+            issuerPrivateKey: .init(key))
+        let pem = try certificate.serializeAsPEM().pemString
+        try Data(pem.utf8).write(to: URL(fileURLWithPath: files.certificate))
+        if writingKey { try Data(key.pemRepresentation.utf8).write(to: URL(fileURLWithPath: files.key)) }
+        return pem
+    }
+
+    private func client(trusting pem: String) throws -> NIOSSLContext {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)))
+        return try NIOSSLContext(configuration: configuration)
+    }
+
+    @Test func thePublicListenerSpeaksTLSAndSaysSo() async throws {
+        let pem = try writeCertificate()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        var settings = ServerSettings()
+        settings.tls = files
+        let context = try client(trusting: pem)
+        try await TestServer.with(settings: settings) { server in
+            #expect(server.addresses.publicURL == "https://127.0.0.1:\(server.publicPort)")
+            #expect(server.addresses.operationsURL == "http://127.0.0.1:\(server.operationsPort)")
+            let request = RawRequest(
+                method: "GET", target: Route.keySet.rawValue, headers: [("Connection", "close")])
+            let response = try await RawConnection.exchange(port: server.publicPort, request, tls: context)
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test func aClientThatDoesNotSpeakTLSGetsNoAnswerInTheClear() async throws {
+        try writeCertificate()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        var settings = ServerSettings()
+        settings.tls = files
+        try await TestServer.with(settings: settings) { server in
+            let response = try await RawConnection.with(port: server.publicPort) { connection in
+                try await connection.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                return try? await connection.response()
+            }
+            #expect(response == nil)
+        }
+    }
+
+    @Test func changedFilesAreReadAgainAndBrokenOnesAreNot() throws {
+        try writeCertificate()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let certificate = try TLSCertificate(certificate: files.certificate, key: files.key)
+        #expect(try !certificate.reload())
+        try writeCertificate()
+        #expect(try certificate.reload())
+        #expect(try !certificate.reload())
+        try writeCertificate(writingKey: false)
+        #expect(throws: (any Error).self) { try certificate.reload() }
+        try Data("not PEM".utf8).write(to: URL(fileURLWithPath: files.certificate))
+        #expect(throws: (any Error).self) { try certificate.reload() }
+        try FileManager.default.removeItem(atPath: files.key)
+        #expect(throws: (any Error).self) { try certificate.reload() }
+        try writeCertificate()
+        #expect(try certificate.reload())
+    }
+
+    @Test func filesThatCannotBeUsedAreAConfigurationError() {
+        var settings = ServerSettings()
+        settings.tls = files
+        #expect(throws: ConfigurationError.self) { try settings.check() }
+    }
+}

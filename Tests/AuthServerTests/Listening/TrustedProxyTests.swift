@@ -1,0 +1,76 @@
+import AuthContract
+import AuthService
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// Whose word counts on where a request came from.
+@Suite struct TrustedProxyTests {
+    @Test(arguments: [
+        // Nobody in front: the header is a claim of the client's.
+        ("203.0.113.9", ["198.51.100.1"], "203.0.113.9"),
+        ("10.0.0.1", ["198.51.100.1"], "198.51.100.1"), ("10.0.0.1", ["1.1.1.1, 198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.1", ["1.1.1.1", "198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.1", ["198.51.100.1, 10.0.0.2"], "198.51.100.1"), ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+        ("10.0.0.1", ["198.51.100.1, unknown"], "10.0.0.1"), ("10.0.0.1", ["198.51.100.1,"], "10.0.0.1"),
+        ("10.0.0.1", ["unknown, 198.51.100.1"], "198.51.100.1"), ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", [""], "10.0.0.1"), ("10.0.0.1", ["198.51.100.1:5000"], "198.51.100.1"),
+        ("10.0.0.1", ["[2001:db8::1]:5000"], "2001:db8:0:0:0:0:0:1"),
+        ("fd00::1", ["2001:db8::1"], "2001:db8:0:0:0:0:0:1"),
+        ("::ffff:10.0.0.1", ["::ffff:198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.1", [" \t198.51.100.1 "], "198.51.100.1"),
+        ("10.0.0.1", ["198.51.100.256"], "10.0.0.1"), ("10.0.0.1", ["0x7f.1"], "10.0.0.1"),
+    ]) func theClientIsTheNearestThatNoProxyIs(peer: String, forwarded: [String], expected: String) throws {
+        let proxies = try TrustedProxies(["10.0.0.0/8", "fd00::/8"])
+        let client = proxies.client(of: try #require(IPAddress(peer)), forwardedFor: forwarded)
+        #expect(client.description == expected)
+    }
+
+    @Test(arguments: [
+        ("10.0.0.0/8", "10.255.255.255", true), ("10.0.0.0/8", "11.0.0.0", false), ("0.0.0.0/0", "255.1.2.3", true),
+        ("0.0.0.0/0", "::1", false), ("192.0.2.7", "192.0.2.7", true), ("192.0.2.7", "192.0.2.6", false),
+        ("192.0.2.128/25", "192.0.2.127", false), ("192.0.2.128/25", "192.0.2.200", true),
+        ("2001:db8::/33", "2001:db8:7fff::1", true), ("2001:db8::/33", "2001:db8:8000::1", false),
+        ("::/0", "::1", true),
+    ]) func aNetworkHoldsWhatBeginsAsItDoes(network: String, address: String, isInside: Bool) throws {
+        #expect(try TrustedProxies([network]).contain(try #require(IPAddress(address))) == isInside)
+    }
+
+    @Test(arguments: [
+        "", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0/8", "proxy.example.com", "::/129", "10.0.0.0/8/8",
+    ])
+    func whatIsNoNetworkIsRefused(text: String) {
+        #expect(throws: ConfigurationError.self) { try TrustedProxies([text]) }
+    }
+
+    @Test func limitsCountTheForwardedAddressOfATrustedProxyAlone() async throws {
+        var protection = ProtectionSettings()
+        protection.enrolment = Rate(burst: 1, perMinute: 1)
+        for (trusted, expected) in [(["127.0.0.1"], 200), ([], 429)] {
+            var settings = ServerSettings()
+            settings.trustedProxies = try TrustedProxies(trusted)
+            try await TestServer.with(settings: settings, protection: protection) { server in
+                let body: JSONValue = ["app_id": .string(TestServer.appID)]
+                let first = try await server.post(.challenge, body, [("X-Forwarded-For", "198.51.100.1")])
+                #expect(first.status == 200)
+                let second = try await server.post(.challenge, body, [("X-Forwarded-For", "198.51.100.2")])
+                #expect(second.status == expected)
+            }
+        }
+    }
+
+    @Test func anotherAddressThanLoopbackNeedsAReason() throws {
+        var settings = ServerSettings()
+        try settings.check()
+        settings.host = "0.0.0.0"
+        #expect(throws: ConfigurationError.self) { try settings.check() }
+        settings.insecureHTTP = true
+        try settings.check()
+        settings.insecureHTTP = false
+        settings.trustedProxies = try TrustedProxies(["10.0.0.0/8"])
+        try settings.check()
+        settings.operations.host = "10.0.0.9"
+        #expect(throws: ConfigurationError.self) { try settings.check() }
+    }
+}

@@ -1,0 +1,79 @@
+import AuthContract
+import AuthService
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// The document says everything that is routed and coded, and nothing that is not there.
+@Suite struct OpenAPITests {
+    private let document = OpenAPIDocument.json.object ?? JSONObject()
+
+    private func operation(_ method: String, _ path: String) -> JSONObject? {
+        document["paths"]?.object?[path]?.object?[method.lowercased()]?.object
+    }
+
+    @Test(arguments: Route.allCases) func everyRouteOfThePublicAPIIsThere(route: Route) {
+        #expect(operation(route.method, route.rawValue) != nil)
+    }
+
+    @Test(arguments: AdminRoute.allCases) func everyRouteOfTheAdminAPIIsThere(route: AdminRoute) {
+        #expect(operation(route.method, route.template) != nil)
+    }
+
+    @Test func everyErrorCodeIsThereAndAnAnswerOfSomeOperation() {
+        let schema = document["components"]?.object?["schemas"]?.object?["ErrorCode"]?.object
+        #expect(schema?["enum"]?.array?.compactMap(\.string) == ErrorCode.allCases.map(\.rawValue))
+        let answered = OpenAPIDocument.operations.reduce(into: Set<ErrorCode>()) { $0.formUnion($1.errors) }
+        // These are answered by every path, or by those that are not there.
+        #expect(answered.union([.invalidRequest, .internalError, .methodNotAllowed]) == Set(ErrorCode.allCases))
+    }
+
+    @Test func everyReferenceLeadsSomewhere() {
+        var references: Set<String> = []
+        func collect(_ value: JSONValue) {
+            switch value {
+            case .object(let object):
+                if let reference = object["$ref"]?.string { references.insert(reference) }
+                object.members.forEach { collect($0.value) }
+            case .array(let values): values.forEach(collect)
+            default: break
+            }
+        }
+        collect(OpenAPIDocument.json)
+        #expect(references.count > 30)
+        for reference in references {
+            var place: JSONValue? = OpenAPIDocument.json
+            for part in reference.split(separator: "/").dropFirst() { place = place?.object?[String(part)] }
+            #expect(place != nil, "\(reference)")
+        }
+    }
+
+    @Test func everyPathOfTheDocumentIsAnswered() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            for operation in OpenAPIDocument.operations {
+                let port = Route(rawValue: operation.path) == nil ? server.operationsPort : server.publicPort
+                let target = operation.path.replacing("{app_id}", with: "com.example.app")
+                    .replacing("{device_id}", with: "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11")
+                    .replacing("{credential_id}", with: "none")
+                let request = RawRequest(
+                    method: operation.method, target: target, headers: [("Authorization", "Bearer \(admin)")])
+                let response = try await RawConnection.exchange(port: port, request)
+                let path = Comment(rawValue: "\(operation.method) \(operation.path): \(response.text)")
+                #expect(response.status != 405, path)
+                #expect(response.status != 404 || operation.path.contains("{"), path)
+                let responses = self.operation(operation.method, operation.path)?["responses"]?.object
+                #expect(responses?[String(response.status)] != nil, path)
+            }
+        }
+    }
+
+    @Test func itIsServed() async throws {
+        try await TestServer.with { server in
+            let response = try await server.operations("/openapi.json")
+            #expect(
+                try JSONValue(parsing: response.body, limits: .init(bytes: 1 << 20, depth: 32)) == OpenAPIDocument.json)
+        }
+    }
+}

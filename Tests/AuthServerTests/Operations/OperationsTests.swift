@@ -1,0 +1,132 @@
+import AuthContract
+import AuthService
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// The operations listener: whom it answers, health, readiness, metrics.
+@Suite struct OperationsTests {
+    @Test(arguments: ["/healthz", "/readyz", "/metrics", "/openapi.json"])
+    func whatIsReadNeedsNoCredentialAndAnswersGetAlone(path: String) async throws {
+        try await TestServer.with { server in
+            let response = try await server.operations(path)
+            #expect(response.status == 200, "\(response.text)")
+            #expect(response.values("X-Request-ID").count == 1)
+            let posted = try await RawConnection.exchange(
+                port: server.operationsPort, RawRequest(method: "POST", target: path, body: []))
+            #expect(posted.status == 405)
+            #expect(posted.value("Allow") == "GET, HEAD")
+        }
+    }
+
+    @Test(arguments: [
+        ("localhost", 200), ("LOCALHOST:9464", 200), ("127.0.0.1", 200), ("127.0.0.1:1", 200), ("[::1]:9464", 200),
+        ("[::1]", 200), ("evil.example.com", 400), ("localhost.evil.example.com", 400), ("evil.example.com:9464", 400),
+        ("127.0.0.1.evil.example.com", 400), ("[::2]", 400), ("", 400),
+    ]) func onlyConfiguredNamesAreAnswered(host: String, status: Int) async throws {
+        try await TestServer.with { server in
+            let credential = try await server.credential(.admin)
+            for path in ["/healthz", "/metrics", "/admin/v1/apps"] {
+                let request = RawRequest(
+                    method: "GET", target: path, host: host, headers: [("Authorization", "Bearer \(credential)")])
+                let response = try await RawConnection.exchange(port: server.operationsPort, request)
+                #expect(response.status == status, "\(path) \(response.text)")
+            }
+        }
+    }
+
+    @Test func twoHostsAreNone() async throws {
+        try await TestServer.with { server in
+            let request = RawRequest(method: "GET", target: "/healthz", headers: [("Host", "localhost")])
+            let response = try await RawConnection.exchange(port: server.operationsPort, request)
+            #expect(response.status == 400)
+        }
+    }
+
+    @Test func theNamesCanBeConfigured() async throws {
+        var settings = ServerSettings()
+        settings.operations.hosts = ["Ops.Internal"]
+        try await TestServer.with(settings: settings) { server in
+            let named = try await server.operations("/healthz", host: "ops.internal:9464")
+            #expect(named.status == 200)
+            let other = try await server.operations("/healthz", host: "localhost")
+            #expect(other.status == 400)
+        }
+    }
+
+    @Test(arguments: [
+        (MemoryStores.Call.apps, "apps"), (.binding, "devices"), (.take, "challenges"), (.claim, "replay"),
+        (.events, "audit"),
+    ]) func whatFailsIsNamed(call: MemoryStores.Call, name: String) async throws {
+        try await TestServer.with { server in
+            await server.stores.fail(call)
+            let response = try await server.operations("/readyz")
+            #expect(response.status == 503)
+            #expect(response.json["status"]?.string == "not ready")
+            #expect(response.json["failures"]?.object?[name] != nil, "\(response.text)")
+            #expect(response.json["checks"]?.object?[name]?.bool == false)
+            #expect(try await server.operations("/metrics").text.contains("synheart_ready{check=\"\(name)\"} 0"))
+            #expect(try await server.operations("/healthz").status == 200)
+        }
+    }
+
+    @Test func aLostHistoryAndAClockThatIsBehindAreNotReady() async throws {
+        try await TestServer.with { server in
+            await server.stores.loseHistory(at: server.clock.now)
+            let response = try await server.operations("/readyz")
+            #expect(response.json["failures"]?.object?["replay"] != nil, "\(response.text)")
+        }
+        try await TestServer.with { server in
+            server.clock.advance(-31)
+            let response = try await server.operations("/readyz")
+            #expect(response.json["failures"]?.object?["clock"] != nil, "\(response.text)")
+        }
+    }
+
+    @Test func whatHappenedIsCounted() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let headers = try device.headers("GET", Route.status.rawValue, at: server.clock.now)
+            for _ in 0..<2 { _ = try await server.send("GET", Route.status.rawValue, headers) }
+            let credential = try await server.credential(.service, apps: [TestServer.appID])
+            _ = try await server.post(
+                .verify, device.question(at: server.clock.now), [("Authorization", "Bearer \(credential)")])
+            _ = try await server.administer("GET", "/apps", "sya_nobody_x")
+            _ = try await RawConnection.exchange(port: server.publicPort, Array("garbage\r\n\r\n".utf8))
+            let text = try await server.operations("/metrics").text
+            for line in [
+                #"synheart_requests_total{route="device/status",status="200",outcome="ok"} 1"#,
+                #"synheart_requests_total{route="device/status",status="409",outcome="NONCE_REPLAY"} 1"#,
+                #"synheart_request_duration_seconds_count{route="device/status"} 2"#,
+                #"synheart_request_duration_seconds_bucket{route="device/status",le="+Inf"} 2"#,
+                #"synheart_registrations_total{platform="ios",result="registered"} 1"#,
+                #"synheart_verdicts_total{verdict="verified"} 1"#, #"synheart_verified_requests_total{scheme="1"} 2"#,
+                "synheart_replay_refusals_total 1", "synheart_store_errors_total 0",
+                #"synheart_security_events_total{event="admin_credential_refused"} 1"#,
+                #"synheart_development_requests_total{outcome="registered"} 1"#,
+                #"synheart_malformed_requests_total{listener="public"} 1"#,
+            ] {
+                #expect(text.contains(line + "\n"), "\(line)")
+            }
+        }
+    }
+
+    @Test func theTextIsWhatPrometheusReads() {
+        let registry = MetricsRegistry()
+        registry.describe("a_total", "counter", "An a.")
+        registry.count("a_total", [("label", "quote\" back\\slash\nline")])
+        registry.count("never_described_total")
+        registry.describe("t_seconds", "histogram", "A time.")
+        registry.observe("t_seconds", [], seconds: 0.003)
+        registry.observe("t_seconds", [], seconds: 100)
+        let text = registry.text()
+        #expect(text.contains("# HELP a_total An a.\n# TYPE a_total counter\n"))
+        #expect(text.contains(#"a_total{label="quote\" back\\slash\nline"} 1"# + "\n"))
+        #expect(!text.contains("never_described"))
+        #expect(text.contains("t_seconds_bucket{le=\"0.0025\"} 0\nt_seconds_bucket{le=\"0.005\"} 1\n"))
+        #expect(text.contains("t_seconds_bucket{le=\"10\"} 1\nt_seconds_bucket{le=\"+Inf\"} 2\n"))
+        #expect(text.contains("t_seconds_sum 100.003\nt_seconds_count 2\n"))
+    }
+}

@@ -1,0 +1,117 @@
+import AuthContract
+import AuthService
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// `/verify` over HTTP: what is a verdict on another's request, and what is an error of the caller's own.
+@Suite struct VerifyTests {
+    private func ask(
+        _ server: TestServer, _ question: JSONValue, _ credential: String?
+    ) async throws -> RawResponse {
+        try await server.post(.verify, question, credential.map { [("Authorization", "Bearer \($0)")] } ?? [])
+    }
+
+    @Test func aSignedRequestIsVerifiedOnce() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let credential = try await server.credential(.service, apps: [TestServer.appID])
+            let question = try device.question(at: server.clock.now)
+            let verified = try await ask(server, question, credential)
+            #expect(verified.status == 200, "\(verified.text)")
+            #expect(verified.json["verified"]?.bool == true)
+            #expect(verified.json["device_id"]?.string == device.id)
+            let replayed = try await ask(server, question, credential)
+            #expect(replayed.status == 409)
+            #expect(replayed.json["verified"]?.bool == false)
+        }
+    }
+
+    @Test func aRefusedRequestIsAVerdict() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let credential = try await server.credential(.service, apps: [TestServer.appID])
+            let old = try await ask(server, device.question(at: server.clock.now - 301), credential)
+            #expect(old.status == 401)
+            #expect(old.code == "CLOCK_SKEW")
+            #expect(old.json["verified"]?.bool == false)
+            let unsigned = try await ask(
+                server,
+                device.question(at: server.clock.now) { $0.removeAll { $0.0 == HeaderName.signature } }, credential)
+            #expect(unsigned.status == 400)
+            #expect(unsigned.json["verified"]?.bool == false)
+        }
+    }
+
+    @Test func errorsOfTheCredentialNeverLookLikeAVerdict() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let question = try device.question(at: server.clock.now)
+            let other = try await server.credential(.service, apps: ["com.example.other"])
+            let admin = try await server.credential(.admin)
+            for (credential, status) in [(nil, 401), ("sya_x_y", 401), (other, 403), (admin, 403)] as [(String?, Int)] {
+                let response = try await ask(server, question, credential)
+                #expect(response.status == status, "\(response.text)")
+                #expect(response.code == (status == 401 ? "UNAUTHORIZED" : "FORBIDDEN"))
+                #expect(response.json["verified"] == nil)
+            }
+            let twice = try await server.post(
+                .verify, question, [("Authorization", "Bearer \(admin)"), ("Authorization", "Bearer \(other)")])
+            #expect(twice.status == 401)
+        }
+    }
+
+    @Test func aQuestionThatIsMalformedIsNoVerdict() async throws {
+        try await TestServer.with { server in
+            let credential = try await server.credential(.service, apps: [TestServer.appID])
+            let response = try await ask(server, ["method": "GET"], credential)
+            #expect(response.status == 400)
+            #expect(response.json["verified"] == nil)
+        }
+    }
+
+    @Test func theSameQuestionWithAnIDGetsTheSameVerdict() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let credential = try await server.credential(.service, apps: [TestServer.appID])
+            var object = try #require(try device.question(at: server.clock.now).object)
+            object["verification_id"] = "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
+            for _ in 0..<3 {
+                #expect(try await ask(server, .object(object), credential).json["verified"]?.bool == true)
+            }
+        }
+    }
+
+    @Test func anObservedAppRefusesNothingButSaysSo() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let credential = try await server.credential(.service, apps: [TestServer.appID])
+            var record = TestServer.record
+            record["mode"] = "observe"
+            #expect(try await server.service.apps.change(.init(.init(.object(record))), actor: "test"))
+            let response = try await ask(server, device.question(at: server.clock.now - 400), credential)
+            #expect(response.status == 200)
+            #expect(response.json["verified"]?.bool == false)
+            #expect(response.json["observed"]?.string == "CLOCK_SKEW")
+            await server.stores.fail(.claim)
+            let failed = try await ask(server, device.question(at: server.clock.now), credential)
+            #expect(failed.status == 503)
+            #expect(failed.json["verified"]?.bool == false)
+        }
+    }
+
+    @Test func aLargeBodyMayBeAskedAbout() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let credential = try await server.credential(.service, apps: [TestServer.appID])
+            let largest = [UInt8](repeating: 1, count: 1024 * 1024)
+            let response = try await ask(server, device.question(body: largest, at: server.clock.now), credential)
+            #expect(response.status == 200, "\(response.text)")
+            let tooLarge = try await ask(server, device.question(body: largest + [1], at: server.clock.now), credential)
+            #expect(tooLarge.status == 413)
+            #expect(tooLarge.json["verified"] == nil)
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import AuthContract
+import AuthService
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import ServiceLifecycle
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// A clock that stands where a test puts it; by default at the time of the machine, because signatures are dated.
+final class TestClock: ServiceClock {
+    private let time = NIOLockedValueBox(SystemClock().now)
+
+    var now: UnixTime { time.withLockedValue { $0 } }
+
+    func advance(_ seconds: Int64) { time.withLockedValue { $0 = $0 + seconds } }
+}
+
+/// A server on ports of its own, over stores in memory.
+struct TestServer: Sendable {
+    let stores: MemoryStores
+    let all: AuthService.Stores
+    let service: AuthService
+    let clock: TestClock
+    let publicPort: Int
+    let operationsPort: Int
+    let addresses: AuthServer.Addresses
+
+    static let appID = "com.example.app"
+
+    /// A dev app, into which a device without a phone can register.
+    static let record: JSONObject = JSONObject([
+        ("app_id", .string(appID)), ("build_channel", "dev"), ("development_integrity_allowed", true),
+        ("ios", ["app_ids": ["TEAMID1234.com.example.app"]] as JSONValue),
+    ])
+
+    /// Runs a server, then the body, then stops the server.
+    static func with(
+        settings: ServerSettings = ServerSettings(), protection: ProtectionSettings = ProtectionSettings(),
+        changing changeStores: (inout AuthService.Stores) -> Void = { _ in }, shutdown: ShutdownTrigger? = nil,
+        _ body: @Sendable (TestServer) async throws -> Void
+    ) async throws {
+        let clock = TestClock()
+        let memory = MemoryStores(clock: clock)
+        var all = AuthService.Stores(
+            challenges: memory, replay: memory, apps: memory, devices: memory, audit: memory, credentials: memory,
+            signingKeys: memory)
+        changeStores(&all)
+        let key = try #require(ServiceKey([UInt8](repeating: 7, count: 32)))
+        let service = AuthService(stores: all, key: key, protection: protection, clock: clock)
+        _ = try await service.apps.add(AppRecord(JSONFields(.object(record))), actor: "test")
+        var settings = settings
+        (settings.port, settings.operations.port) = (0, 0)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let server = AuthServer(service: service, stores: all, settings: settings, logger: logger)
+        let (ready, continuation) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
+        let group = ServiceGroup(services: [Running(server: server, ready: continuation)], logger: logger)
+        shutdown?.group.withLockedValue { $0 = group }
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            var iterator = ready.makeAsyncIterator()
+            guard let addresses = await iterator.next() else {
+                try await tasks.next()
+                return
+            }
+            let ports = [addresses.publicURL, addresses.operationsURL].map { url in
+                url.split(separator: ":").last.flatMap { Int($0) } ?? 0
+            }
+            try await body(
+                TestServer(
+                    stores: memory, all: all, service: service, clock: clock, publicPort: ports[0],
+                    operationsPort: ports[1], addresses: addresses))
+            tasks.cancelAll()
+            _ = await tasks.nextResult()
+        }
+    }
+
+    private struct Running: Service {
+        let server: AuthServer
+        let ready: AsyncStream<AuthServer.Addresses>.Continuation
+
+        func run() async throws {
+            defer { ready.finish() }
+            try await server.run(stopsOnSignals: false) { ready.yield($0) }
+        }
+    }
+
+    /// The text of a new credential.
+    func credential(_ role: CredentialRole, apps: [String] = []) async throws -> String {
+        try await service.credentials.create(
+            name: "test \(role)", role: role, apps: Set(try apps.map { try AppID($0) }), life: 3600, actor: "test"
+        ).text.exposed
+    }
+
+    /// Sends one request to the public listener.
+    func send(
+        _ method: String, _ target: String, _ headers: [(String, String)] = [], body: [UInt8]? = nil
+    ) async throws -> RawResponse {
+        try await RawConnection.exchange(
+            port: publicPort, RawRequest(method: method, target: target, headers: headers, body: body))
+    }
+
+    /// Posts JSON to the public listener.
+    func post(_ route: Route, _ body: JSONValue, _ headers: [(String, String)] = []) async throws -> RawResponse {
+        try await send("POST", route.rawValue, [("Content-Type", "application/json")] + headers, body: body.bytes)
+    }
+
+    /// Sends one request to the admin API.
+    func administer(
+        _ method: String, _ path: String, _ credential: String?, body: JSONValue? = nil
+    ) async throws -> RawResponse {
+        var headers = credential.map { [("Authorization", "Bearer \($0)")] } ?? []
+        if body != nil { headers.append(("Content-Type", "application/json")) }
+        return try await RawConnection.exchange(
+            port: operationsPort,
+            RawRequest(method: method, target: AdminRoute.base + path, headers: headers, body: body?.bytes))
+    }
+
+    /// Reads from the operations listener.
+    func operations(_ path: String, host: String = "localhost") async throws -> RawResponse {
+        try await RawConnection.exchange(port: operationsPort, RawRequest(method: "GET", target: path, host: host))
+    }
+}
+
+/// Lets a test stop a server as a signal does.
+final class ShutdownTrigger: Sendable {
+    let group = NIOLockedValueBox<ServiceGroup?>(nil)
+
+    func pull() async { await group.withLockedValue { $0 }?.triggerGracefulShutdown() }
+}
