@@ -202,7 +202,8 @@ struct AppRecordTests {
         let stored = try #require(try await world.stores.app(record.appID))
         let audited = try await world.stores.events(app: nil, device: nil, before: nil, limit: 100)
         let texts = [
-            "\(record)", String(reflecting: record), dumped, JSONValue.object(record.json(secrets: .masked)).text(), stored.sealedJSON,
+            "\(record)", String(reflecting: record), dumped, JSONValue.object(record.json(secrets: .masked)).text(),
+            stored.sealedJSON,
             "\(stored)", "\(audited)", "\(String(describing: record.android?.playIntegrity.keys))",
         ]
         for text in texts {
