@@ -105,12 +105,12 @@ let package = Package(
             tests: ["AttestationTestKit", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
         room(
             "AndroidKeyAttestation", ["LenientDER", "StrictJSON", "CBOR", crypto, cryptoExtras],
-            tests: ["AttestationTestKit", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
+            tests: ["AttestationTestKit", "LenientDER", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
 
         // What an object says and how each check went, for people and for programs (`attestation inspect|verify`).
         room(
             "AttestationInspection", ["AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON", crypto],
-            tests: ["AttestationTestKit"], testResources: [.copy("Vectors")]),
+            tests: ["AttestationTestKit", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
 
         // An Apple, a Google and devices of one's own.
         room(

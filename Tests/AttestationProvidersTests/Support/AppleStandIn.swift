@@ -25,7 +25,7 @@ final class AppleStandIn: Sendable {
         self.clock = clock
         authority = try AppleAuthority(from: clock.date.addingTimeInterval(-86_400))
         device = AppleDevice(
-            system: .iOS("27.0"), app: AppleApp(Self.appID, environment: .production), authority: authority)
+            system: .iOS("27.0"), app: AppleApp(appID: Self.appID, environment: .production), authority: authority)
     }
 
     var complaints: [String] { faults.access { $0 } }

@@ -5,6 +5,7 @@ import Crypto
 import Foundation
 import Logging
 import StoreConformance
+import StrictJSON
 import Testing
 
 @testable import AuthService
@@ -57,7 +58,7 @@ import Testing
         stores = MemoryStores(clock: clock)
         authority = try AppleAuthority(from: clock.date.addingTimeInterval(-86_400))
         phone = AppleDevice(
-            system: .iOS("27.0"), app: AppleApp("TEAMID1234.com.example.app", environment: .production),
+            system: .iOS("27.0"), app: AppleApp(appID: "TEAMID1234.com.example.app", environment: .production),
             authority: authority)
         app = try AuthContract.AppID("com.example.app")
     }
