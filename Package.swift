@@ -54,6 +54,7 @@ let package = Package(
     platforms: [.iOS(.v16), .macOS(.v13)],
     products: [
         .library(name: "SynheartAuth", targets: ["SynheartAuth"]),
+        .library(name: "SynheartAuthC", type: .dynamic, targets: ["SynheartAuthC"]),
         .library(name: "AuthContract", targets: ["AuthContract"]),
         .library(name: "AppAttest", targets: ["AppAttest"]),
         .library(name: "PlayIntegrity", targets: ["PlayIntegrity"]),
@@ -91,6 +92,10 @@ let package = Package(
         room("AuthContract", ["StrictJSON", crypto], tests: ["StrictJSON", crypto], testResources: [.copy("Vectors")]),
         room("SynheartAuth", ["AuthContract", "StrictJSON", crypto], tests: ["AttestationTestKit", crypto]),
 
+        // The SDK for hosts in other languages: a header, and the symbols behind it.
+        [.target(name: "CSynheartAuth")],
+        room("SynheartAuthC", ["CSynheartAuth", "SynheartAuth", "AuthContract", "StrictJSON"], tests: nil),
+
         // Three verification libraries, each useful alone.
         room(
             "AppAttest", ["CBOR", crypto, asn1, x509],
@@ -100,12 +105,12 @@ let package = Package(
             tests: ["AttestationTestKit", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
         room(
             "AndroidKeyAttestation", ["LenientDER", "StrictJSON", "CBOR", crypto, cryptoExtras],
-            tests: ["AttestationTestKit", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
+            tests: ["AttestationTestKit", "LenientDER", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
 
         // What an object says and how each check went, for people and for programs (`attestation inspect|verify`).
         room(
             "AttestationInspection", ["AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON", crypto],
-            tests: ["AttestationTestKit"], testResources: [.copy("Vectors")]),
+            tests: ["AttestationTestKit", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
 
         // An Apple, a Google and devices of one's own.
         room(

@@ -5,7 +5,8 @@ public enum AttestationFormats {
         AppAttestAttestationFormat(),
         AppAttestAssertionFormat(),
         AppAttestReceiptFormat(),
-        // Android's formats go here: PlayIntegrityFormat(), AndroidKeyAttestationFormat().
+        AndroidKeyAttestationFormat(),
+        PlayIntegrityFormat(),
     ]
 
     /// The format of this name, nil where there is none.

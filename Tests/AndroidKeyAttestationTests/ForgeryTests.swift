@@ -128,7 +128,7 @@ struct RefusalTests {
         #expect(refusal { _ = try fixture.verify(real) } == .untrustedRoot)
         let ours = try fixture.encodings()
         #expect(
-            try refusal {
+            refusal {
                 _ = try KeyAttestationVerifier.audit().audit(
                     KeyAttestationChain(der: ours), challenge: nil, package: nil, at: nil)
             } == .untrustedRoot)

@@ -86,7 +86,8 @@ struct AppRecordTests {
         #expect(record.name == "com.example.app" && record.enabled && record.mode == .enforce)
         #expect(record.buildChannel == .production && !record.developmentIntegrityAllowed)
         #expect(record.ios?.environments == [.production])
-        #expect(record.signature == SignaturePolicy() && record.keys == KeyPolicy())
+        #expect(record.signature.minimumScheme == .one && record.signature.authorities.isEmpty)
+        #expect(record.keys.keyProof == .optional && !record.keys.reattestOnRotation)
         #expect(record.signature.pastWindowSeconds == 300 && record.signature.futureWindowSeconds == 60)
         #expect(record.signature.unsignedQuery == .refuseOnWrites && record.signature.replayOnReads)
         #expect(record.keys.overlapSeconds == 60 && record.keys.graceDays == 7 && record.keys.maximumAgeDays == nil)
@@ -201,13 +202,14 @@ struct AppRecordTests {
         let stored = try #require(try await world.stores.app(record.appID))
         let audited = try await world.stores.events(app: nil, device: nil, before: nil, limit: 100)
         let texts = [
-            "\(record)", String(reflecting: record), dumped, record.json(secrets: .masked).text(), stored.sealedJSON,
+            "\(record)", String(reflecting: record), dumped, JSONValue.object(record.json(secrets: .masked)).text(),
+            stored.sealedJSON,
             "\(stored)", "\(audited)", "\(String(describing: record.android?.playIntegrity.keys))",
         ]
         for text in texts {
             for secret in [Self.decryptionKey, "S3CR3T"] { #expect(!text.contains(secret)) }
         }
-        #expect(record.json(secrets: .plain).text().contains(Self.decryptionKey))
+        #expect(JSONValue.object(record.json(secrets: .plain)).text().contains(Self.decryptionKey))
         // The same sealed text under another app's id is not that app's record.
         _ = try await world.stores.insert(
             StoredApp(appID: AppID("com.example.thief"), sealedJSON: stored.sealedJSON),

@@ -76,15 +76,17 @@ public struct KeyAttestationVerifier: Sendable {
         return VerifiedKeyAttestation(
             description: description, chain: chain, anchor: anchor, isRootIncluded: isRootIncluded,
             provisioning: provisioning, provisioningInfo: ProvisioningInfo(chain), publicKey: publicKey,
-            isStrongBoxCorroborated: isStrongBoxCorroborated, unchecked: unchecked(expected, at: time))
+            isStrongBoxCorroborated: isStrongBoxCorroborated,
+            unchecked: unchecked(challenge: expected.challenge, package: expected.package, at: time))
     }
 
-    private func unchecked(_ expected: Expectations, at time: Date?) -> [KeyAttestationStep] {
+    /// The checks for which an ``audit(_:challenge:package:at:)`` with these arguments is not given what they need.
+    public func unchecked(challenge: [UInt8]?, package: String?, at time: Date?) -> [KeyAttestationStep] {
         var steps: [KeyAttestationStep] = []
         if time == nil, policy.dates == .enforce { steps.append(.dates) }
         if statusList == nil { steps.append(.revocation) }
-        if expected.challenge == nil { steps.append(.challenge) }
-        if expected.package == nil, policy.packages == nil { steps.append(.package) }
+        if challenge == nil { steps.append(.challenge) }
+        if package == nil, policy.packages == nil { steps.append(.package) }
         if time == nil, policy.maximumPatchAgeDays != nil { steps.append(.patchLevels) }
         return steps
     }

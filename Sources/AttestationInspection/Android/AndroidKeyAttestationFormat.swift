@@ -32,7 +32,7 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
                 .verified, unchecked: verified.unchecked.map(\.rawValue), facts: facts,
                 checks: Self.checks(nil, verifier.policy, verified.unchecked))
         } catch {
-            let unchecked = Self.unchecked(verifier, challenge, package, time)
+            let unchecked = verifier.unchecked(challenge: challenge, package: package, at: time)
             return Verdict(
                 .refused, code: error.code.rawValue, step: error.step.rawValue, unchecked: unchecked.map(\.rawValue),
                 facts: facts, checks: Self.checks(error, verifier.policy, unchecked))
@@ -72,19 +72,6 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
             throw Unusable(option: "status_list", code: "STATUS_LIST_UNREADABLE", cause: error)
         }
         return verifier
-    }
-
-    /// What would have been left unchecked, had the chain not been refused first.
-    private static func unchecked(
-        _ verifier: KeyAttestationVerifier, _ challenge: [UInt8]?, _ package: String?, _ time: Date?
-    ) -> [KeyAttestationStep] {
-        var steps: [KeyAttestationStep] = []
-        if time == nil, verifier.policy.dates == .enforce { steps.append(.dates) }
-        if verifier.statusList == nil { steps.append(.revocation) }
-        if challenge == nil { steps.append(.challenge) }
-        if package == nil, verifier.policy.packages == nil { steps.append(.package) }
-        if time == nil, verifier.policy.maximumPatchAgeDays != nil { steps.append(.patchLevels) }
-        return steps
     }
 
     private static func checks(

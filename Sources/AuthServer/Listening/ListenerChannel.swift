@@ -36,5 +36,12 @@ struct ListenerChannel: HTTPChannelHandler {
         }
     }
 
-    func handle(value: Value, logger: Logger) async { await handleHTTP(asyncChannel: value, logger: logger) }
+    /// Cancelled, after the time that requests in flight had to finish, it ends at once, whatever the client does.
+    func handle(value: Value, logger: Logger) async {
+        await withTaskCancellationHandler {
+            await handleHTTP(asyncChannel: value, logger: logger)
+        } onCancel: {
+            value.channel.close(promise: nil)
+        }
+    }
 }

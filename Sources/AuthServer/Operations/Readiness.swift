@@ -66,8 +66,11 @@ extension Readiness {
                 Check("replay") { try await Self.claim(in: stores.replay, at: clock.now, random) },
                 Check("audit") { _ = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 1) },
                 Check("credentials") { _ = try await stores.credentials.credential("readiness") },
-                // Opening a sealed signing key needs the service key that sealed it.
-                Check("service_key") { _ = try await service.signingKeys.keySet() },
+                // What is sealed opens only with the service key that sealed it.
+                Check("service_key") {
+                    _ = try await service.apps.records()
+                    _ = try await service.signingKeys.keySet()
+                },
                 Check("clock") { try await Self.compareClock(clock.now, with: stores.audit) },
             ] + further)
     }

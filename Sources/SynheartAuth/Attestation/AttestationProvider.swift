@@ -95,6 +95,7 @@ public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertib
         self.reason = reason
     }
 
+    /// For logs.
     public var description: String { "\(code.rawValue) \(reason)" }
 }
 

@@ -1,5 +1,4 @@
 public import AuthContract
-internal import Foundation
 
 extension SynheartAuth {
     /// Everything that the SDK stands on. `init(baseUrl:)` takes the platform's own; each part can be replaced.
@@ -37,24 +36,13 @@ extension SynheartAuth {
             random = SystemRandom()
             sleeper = TaskSleeper()
             logger = SilentLogger()
-            storage = FileStorage(directory: Self.defaultDirectory)
-            attestation = NoAttestation()
-            #if DEBUG
-                keyStore = SoftwareKeyStore(directory: Self.defaultDirectory + "/keys")
-            #else
-                keyStore = NoKeyStore()
-            #endif
+            storage = PlatformParts.storage
+            keyStore = PlatformParts.keyStore
+            attestation = PlatformParts.attestation
         }
 
         /// The service's scheme, host and port, such as `https://auth.example.com`.
         public var baseUrl: String { origin.text }
-
-        /// `$XDG_STATE_HOME/synheart-auth`, else `~/.local/state/synheart-auth`.
-        private static var defaultDirectory: String {
-            let environment = ProcessInfo.processInfo.environment
-            if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/synheart-auth" }
-            return NSHomeDirectory() + "/.local/state/synheart-auth"
-        }
 
         var isDevelopment: Bool {
             #if DEBUG

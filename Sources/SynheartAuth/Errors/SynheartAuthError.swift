@@ -78,10 +78,12 @@ public struct SynheartAuthError: Error, Sendable {
 }
 
 extension SynheartAuthError: Equatable {
+    /// Whether the codes are the same.
     public static func == (left: SynheartAuthError, right: SynheartAuthError) -> Bool { left.code == right.code }
 }
 
 extension SynheartAuthError: CustomStringConvertible {
+    /// Code and message.
     public var description: String { "\(code.text): \(message)" }
 }
 

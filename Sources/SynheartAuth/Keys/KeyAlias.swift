@@ -31,5 +31,6 @@ public struct KeyAlias: Sendable, Hashable, CustomStringConvertible {
         alias == .primary(appID) ? .next(appID) : .primary(appID)
     }
 
+    /// The name.
     public var description: String { text }
 }

@@ -73,6 +73,7 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
     /// Whether the key is lost.
     public var isKeyLost: Bool { code == .notFound || code == .invalidated }
 
+    /// For logs.
     public var description: String { "\(code.rawValue)\(status.map { " (\($0))" } ?? "") \(reason)" }
 }
 
@@ -80,6 +81,9 @@ extension SynheartAuthError {
     /// The error of a key store whose key, where it is lost, cannot be the identity's own: that is `keyInvalidated`.
     static func keyStore(_ error: KeyStoreError, _ protection: KeyProtection) -> SynheartAuthError {
         if error.isKeyLost { return SynheartAuthError(.keyInvalidated, "the key is gone", cause: error) }
+        if error.code == .unsupported, protection == .secureEnclave {
+            return SynheartAuthError(.attestationUnavailable, error.reason, cause: error)
+        }
         let isBusy = error.code == .unavailable
         return SynheartAuthError(
             protection == .secureEnclave ? .secureEnclaveError : .keystoreError, error.description,

@@ -12,8 +12,10 @@ public struct SoftwareKeyStore: KeyStore {
     /// Keys in this directory, which is made with mode 0700 when the first key is.
     public init(directory: String) { self.directory = PrivateDirectory(path: directory) }
 
+    /// Labelled `software`.
     public var protection: KeyProtection { .software }
 
+    /// Makes a key and writes it to a file.
     public func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
         let key = P256.Signing.PrivateKey()
         do throws(PrivateDirectory.Failure) {
@@ -24,10 +26,12 @@ public struct SoftwareKeyStore: KeyStore {
         return DevicePublicKey(key.publicKey)
     }
 
+    /// The public half of the key in the file.
     public func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
         try key(alias).map { DevicePublicKey($0.publicKey) }
     }
 
+    /// Signs with the key in the file.
     public func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
         guard let key = try key(alias) else { throw KeyStoreError(.notFound, reason: "no such key") }
         guard let signature = try? key.signature(for: message) else {
@@ -36,6 +40,7 @@ public struct SoftwareKeyStore: KeyStore {
         return RequestSignature(signature)
     }
 
+    /// Removes the file.
     public func delete(_ alias: KeyAlias) throws(KeyStoreError) {
         do throws(PrivateDirectory.Failure) {
             try directory.remove(Self.file(alias))

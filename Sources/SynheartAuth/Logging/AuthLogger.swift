@@ -57,6 +57,7 @@ public struct SilentLogger: AuthLogger {
     /// A logger.
     public init() {}
 
+    /// Drops the entry.
     public func log(_ entry: LogEntry) {}
 }
 

@@ -24,6 +24,7 @@ public final class URLSessionTransport: Transport {
 
     deinit { session.finishTasksAndInvalidate() }
 
+    /// Sends the request; a redirect is returned as the answer.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
         guard let url = URL(string: request.url) else { throw TransportError("not a URL") }
         var message = URLRequest(url: url)

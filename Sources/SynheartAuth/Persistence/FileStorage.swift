@@ -5,6 +5,7 @@ public struct FileStorage: Storage {
     /// Storage in this directory, which is made when the first record is written.
     public init(directory: String) { self.directory = PrivateDirectory(path: directory) }
 
+    /// A file that others may write, a link and an I/O error are unavailable.
     public func read(_ name: RecordName) -> StorageReading {
         do throws(PrivateDirectory.Failure) {
             return try directory.read(Self.file(name)).map { .found($0) } ?? .absent
@@ -13,22 +14,26 @@ public struct FileStorage: Storage {
         }
     }
 
+    /// Temporary file, fsync, rename, fsync of the directory.
     public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
         try withStorageError { () throws(PrivateDirectory.Failure) in
             try directory.write(bytes, to: Self.file(name))
         }
     }
 
+    /// Removes the file.
     public func remove(_ name: RecordName) throws(StorageError) {
         try withStorageError { () throws(PrivateDirectory.Failure) in try directory.remove(Self.file(name)) }
     }
 
+    /// Keeps the copy as `{name}.unreadable`.
     public func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
         try withStorageError { () throws(PrivateDirectory.Failure) in
             try directory.write(bytes, to: "\(name.text).unreadable")
         }
     }
 
+    /// An advisory lock (flock) on a file of its own.
     public func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
         try withStorageError { () throws(PrivateDirectory.Failure) in
             try directory.lock("\(name.text).\(scope).lock")

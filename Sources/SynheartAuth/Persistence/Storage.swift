@@ -48,6 +48,7 @@ public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
         self.status = status
     }
 
+    /// For logs.
     public var description: String { "\(reason)\(status.map { " (\($0))" } ?? "")" }
 }
 
@@ -59,9 +60,10 @@ public struct RecordName: Sendable, Hashable, CustomStringConvertible {
     /// The name of an app's record.
     public init(_ appID: AppID) { self.init(hashing: appID.text) }
 
-    init(hashing text: String) {
+    package init(hashing text: String) {
         self.text = Hexadecimal.encode(Array(SHA256.hash(data: Data(text.utf8))))
     }
 
+    /// The name.
     public var description: String { text }
 }

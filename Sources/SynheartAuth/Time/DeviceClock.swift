@@ -17,11 +17,13 @@ public struct SystemClock: DeviceClock {
     /// The clocks of this process.
     public init() {}
 
+    /// The date and time of day.
     public var wallMilliseconds: Int64 {
         // Dates beyond what fits cannot come from a system clock; clamped so that none can trap.
         Int64(max(-9e15, min(9e15, (Date().timeIntervalSince1970 * 1000).rounded())))
     }
 
+    /// Time since the first use in this process.
     public var continuous: Duration { Self.start.duration(to: .now) }
 }
 

@@ -19,6 +19,7 @@ public struct TaskSleeper: Sleeper {
     /// A sleeper.
     public init() {}
 
+    /// Sleeps, whatever for.
     public func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
         try await Task.sleep(for: duration)
     }

@@ -52,9 +52,9 @@ struct DemoStage {
                 JSONFields(.object(AppsCommand.Example.record(app: appID, anchors: authority.rootsPEM)))), actor: "demo"
         )
         var settings = ServerSettings()
-        (settings.port, settings.operationsPort) = (0, 0)
+        (settings.port, settings.operations.port) = (0, 0)
         let server = AuthServer(
-            service: service, settings: settings, readiness: Readiness([]), logger: Logger(label: "demo"))
+            service: service, stores: stores.all, settings: settings, logger: Logger(label: "demo"))
         try await withThrowingTaskGroup(of: Void.self) { group in
             let (ready, announce) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
             group.addTask { try await server.run(stopsOnSignals: false) { announce.yield($0) } }

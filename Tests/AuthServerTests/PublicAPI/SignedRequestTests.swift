@@ -1,4 +1,5 @@
 import AuthContract
+import AuthService
 import Foundation
 import StoreConformance
 import StrictJSON

@@ -146,7 +146,7 @@ final class RawConnection {
     }
 
     private func read() async throws -> Bool {
-        guard let next = try await iterator.next() else { return false }
+        guard let next = try await iterator.next(isolation: #isolation) else { return false }
         buffer.append(contentsOf: next.readableBytesView)
         return true
     }

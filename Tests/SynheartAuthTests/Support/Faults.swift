@@ -44,11 +44,11 @@ struct FaultyTransport: Transport {
 }
 
 struct FaultyStorage: Storage {
-    let base: MemoryStorage
+    let base: any Storage
     let faults: Faults
     private var death: StorageError { StorageError("dead") }
 
-    init(base: MemoryStorage, faults: Faults) {
+    init(base: any Storage, faults: Faults) {
         self.base = base
         self.faults = faults
     }
@@ -112,12 +112,12 @@ struct FaultyKeyStore: KeyStore {
 }
 
 struct FaultyAttestation: AttestationProvider {
-    let base: TestAttestation
+    let base: any AttestationProvider
     let faults: Faults
     var platform: Platform { base.platform }
     private var death: AttestationError { AttestationError(.unsupported, reason: "dead") }
 
-    init(base: TestAttestation, faults: Faults) {
+    init(base: any AttestationProvider, faults: Faults) {
         self.base = base
         self.faults = faults
     }

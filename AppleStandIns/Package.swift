@@ -1,0 +1,30 @@
+// swift-tools-version: 6.2
+// Compiles and runs the SDK's Apple sources on Linux, against stand-ins for the four frameworks that they import.
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let frameworks: [Target.Dependency] = ["CryptoKit", "DeviceCheck", "LocalAuthentication", "Security"]
+
+let package = Package(
+    name: "AppleStandIns",
+    dependencies: [.package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2")],
+    targets: [
+        .target(name: "Security", dependencies: [crypto]), .target(name: "DeviceCheck"),
+        .target(name: "LocalAuthentication"), .target(name: "CryptoKit", dependencies: [crypto]),
+        .target(name: "StrictJSON", swiftSettings: settings),
+        .target(name: "AuthContract", dependencies: ["StrictJSON", crypto], swiftSettings: settings),
+        .target(
+            name: "SynheartAuth", dependencies: ["AuthContract", "StrictJSON", crypto] + frameworks,
+            swiftSettings: settings),
+        .testTarget(
+            name: "SynheartAuthAppleTests", dependencies: ["SynheartAuth", crypto] + frameworks,
+            swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)

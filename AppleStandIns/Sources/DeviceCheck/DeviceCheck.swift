@@ -1,0 +1,88 @@
+// Stand-in for DeviceCheck: an App Attest that generates keys, attests each of them once, and asserts with attested ones.
+@_exported import Foundation
+
+public struct DCError: Error, Hashable, Sendable {
+    public enum Code: Int, Sendable {
+        case unknownSystemFailure = 0
+        case featureUnsupported, invalidInput, invalidKey, serverUnavailable
+
+        public static func ~= (code: Code, error: any Error) -> Bool { (error as? DCError)?.code == code }
+    }
+
+    public let code: Code
+    public init(_ code: Code) { self.code = code }
+
+    public static var unknownSystemFailure: Code { .unknownSystemFailure }
+    public static var featureUnsupported: Code { .featureUnsupported }
+    public static var invalidInput: Code { .invalidInput }
+    public static var invalidKey: Code { .invalidKey }
+    public static var serverUnavailable: Code { .serverUnavailable }
+}
+
+/// What a test makes App Attest do.
+public enum StandInAppAttest {
+    struct State {
+        var isSupported = true
+        var keys: [String: Bool] = [:]
+        var failures: [DCError.Code] = []
+        var hangs = 0
+        var hashes: [Data] = []
+    }
+
+    private static let lock = NSLock()
+    nonisolated(unsafe) private static var state = State()
+
+    static func with<Value>(_ body: (inout State) throws -> Value) rethrows -> Value {
+        try lock.withLock { try body(&state) }
+    }
+
+    public static func reset() { with { $0 = State() } }
+    public static func setSupported(_ isSupported: Bool) { with { $0.isSupported = isSupported } }
+    /// The next calls of attestKey fail like this.
+    public static func fail(_ codes: DCError.Code...) { with { $0.failures = codes } }
+    /// The next calls of attestKey never return.
+    public static func hang(times: Int) { with { $0.hangs = times } }
+    /// Apple forgets a key, as after a reinstallation.
+    public static func forgetKeys() { with { $0.keys = [:] } }
+    public static var clientDataHashes: [Data] { with { $0.hashes } }
+    public static var generated: Int { with { $0.keys.count } }
+}
+
+open class DCAppAttestService: NSObject, @unchecked Sendable {
+    public static let shared = DCAppAttestService()
+
+    open var isSupported: Bool { StandInAppAttest.with { $0.isSupported } }
+
+    open func generateKey() async throws -> String {
+        try StandInAppAttest.with { state in
+            guard state.isSupported else { throw DCError(.featureUnsupported) }
+            let id = Data((0..<32).map { _ in UInt8.random(in: 0...255) }).base64EncodedString()
+            state.keys[id] = false
+            return id
+        }
+    }
+
+    open func attestKey(_ keyId: String, clientDataHash: Data) async throws -> Data {
+        let isHanging = StandInAppAttest.with { state in
+            state.hangs -= 1
+            return state.hangs >= 0
+        }
+        if isHanging { await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }
+        return try StandInAppAttest.with { state in
+            state.hashes.append(clientDataHash)
+            if !state.failures.isEmpty { throw DCError(state.failures.removeFirst()) }
+            guard clientDataHash.count == 32 else { throw DCError(.invalidInput) }
+            // A key that is unknown, or was attested before.
+            guard state.keys[keyId] == false else { throw DCError(.invalidKey) }
+            state.keys[keyId] = true
+            return Data("proof ".utf8) + clientDataHash
+        }
+    }
+
+    open func generateAssertion(_ keyId: String, clientDataHash: Data) async throws -> Data {
+        try StandInAppAttest.with { state in
+            guard state.keys[keyId] == true else { throw DCError(.invalidKey) }
+            return Data("assertion ".utf8) + clientDataHash
+        }
+    }
+}

@@ -1,0 +1,3 @@
+@_exported import Foundation
+
+open class LAContext: NSObject { public override init() {}; public var localizedReason = "" }

@@ -1,0 +1,272 @@
+import AuthContract
+import CryptoKit
+import DeviceCheck
+import Foundation
+import Security
+import Testing
+
+@testable import SynheartAuth
+
+/// The SDK on Apple's parts: Keychain, Secure Enclave, App Attest. The stand-ins are shared, so one test at a time.
+@Suite(.serialized) struct AppleTests {
+    let phone = Phone()
+
+    init() {
+        StandInKeychain.reset()
+        StandInAppAttest.reset()
+        SecureEnclave.setAvailable(true)
+    }
+
+    private func launch() throws -> SynheartAuth {
+        try phone.launch { configuration in
+            configuration.storage = KeychainStorage()
+            configuration.keyStore = SecureEnclaveKeyStore()
+            configuration.attestation = AppAttestProvider()
+        }
+    }
+
+    private func signAndVerify() async throws -> Int { try await phone.signAndVerify(launch()).status }
+
+    @Test("register, relaunch, sign, rotate, reset")
+    func wholeSDK() async throws {
+        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        #expect(StandInKeychain.tags == ["synheart_auth_com.example.app"])
+        #expect(
+            try await launch().registerDevice(appId: Phone.app)
+                == Registration(status: .alreadyRegistered, deviceId: id))
+        #expect(try await signAndVerify() == 200)
+        try await launch().rotateKey(appId: Phone.app)
+        phone.clock.advance(.seconds(90))
+        #expect(StandInKeychain.tags.count == 1)
+        #expect(try await signAndVerify() == 200)
+        try await launch().resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(StandInKeychain.tags.isEmpty && StandInKeychain.itemCount == 0)
+    }
+
+    @Test("these are the platform's own parts")
+    func defaults() throws {
+        let configuration = try SynheartAuth.Configuration(baseUrl: "https://auth.test")
+        #expect(configuration.keyStore is SecureEnclaveKeyStore && configuration.storage is KeychainStorage)
+        #expect(configuration.attestation is AppAttestProvider)
+    }
+
+    @Test("clientDataHash is the binding nonce")
+    func nonce() async throws {
+        try await launch().registerDevice(appId: Phone.app)
+        let body = try #require(
+            await phone.service.requests.compactMap { try? RegisterRequest(parsing: $0.body) }.first { $0.proof != nil }
+        )
+        let nonce = BindingNonce(challenge: body.challenge, publicKeyText: body.publicKeyText)
+        #expect(StandInAppAttest.clientDataHashes == [Data(nonce.bytes)])
+    }
+
+    @Test("a device not unlocked since boot: unavailable, STORAGE_ERROR, never a new identity")
+    func notUnlocked() async throws {
+        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        StandInKeychain.setUnlockedSinceBoot(false)
+        let error = await expectError(.storageError) { try await launch().registerDevice(appId: Phone.app) }
+        #expect(error?.isRetryable == true)
+        StandInKeychain.setUnlockedSinceBoot(true)
+        #expect(try await launch().registerDevice(appId: Phone.app).deviceId == id)
+        #expect(await phone.service.devices.count == 1)
+    }
+
+    @Test(
+        "statuses of a signature that mean that the key is gone",
+        arguments: [
+            (NSOSStatusErrorDomain, -25300), (NSOSStatusErrorDomain, -25293), ("com.apple.LocalAuthentication", -8),
+        ])
+    func invalidated(domain: String, code: Int) async throws {
+        try await launch().registerDevice(appId: Phone.app)
+        StandInKeychain.failSigning(domain: domain, code: code)
+        await expectError(.keyInvalidated) {
+            try await launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+        }
+        #expect(try await launch().state(appId: Phone.app) == .keyInvalid)
+        StandInKeychain.failSigning(domain: domain, code: nil)
+        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(await phone.service.devices.count == 2)
+    }
+
+    @Test(
+        "statuses that mean locked or busy: SECURE_ENCLAVE_ERROR, retryable, the state stays",
+        arguments: [
+            (NSOSStatusErrorDomain, -25308), (NSOSStatusErrorDomain, -25291), (NSOSStatusErrorDomain, -25320),
+            ("com.apple.LocalAuthentication", -4), ("com.apple.LocalAuthentication", -1004),
+        ])
+    func busy(domain: String, code: Int) async throws {
+        try await launch().registerDevice(appId: Phone.app)
+        StandInKeychain.failSigning(domain: domain, code: code)
+        let error = await expectError(.secureEnclaveError) {
+            try await launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+        }
+        #expect(error?.isRetryable == true)
+        #expect(try await launch().state(appId: Phone.app) == .registered)
+    }
+
+    @Test("any other status: SIGNING_FAILED, the state stays", arguments: [-50, -26276, -67585])
+    func other(code: Int) async throws {
+        try await launch().registerDevice(appId: Phone.app)
+        StandInKeychain.failSigning(domain: NSOSStatusErrorDomain, code: code)
+        await expectError(.signingFailed) { try await launch().signRequest(appId: Phone.app, method: "GET", path: "/") }
+        #expect(try await launch().state(appId: Phone.app) == .registered)
+    }
+
+    @Test("a key deleted from the Secure Enclave: errSecItemNotFound, keyInvalid, a new registration")
+    func deleted() async throws {
+        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        StandInKeychain.loseKeys()
+        #expect(try await launch().isRegistered(appId: Phone.app) == false)
+        #expect(try await launch().registerDevice(appId: Phone.app).deviceId != id)
+    }
+
+    @Test("no Secure Enclave, as in a simulator: ATTESTATION_UNAVAILABLE")
+    func noEnclave() async throws {
+        SecureEnclave.setAvailable(false)
+        await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
+    }
+
+    @Test("App Attest not supported: ATTESTATION_UNAVAILABLE")
+    func unsupported() async throws {
+        StandInAppAttest.setSupported(false)
+        await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
+    }
+
+    @Test("featureUnsupported while attesting: ATTESTATION_UNAVAILABLE")
+    func featureUnsupported() async throws {
+        StandInAppAttest.fail(.featureUnsupported)
+        await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
+    }
+
+    @Test("serverUnavailable: the same key and hash again")
+    func serverUnavailable() async throws {
+        StandInAppAttest.fail(.serverUnavailable, .serverUnavailable)
+        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(StandInAppAttest.generated == 1)
+        #expect(Set(StandInAppAttest.clientDataHashes).count == 1)
+    }
+
+    @Test("invalidKey: the key id is forgotten, the step begun once again")
+    func invalidKey() async throws {
+        StandInAppAttest.fail(.invalidKey)
+        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(StandInAppAttest.generated == 2)
+    }
+
+    @Test(
+        "invalidInput and unknownSystemFailure: once more, then ATTESTATION_FAILED",
+        arguments: [DCError.Code.invalidInput, .unknownSystemFailure])
+    func refused(code: DCError.Code) async throws {
+        StandInAppAttest.fail(code)
+        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        try await launch().resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        StandInAppAttest.fail(code, code, code)
+        await expectError(.attestationFailed) { try await launch().registerDevice(appId: Phone.app) }
+    }
+
+    @Test("attestKey that hangs is left behind")
+    func hangs() async throws {
+        StandInAppAttest.hang(times: 1)
+        let task = Task { try await launch().registerDevice(appId: Phone.app) }
+        try await eventually { await phone.service.count(.challenge) == 1 }
+        phone.sleeper.passDeadlines()
+        _ = try? await task.value
+        #expect(try await launch().state(appId: Phone.app) != .registering)
+    }
+
+    @Test("the key id is persisted before it attests: a kill in between uses the same one")
+    func persistedBefore() async throws {
+        StandInAppAttest.fail(
+            .serverUnavailable, .serverUnavailable, .serverUnavailable, .serverUnavailable, .serverUnavailable)
+        _ = try? await launch().registerDevice(appId: Phone.app)
+        #expect(StandInAppAttest.generated == 1)
+        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(StandInAppAttest.generated == 1)
+    }
+
+    @Test("assertions are made by the attested key")
+    func assertion() async throws {
+        try await launch().registerDevice(appId: Phone.app)
+        await phone.service.refuse(.token, .assertionRequired)
+        let request = TransportRequest(
+            method: "POST", url: FakeService.origin + Route.token.rawValue, headers: HeaderFields(),
+            body: TokenRequest().bytes)
+        #expect(try await launch().send(request, appId: Phone.app).status == 200)
+        let sent = try #require(await phone.service.requests.last)
+        #expect(sent.headers.values("X-Synheart-Assertion").count == 1)
+    }
+
+    @Test("a write that the Keychain refuses is STORAGE_ERROR", arguments: [-25308, -34018, -61])
+    func writeRefused(status: Int) throws {
+        let storage = KeychainStorage()
+        let name = RecordName(try AppID(Phone.app))
+        StandInKeychain.fail(OSStatus(status))
+        #expect(throws: StorageError.self) { try storage.write([1], to: name) }
+        StandInKeychain.fail(OSStatus(status))
+        guard case .unavailable(let error) = storage.read(name) else {
+            Issue.record("read as absent")
+            return
+        }
+        #expect(error.status == status)
+    }
+
+    @Test("locks exclude")
+    func locks() throws {
+        let name = RecordName(try AppID("com.example.\(UUID().uuidString)"))
+        let held = try KeychainStorage().lock(name, for: "operation")
+        #expect(held != nil)
+        #expect(try KeychainStorage().lock(name, for: "operation") == nil)
+        held?.release()
+    }
+
+    /// A phone of its own on Apple's parts, whose process can die.
+    private func mortal() throws -> (Phone, () throws -> SynheartAuth) {
+        StandInKeychain.reset()
+        StandInAppAttest.reset()
+        let phone = Phone()
+        return (
+            phone,
+            {
+                try phone.launch { configuration in
+                    configuration.storage = FaultyStorage(base: KeychainStorage(), faults: phone.faults)
+                    configuration.keyStore = FaultyKeyStore(base: SecureEnclaveKeyStore(), faults: phone.faults)
+                    configuration.attestation = FaultyAttestation(base: AppAttestProvider(), faults: phone.faults)
+                }
+            }
+        )
+    }
+
+    @Test("the process dies at any point of a registration: one device in the end")
+    func crashInRegistration() async throws {
+        for point in 0..<200 {
+            let (phone, launch) = try mortal()
+            phone.faults.die(at: point)
+            _ = try? await launch().registerDevice(appId: Phone.app)
+            let isOver = !phone.faults.isDead
+            phone.faults.revive()
+            let id = try await launch().registerDevice(appId: Phone.app).deviceId
+            #expect(await phone.service.devices.map(\.id.text) == [id], "died at \(point)")
+            #expect(try await phone.signAndVerify(launch()).status == 200, "died at \(point)")
+            if isOver { return }
+        }
+        Issue.record("never came to the end")
+    }
+
+    @Test("the process dies at any point of a rotation: the device signs, with one key")
+    func crashInRotation() async throws {
+        for point in 0..<200 {
+            let (phone, launch) = try mortal()
+            try await launch().registerDevice(appId: Phone.app)
+            phone.faults.die(at: point)
+            _ = try? await launch().rotateKey(appId: Phone.app)
+            let isOver = !phone.faults.isDead
+            phone.faults.revive()
+            try await launch().rotateKey(appId: Phone.app)
+            phone.clock.advance(.seconds(120))
+            #expect(try await phone.signAndVerify(launch()).status == 200, "died at \(point)")
+            #expect(StandInKeychain.tags.count == 1, "died at \(point)")
+            if isOver { return }
+        }
+        Issue.record("never came to the end")
+    }
+}

@@ -1,0 +1,32 @@
+import AuthContract
+import Foundation
+import SynheartAuth
+
+/// An iOS app's client: registers at launch, signs what it uploads.
+struct ReadingsClient {
+    static let appId = "com.example.readings"
+    let sdk: SynheartAuth
+
+    init() throws {
+        var configuration = try SynheartAuth.Configuration(baseUrl: "https://auth.example.com")
+        configuration.origins = [try RequestOrigin("https://api.example.com")]
+        sdk = SynheartAuth(configuration)
+    }
+
+    /// At every launch; costs no network once the device is registered.
+    func start() async throws {
+        do {
+            try await sdk.registerDevice(appId: Self.appId)
+        } catch where error.recovery == .reset {
+            // The service revoked this device. Whether it may start over is for the app and its user to decide.
+            throw error
+        }
+    }
+
+    func upload(_ reading: Data) async throws -> Int {
+        let request = TransportRequest(
+            method: "POST", url: "https://api.example.com/v1/readings",
+            headers: HeaderFields([("Content-Type", "application/json")]), body: Array(reading))
+        return try await sdk.send(request, appId: Self.appId).status
+    }
+}

@@ -1,0 +1,149 @@
+/*
+ * Synheart Auth: the C interface of the client SDK.
+ *
+ * Strings are UTF-8 and end with a zero byte. Functions may be called from any thread; they block until they are done and must
+ * not be called from a callback. Nothing here ever aborts on bad input: a NULL or malformed argument is an error.
+ */
+#ifndef SYNHEART_AUTH_H
+#define SYNHEART_AUTH_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- 1. What Synheart Core's runtime looks up
+ *
+ * Keys live under synheart_device_{device_id} and never touch an identity of the SDK. Returned strings are malloc'd; the caller
+ * frees them with free(). */
+
+/* {"x":"<b64url>","y":"<b64url>"} of the P-256 key, which is loaded or made; NULL on failure. */
+char *synheart_native_generate_key(const char *device_id);
+/* base64url(r || s) of the ECDSA signature over SHA-256(data); NULL on failure. */
+char *synheart_native_sign_bytes(const char *device_id, const uint8_t *data, intptr_t len);
+/* {"format":"apple-app-attest","blob":"<b64>"}, or {"format":"none","reason":"..."}. challenge_hash has 32 bytes. Each call makes
+ * an App Attest key of its own. */
+char *synheart_native_get_attestation(const char *device_id, const uint8_t *challenge_hash, intptr_t len);
+/* 1: there is a key; 0: there is none, or nobody can say now. */
+int32_t synheart_native_key_exists(const char *device_id);
+/* 1: deleted, or there was none; 0: failed. */
+int32_t synheart_native_delete_key(const char *device_id);
+/* Small secrets in the platform's secure storage. 1: done; 0: failed. */
+int32_t synheart_native_secure_store(const char *service, const char *key, const char *value);
+/* The value; NULL where there is none, or it cannot be read now. */
+char *synheart_native_secure_load(const char *service, const char *key);
+int32_t synheart_native_secure_delete(const char *service, const char *key);
+
+/* The callbacks as the runtime takes them, in its order. */
+typedef struct synheart_native_callbacks {
+    char *(*generate_key)(const char *device_id);
+    char *(*sign_bytes)(const char *device_id, const uint8_t *data, intptr_t len);
+    char *(*get_attestation)(const char *device_id, const uint8_t *challenge_hash, intptr_t len);
+    int32_t (*key_exists)(const char *device_id);
+    int32_t (*delete_key)(const char *device_id);
+} synheart_native_callbacks;
+
+/* A table that lives as long as the process. */
+const synheart_native_callbacks *synheart_native_callback_table(void);
+
+/* ---------------------------------------------------------------- 2. The whole SDK for hosts
+ *
+ * Every function returns 0 or one of the statuses below, and where it has a `result`, stores a JSON text there that the caller
+ * frees with synheart_auth_string_free(): the result, or on failure
+ *   {"code":"NETWORK_ERROR","class":"NetworkError","message":"...","recovery":"retry","retryable":true,"retry_after_ms":1000}
+ */
+
+typedef enum synheart_auth_status {
+    SYNHEART_AUTH_OK = 0,
+    SYNHEART_AUTH_NETWORK_ERROR = 1,
+    SYNHEART_AUTH_CHALLENGE_EXPIRED = 2,
+    SYNHEART_AUTH_ATTESTATION_UNAVAILABLE = 3,
+    SYNHEART_AUTH_ATTESTATION_FAILED = 4,
+    SYNHEART_AUTH_KEY_INVALIDATED = 5,
+    SYNHEART_AUTH_KEYSTORE_ERROR = 6,
+    SYNHEART_AUTH_SECURE_ENCLAVE_ERROR = 7,
+    SYNHEART_AUTH_SIGNING_FAILED = 8,
+    SYNHEART_AUTH_DEVICE_REVOKED = 9,
+    SYNHEART_AUTH_CLOCK_SKEW = 10,
+    SYNHEART_AUTH_ROTATION_FAILED = 11,
+    SYNHEART_AUTH_NONCE_REPLAY = 12,
+    SYNHEART_AUTH_ALREADY_REGISTERED = 13,
+    SYNHEART_AUTH_NOT_REGISTERED = 14,
+    SYNHEART_AUTH_NOT_CONFIGURED = 15,
+    SYNHEART_AUTH_REGISTRATION_IN_PROGRESS = 16,
+    SYNHEART_AUTH_CRYPTO_ERROR = 17,
+    SYNHEART_AUTH_STORAGE_ERROR = 18,
+    SYNHEART_AUTH_INVALID_STATE_TRANSITION = 19,
+    SYNHEART_AUTH_SERVER_ERROR = 100, /* any other code of the service: see "code" in the result */
+    SYNHEART_AUTH_INVALID_ARGUMENT = 101
+} synheart_auth_status;
+
+/* What a host's callback returns. */
+typedef enum synheart_auth_host_status {
+    SYNHEART_AUTH_HOST_OK = 0,
+    SYNHEART_AUTH_HOST_NOT_FOUND = 1,   /* no such key, record or handle */
+    SYNHEART_AUTH_HOST_INVALIDATED = 2, /* KeyPermanentlyInvalidatedException, UnrecoverableKeyException */
+    SYNHEART_AUTH_HOST_UNAVAILABLE = 3, /* locked, busy, no network: later */
+    SYNHEART_AUTH_HOST_UNSUPPORTED = 4, /* not on this device */
+    SYNHEART_AUTH_HOST_REFUSED = 5,     /* the attestation provider says no */
+    SYNHEART_AUTH_HOST_FAILED = 6
+} synheart_auth_host_status;
+
+/* The platform, as a host supplies it. A callback writes at most `capacity` bytes to `out` and their number to `length`. Callbacks
+ * come from several threads. `user` is passed through. */
+typedef struct synheart_auth_host {
+    void *user;
+    /* Keys: P-256. Public keys as X.509 SPKI DER or a 65-byte point; signatures as ASN.1 DER over SHA-256(message). */
+    int32_t (*create_key)(void *user, const char *alias, const uint8_t *challenge, int64_t challenge_length, uint8_t *out,
+                          int64_t capacity, int64_t *length);
+    int32_t (*load_key)(void *user, const char *alias, uint8_t *out, int64_t capacity, int64_t *length);
+    int32_t (*sign)(void *user, const char *alias, const uint8_t *message, int64_t message_length, uint8_t *out,
+                    int64_t capacity, int64_t *length);
+    int32_t (*delete_key)(void *user, const char *alias);
+    /* Play Integrity and key attestation: {"proof":"...","key_attestation":["<b64 DER>", ...]}, either may be absent. `nonce` has 32
+     * bytes; Play Integrity takes it as base64url without padding. */
+    int32_t (*attest)(void *user, const char *alias, const uint8_t *challenge, int64_t challenge_length,
+                      const uint8_t *nonce, uint8_t *out, int64_t capacity, int64_t *length);
+    /* Secure storage, or all three NULL for files in `directory`. A write replaces the record as a whole. */
+    int32_t (*read_record)(void *user, const char *name, uint8_t *out, int64_t capacity, int64_t *length);
+    int32_t (*write_record)(void *user, const char *name, const uint8_t *bytes, int64_t length);
+    int32_t (*remove_record)(void *user, const char *name);
+} synheart_auth_host;
+
+typedef struct synheart_auth synheart_auth;
+
+/* An instance for the service at base_url. `directory`: where records and locks live (NULL: the platform's own place). `host`: NULL
+ * for the platform's own parts; it is copied. The handle is freed with synheart_auth_free(). */
+int32_t synheart_auth_create(const char *base_url, const char *directory, const synheart_auth_host *host,
+                             synheart_auth **handle, char **result);
+/* The same with keys in files, which whoever reads them can copy: for desktops and tests, never for phones. */
+int32_t synheart_auth_create_with_software_keys(const char *base_url, const char *directory, synheart_auth **handle,
+                                                char **result);
+void synheart_auth_free(synheart_auth *handle);
+void synheart_auth_string_free(char *text);
+
+/* {"status":"registered|alreadyRegistered|pending","device_id":"..."} */
+int32_t synheart_auth_register_device(synheart_auth *handle, const char *app_id, char **result);
+/* {"registered":true} */
+int32_t synheart_auth_is_registered(synheart_auth *handle, const char *app_id, char **result);
+/* {"device_id":"..."} or {"device_id":null} */
+int32_t synheart_auth_get_device_id(synheart_auth *handle, const char *app_id, char **result);
+/* {"state":"registered"} */
+int32_t synheart_auth_get_state(synheart_auth *handle, const char *app_id, char **result);
+/* {"headers":{"X-App-ID":"...", ...}} */
+int32_t synheart_auth_sign_request(synheart_auth *handle, const char *app_id, const char *method, const char *path,
+                                   const uint8_t *body, int64_t body_length, char **result);
+/* reason: "scheduled" or "compromise"; {"device_id":"...","effective_at":1700000000} */
+int32_t synheart_auth_rotate_key(synheart_auth *handle, const char *app_id, const char *reason, char **result);
+/* reason: "server_instructed", "user_requested" or "key_lost"; {} */
+int32_t synheart_auth_reset_device_identity(synheart_auth *handle, const char *app_id, const char *reason,
+                                            char **result);
+/* Unix seconds, as in a CLOCK_SKEW answer; {} */
+int32_t synheart_auth_correct_clock_skew(synheart_auth *handle, const char *app_id, double server_timestamp,
+                                         char **result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,59 @@
+#if canImport(DeviceCheck)
+    public import AuthContract
+    internal import DeviceCheck
+    internal import Foundation
+
+    /// App Attest: https://developer.apple.com/documentation/devicecheck/dcappattestservice
+    public struct AppAttestProvider: AttestationProvider {
+        /// The app's service.
+        public init() {}
+
+        /// iOS, whatever of Apple's systems it is.
+        public var platform: Platform { .ios }
+
+        /// A new key of App Attest; its id is the handle.
+        public func makeHandle() async throws(AttestationError) -> String? {
+            guard DCAppAttestService.shared.isSupported else {
+                throw AttestationError(.unsupported, reason: "App Attest is not supported here")
+            }
+            do {
+                return try await DCAppAttestService.shared.generateKey()
+            } catch {
+                throw Self.failure(error)
+            }
+        }
+
+        /// Attests the binding nonce with the key; Apple attests each key once.
+        public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+            guard let handle = subject.handle else { throw AttestationError(.handleInvalid, reason: "no key id") }
+            do {
+                let object = try await DCAppAttestService.shared.attestKey(
+                    handle, clientDataHash: Data(subject.bindingNonce.bytes))
+                return AttestationEvidence(proof: object.base64EncodedString())
+            } catch {
+                throw Self.failure(error)
+            }
+        }
+
+        /// An assertion by an attested key.
+        public func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
+            do {
+                return Array(
+                    try await DCAppAttestService.shared.generateAssertion(handle, clientDataHash: Data(clientDataHash)))
+            } catch {
+                throw Self.failure(error)
+            }
+        }
+
+        /// https://developer.apple.com/documentation/devicecheck/dcerror-swift.struct/code
+        private static func failure(_ error: any Error) -> AttestationError {
+            switch error {
+            case DCError.featureUnsupported: AttestationError(.unsupported, reason: "featureUnsupported")
+            case DCError.invalidKey: AttestationError(.handleInvalid, reason: "invalidKey")
+            case DCError.serverUnavailable: AttestationError(.unavailable, reason: "serverUnavailable")
+            case DCError.invalidInput: AttestationError(.refused, reason: "invalidInput")
+            default: AttestationError(.refused, reason: "unknownSystemFailure")
+            }
+        }
+    }
+#endif

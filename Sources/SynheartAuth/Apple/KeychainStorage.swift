@@ -1,0 +1,83 @@
+#if canImport(Security)
+    internal import Foundation
+    internal import Security
+
+    /// Records in the Keychain: of this device only, readable after its first unlock, and never in a backup that another
+    /// device could restore.
+    public struct KeychainStorage: Storage {
+        private let accessGroup: String?
+        private let locks: PrivateDirectory
+
+        static let service = "ai.synheart.auth"
+
+        /// Records of the app, or of an access group.
+        ///
+        /// - Parameter lockDirectory: Where processes that share the records take turns: for an app and its extensions, a
+        ///   directory in their app group's container. An extension must not be suspended while it holds a lock there.
+        public init(accessGroup: String? = nil, lockDirectory: String? = nil) {
+            self.accessGroup = accessGroup
+            locks = PrivateDirectory(path: (lockDirectory ?? NSTemporaryDirectory()) + "/ai.synheart.auth")
+        }
+
+        /// `errSecItemNotFound` alone is absent; everything else is unavailable.
+        public func read(_ name: RecordName) -> StorageReading {
+            var query = query(name)
+            query[kSecReturnData as String] = true
+            query[kSecMatchLimit as String] = kSecMatchLimitOne
+            var item: CFTypeRef?
+            let status = SecItemCopyMatching(query as CFDictionary, &item)
+            switch status {
+            case errSecSuccess:
+                guard let data = item as? Data else { return .unavailable(StorageError("not data")) }
+                return .found(Array(data))
+            case errSecItemNotFound: return .absent
+            default: return .unavailable(Self.error(status))
+            }
+        }
+
+        /// One item, replaced as a whole.
+        public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
+            let value: [String: Any] = [kSecValueData as String: Data(bytes)]
+            var status = SecItemUpdate(query(name) as CFDictionary, value as CFDictionary)
+            if status == errSecItemNotFound {
+                var item = query(name).merging(value) { $1 }
+                item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
+                status = SecItemAdd(item as CFDictionary, nil)
+            }
+            guard status == errSecSuccess else { throw Self.error(status) }
+        }
+
+        /// An item that is not there counts as removed.
+        public func remove(_ name: RecordName) throws(StorageError) {
+            let status = SecItemDelete(query(name) as CFDictionary)
+            guard status == errSecSuccess || status == errSecItemNotFound else { throw Self.error(status) }
+        }
+
+        /// Kept under a name of its own.
+        public func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
+            try write(bytes, to: RecordName(hashing: "unreadable \(name.text)"))
+        }
+
+        /// A file lock: the Keychain has none.
+        public func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
+            do throws(PrivateDirectory.Failure) {
+                return try locks.lock("\(name.text).\(scope).lock")
+            } catch {
+                throw error.storageError
+            }
+        }
+
+        private func query(_ name: RecordName) -> [String: Any] {
+            var query: [String: Any] = [
+                kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: Self.service,
+                kSecAttrAccount as String: name.text, kSecUseDataProtectionKeychain as String: true,
+            ]
+            if let accessGroup { query[kSecAttrAccessGroup as String] = accessGroup }
+            return query
+        }
+
+        private static func error(_ status: OSStatus) -> StorageError {
+            StorageError(SecCopyErrorMessageString(status, nil) as String? ?? "Keychain", status: Int(status))
+        }
+    }
+#endif

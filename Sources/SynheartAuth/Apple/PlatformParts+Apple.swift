@@ -1,0 +1,8 @@
+#if canImport(Security) && canImport(CryptoKit) && canImport(DeviceCheck)
+    /// Apple's parts: the Keychain, the Secure Enclave, App Attest.
+    enum PlatformParts {
+        static var storage: any Storage { KeychainStorage() }
+        static var keyStore: any KeyStore { SecureEnclaveKeyStore() }
+        static var attestation: any AttestationProvider { AppAttestProvider() }
+    }
+#endif

@@ -1,0 +1,25 @@
+#if !(canImport(Security) && canImport(CryptoKit) && canImport(DeviceCheck))
+    internal import Foundation
+
+    /// What there is without a vendor's hardware: files, and in debug builds keys in files. A release build has no keys until
+    /// the configuration names a store.
+    enum PlatformParts {
+        static var storage: any Storage { FileStorage(directory: directory) }
+        static var attestation: any AttestationProvider { NoAttestation() }
+
+        static var keyStore: any KeyStore {
+            #if DEBUG
+                SoftwareKeyStore(directory: directory + "/keys")
+            #else
+                NoKeyStore()
+            #endif
+        }
+
+        /// `$XDG_STATE_HOME/synheart-auth`, else `~/.local/state/synheart-auth`.
+        private static var directory: String {
+            let environment = ProcessInfo.processInfo.environment
+            if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/synheart-auth" }
+            return NSHomeDirectory() + "/.local/state/synheart-auth"
+        }
+    }
+#endif

@@ -1,0 +1,47 @@
+internal import AuthContract
+internal import Foundation
+internal import StrictJSON
+internal import SynheartAuth
+
+/// Text and bytes across the border. What comes from C is checked; what goes there is malloc'd.
+enum CText {
+    /// A C string as UTF-8; nil for NULL, for what is not UTF-8, and beyond 64 KiB.
+    static func string(_ pointer: UnsafePointer<CChar>?) -> String? {
+        guard let pointer else { return nil }
+        let length = strnlen(pointer, 65_537)
+        guard length <= 65_536 else { return nil }
+        let bytes = UnsafeRawBufferPointer(start: pointer, count: length)
+        let text = String(decoding: bytes, as: UTF8.self)
+        return text.utf8.elementsEqual(bytes) ? text : nil
+    }
+
+    /// Bytes; nil for NULL with a length, or a negative length.
+    static func bytes(_ pointer: UnsafePointer<UInt8>?, _ length: Int) -> [UInt8]? {
+        if length == 0 { return [] }
+        guard let pointer, length > 0 else { return nil }
+        return Array(UnsafeBufferPointer(start: pointer, count: length))
+    }
+
+    /// A malloc'd copy, which the caller frees.
+    static func copy(_ text: String) -> UnsafeMutablePointer<CChar>? { strdup(text) }
+}
+
+/// Waits for asynchronous work on a thread of the host's. Must not be called from Swift's own pool.
+func wait<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Value? {
+    let done = DispatchSemaphore(value: 0)
+    let box = Box<Value>()
+    Task.detached {
+        let value = await body()
+        box.set(value)
+        done.signal()
+    }
+    done.wait()
+    return box.value
+}
+
+private final class Box<Value: Sendable>: @unchecked Sendable {
+    // Unchecked: written before the semaphore is signalled, read after it was waited for.
+    private(set) var value: Value?
+
+    func set(_ value: Value) { self.value = value }
+}

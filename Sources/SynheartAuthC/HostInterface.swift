@@ -1,0 +1,227 @@
+internal import AuthContract
+internal import CSynheartAuth
+internal import Foundation
+internal import StrictJSON
+internal import SynheartAuth
+
+// The whole SDK for hosts; the header documents each function.
+
+typealias Result = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+
+/// Owns the instance that a handle stands for.
+final class Instance: Sendable {
+    let sdk: SynheartAuth
+
+    init(_ sdk: SynheartAuth) { self.sdk = sdk }
+}
+
+@_cdecl("synheart_auth_create")
+func createInstance(
+    _ baseURL: UnsafePointer<CChar>?, _ directory: UnsafePointer<CChar>?, _ host: UnsafePointer<synheart_auth_host>?,
+    _ handle: UnsafeMutablePointer<OpaquePointer?>?, _ result: Result?
+) -> Int32 {
+    let platform = host.map { HostPlatform(callbacks: $0.pointee) }
+    return create(baseURL, directory, handle, result) { configuration, directory in
+        if let directory { configuration.storage = FileStorage(directory: directory) }
+        guard let platform else { return }
+        configuration.keyStore = platform
+        configuration.attestation = platform
+        if platform.hasStorage {
+            let files = FileStorage(directory: directory ?? NSTemporaryDirectory() + "/synheart-auth-locks")
+            configuration.storage = HostStorage(host: platform, files: files)
+        }
+    }
+}
+
+@_cdecl("synheart_auth_create_with_software_keys")
+func createInstanceWithSoftwareKeys(
+    _ baseURL: UnsafePointer<CChar>?, _ directory: UnsafePointer<CChar>?,
+    _ handle: UnsafeMutablePointer<OpaquePointer?>?, _ result: Result?
+) -> Int32 {
+    guard CText.string(directory) != nil else { return invalidArgument("directory", result) }
+    return create(baseURL, directory, handle, result) { configuration, directory in
+        guard let directory else { return }
+        configuration.storage = FileStorage(directory: directory)
+        configuration.keyStore = SoftwareKeyStore(directory: directory + "/keys")
+    }
+}
+
+private func create(
+    _ baseURL: UnsafePointer<CChar>?, _ directory: UnsafePointer<CChar>?,
+    _ handle: UnsafeMutablePointer<OpaquePointer?>?, _ result: Result?,
+    _ change: (inout SynheartAuth.Configuration, String?) -> Void
+) -> Int32 {
+    handle?.pointee = nil
+    guard let handle else { return invalidArgument("handle", result) }
+    guard let baseURL = CText.string(baseURL) else { return invalidArgument("base_url", result) }
+    do throws(SynheartAuthError) {
+        var configuration = try SynheartAuth.Configuration(baseUrl: baseURL)
+        change(&configuration, CText.string(directory))
+        handle.pointee = OpaquePointer(Unmanaged.passRetained(Instance(SynheartAuth(configuration))).toOpaque())
+        return succeed([:], result)
+    } catch {
+        return fail(error, result)
+    }
+}
+
+@_cdecl("synheart_auth_free")
+func freeInstance(_ handle: OpaquePointer?) {
+    guard let handle else { return }
+    Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(handle)).release()
+}
+
+@_cdecl("synheart_auth_string_free")
+func freeString(_ text: UnsafeMutablePointer<CChar>?) { free(text) }
+
+@_cdecl("synheart_auth_register_device")
+func registerDevice(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        let registration = try await sdk.registerDevice(appId: appId)
+        return ["status": .string(registration.status.rawValue), "device_id": .string(registration.deviceId)]
+    }
+}
+
+@_cdecl("synheart_auth_is_registered")
+func isRegistered(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        ["registered": .bool(try await sdk.isRegistered(appId: appId))]
+    }
+}
+
+@_cdecl("synheart_auth_get_device_id")
+func getDeviceID(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        let id = try await sdk.getDeviceId(appId: appId)
+        return ["device_id": id.map { .string($0) } ?? .null]
+    }
+}
+
+@_cdecl("synheart_auth_get_state")
+func getState(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        ["state": .string(try await sdk.state(appId: appId).rawValue)]
+    }
+}
+
+@_cdecl("synheart_auth_sign_request")
+func signRequest(
+    _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ method: UnsafePointer<CChar>?,
+    _ path: UnsafePointer<CChar>?, _ body: UnsafePointer<UInt8>?, _ bodyLength: Int64, _ result: Result?
+) -> Int32 {
+    guard let method = CText.string(method) else { return invalidArgument("method", result) }
+    guard let path = CText.string(path) else { return invalidArgument("path", result) }
+    guard let length = Int(exactly: bodyLength), let body = CText.bytes(body, length) else {
+        return invalidArgument("body", result)
+    }
+    return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        let headers = try await sdk.signRequest(appId: appId, method: method, path: path, bodyBytes: body)
+        return ["headers": .object(JSONObject(headers.fields.map { ($0.name, .string($0.value)) }))]
+    }
+}
+
+@_cdecl("synheart_auth_rotate_key")
+func rotateKey(
+    _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ reason: UnsafePointer<CChar>?, _ result: Result?
+) -> Int32 {
+    guard let reason = CText.string(reason).flatMap(RotationReason.init(rawValue:)) else {
+        return invalidArgument("reason", result)
+    }
+    return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        let rotation = try await sdk.rotateKey(appId: appId, reason: reason)
+        return ["device_id": .string(rotation.deviceId), "effective_at": .integer(rotation.effectiveAt.seconds)]
+    }
+}
+
+@_cdecl("synheart_auth_reset_device_identity")
+func resetDeviceIdentity(
+    _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ reason: UnsafePointer<CChar>?, _ result: Result?
+) -> Int32 {
+    guard let reason = CText.string(reason).flatMap(ResetReason.init(rawValue:)) else {
+        return invalidArgument("reason", result)
+    }
+    return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        try await sdk.resetDeviceIdentity(appId: appId, reason: reason)
+        return [:]
+    }
+}
+
+@_cdecl("synheart_auth_correct_clock_skew")
+func correctClockSkew(
+    _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ serverTimestamp: Double, _ result: Result?
+) -> Int32 {
+    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        try await sdk.correctClockSkew(serverTimestamp: serverTimestamp, appId: appId)
+        return [:]
+    }
+}
+
+private func run(
+    _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?,
+    _ body: @escaping @Sendable (SynheartAuth, String) async throws(SynheartAuthError) -> JSONValue
+) -> Int32 {
+    guard let handle else { return invalidArgument("handle", result) }
+    guard let appId = CText.string(appID) else { return invalidArgument("app_id", result) }
+    let sdk = Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(handle)).takeUnretainedValue().sdk
+    let outcome = wait { () async -> Swift.Result<JSONValue, SynheartAuthError> in
+        do throws(SynheartAuthError) { return .success(try await body(sdk, appId)) } catch { return .failure(error) }
+    }
+    switch outcome {
+    case .success(let value): return succeed(value, result)
+    case .failure(let error): return fail(error, result)
+    case nil: return invalidArgument("handle", result)
+    }
+}
+
+private func succeed(_ value: JSONValue, _ result: Result?) -> Int32 {
+    result?.pointee = CText.copy(value.text())
+    return 0
+}
+
+private func fail(_ error: SynheartAuthError, _ result: Result?) -> Int32 {
+    var json = JSONObject()
+    json["code"] = .string(error.code.text)
+    json["class"] = .string(error.className.rawValue)
+    json["message"] = .string(error.message)
+    json["recovery"] = .string(error.recovery.rawValue)
+    json["retryable"] = .bool(error.isRetryable)
+    let milliseconds = error.retryAfter.map { $0.components.seconds.multipliedReportingOverflow(by: 1000).partialValue }
+    json["retry_after_ms"] = milliseconds.map { .integer($0) }
+    result?.pointee = CText.copy(JSONValue.object(json).text())
+    return error.status
+}
+
+private func invalidArgument(_ name: String, _ result: Result?) -> Int32 {
+    let json: JSONValue = ["code": "INVALID_ARGUMENT", "class": "ServerError", "message": .string(name)]
+    result?.pointee = CText.copy(json.text())
+    return Int32(SYNHEART_AUTH_INVALID_ARGUMENT.rawValue)
+}
+
+extension SynheartAuthError {
+    /// The status of the header's enumeration.
+    fileprivate var status: Int32 {
+        let status =
+            switch code {
+            case .networkError: SYNHEART_AUTH_NETWORK_ERROR
+            case .challengeExpired: SYNHEART_AUTH_CHALLENGE_EXPIRED
+            case .attestationUnavailable: SYNHEART_AUTH_ATTESTATION_UNAVAILABLE
+            case .attestationFailed: SYNHEART_AUTH_ATTESTATION_FAILED
+            case .keyInvalidated: SYNHEART_AUTH_KEY_INVALIDATED
+            case .keystoreError: SYNHEART_AUTH_KEYSTORE_ERROR
+            case .secureEnclaveError: SYNHEART_AUTH_SECURE_ENCLAVE_ERROR
+            case .signingFailed: SYNHEART_AUTH_SIGNING_FAILED
+            case .deviceRevoked: SYNHEART_AUTH_DEVICE_REVOKED
+            case .clockSkew: SYNHEART_AUTH_CLOCK_SKEW
+            case .rotationFailed: SYNHEART_AUTH_ROTATION_FAILED
+            case .nonceReplay: SYNHEART_AUTH_NONCE_REPLAY
+            case .alreadyRegistered: SYNHEART_AUTH_ALREADY_REGISTERED
+            case .notRegistered: SYNHEART_AUTH_NOT_REGISTERED
+            case .notConfigured: SYNHEART_AUTH_NOT_CONFIGURED
+            case .registrationInProgress: SYNHEART_AUTH_REGISTRATION_IN_PROGRESS
+            case .cryptoError: SYNHEART_AUTH_CRYPTO_ERROR
+            case .storageError: SYNHEART_AUTH_STORAGE_ERROR
+            case .invalidStateTransition: SYNHEART_AUTH_INVALID_STATE_TRANSITION
+            case .server: SYNHEART_AUTH_SERVER_ERROR
+            }
+        return Int32(status.rawValue)
+    }
+}

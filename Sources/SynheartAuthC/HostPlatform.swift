@@ -1,0 +1,160 @@
+internal import AuthContract
+internal import CSynheartAuth
+internal import Foundation
+internal import StrictJSON
+internal import SynheartAuth
+
+/// What a host's callback wrote.
+struct HostCall {
+    let status: UInt32
+    let bytes: [UInt8]
+
+    /// Runs a callback with a buffer; a length that does not fit is a failure.
+    init(
+        _ capacity: Int, _ body: (UnsafeMutablePointer<UInt8>?, Int64, UnsafeMutablePointer<Int64>) -> Int32
+    ) {
+        var buffer = [UInt8](repeating: 0, count: capacity)
+        var length: Int64 = 0
+        let status = buffer.withUnsafeMutableBufferPointer { body($0.baseAddress, Int64(capacity), &length) }
+        guard let known = UInt32(exactly: status), (0...Int64(capacity)).contains(length) else {
+            self.status = SYNHEART_AUTH_HOST_FAILED.rawValue
+            bytes = []
+            return
+        }
+        self.status = known
+        bytes = Array(buffer.prefix(Int(length)))
+    }
+}
+
+/// The host's callbacks.
+///
+/// Unchecked: the struct is copied and never written; that `user` may be used from several threads is the host's promise.
+struct HostPlatform: @unchecked Sendable {
+    let callbacks: synheart_auth_host
+
+    var hasStorage: Bool {
+        callbacks.read_record != nil && callbacks.write_record != nil && callbacks.remove_record != nil
+    }
+}
+
+extension HostPlatform: KeyStore {
+    var protection: KeyProtection { .hostKeystore }
+    var attestsKeys: Bool { true }
+
+    func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
+        guard let call = callbacks.create_key else { throw KeyStoreError(.unsupported) }
+        let bytes = try value(
+            HostCall(256) {
+                call(callbacks.user, alias.text, challenge ?? [], Int64(challenge?.count ?? 0), $0, $1, $2)
+            })
+        return try publicKey(bytes)
+    }
+
+    func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
+        guard let call = callbacks.load_key else { throw KeyStoreError(.unsupported) }
+        let result = HostCall(256) { call(callbacks.user, alias.text, $0, $1, $2) }
+        if result.status == SYNHEART_AUTH_HOST_NOT_FOUND.rawValue { return nil }
+        return try publicKey(try value(result))
+    }
+
+    func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+        guard let call = callbacks.sign else { throw KeyStoreError(.unsupported) }
+        let bytes = try value(
+            HostCall(128) { call(callbacks.user, alias.text, message, Int64(message.count), $0, $1, $2) })
+        do throws(ContractError) { return try RequestSignature(der: bytes) } catch {
+            throw KeyStoreError(.failed, reason: "the host gave no signature")
+        }
+    }
+
+    func delete(_ alias: KeyAlias) throws(KeyStoreError) {
+        guard let call = callbacks.delete_key else { throw KeyStoreError(.unsupported) }
+        let result = HostCall(1) { _, _, _ in call(callbacks.user, alias.text) }
+        if result.status != SYNHEART_AUTH_HOST_NOT_FOUND.rawValue { _ = try value(result) }
+    }
+
+    private func publicKey(_ bytes: [UInt8]) throws(KeyStoreError) -> DevicePublicKey {
+        do throws(ContractError) { return try DevicePublicKey(bytes) } catch {
+            throw KeyStoreError(.failed, reason: "the host gave no P-256 key")
+        }
+    }
+
+    private func value(_ call: HostCall) throws(KeyStoreError) -> [UInt8] {
+        guard call.status != SYNHEART_AUTH_HOST_OK.rawValue else { return call.bytes }
+        let code: KeyStoreError.Code =
+            switch call.status {
+            case SYNHEART_AUTH_HOST_NOT_FOUND.rawValue: .notFound
+            case SYNHEART_AUTH_HOST_INVALIDATED.rawValue: .invalidated
+            case SYNHEART_AUTH_HOST_UNAVAILABLE.rawValue: .unavailable
+            case SYNHEART_AUTH_HOST_UNSUPPORTED.rawValue: .unsupported
+            default: .failed
+            }
+        throw KeyStoreError(code, status: Int(call.status), reason: "host")
+    }
+}
+
+extension HostPlatform: AttestationProvider {
+    var platform: Platform { .android }
+
+    func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+        guard let call = callbacks.attest else { throw AttestationError(.unsupported, reason: "no attest callback") }
+        let challenge = subject.challenge
+        let result = HostCall(64 * 1024) {
+            call(
+                callbacks.user, subject.alias.text, challenge, Int64(challenge.count), subject.bindingNonce.bytes, $0,
+                $1, $2)
+        }
+        switch result.status {
+        case SYNHEART_AUTH_HOST_OK.rawValue: break
+        case SYNHEART_AUTH_HOST_UNSUPPORTED.rawValue: throw AttestationError(.unsupported, reason: "host")
+        case SYNHEART_AUTH_HOST_UNAVAILABLE.rawValue: throw AttestationError(.unavailable, reason: "host")
+        default: throw AttestationError(.refused, reason: "host")
+        }
+        do {
+            let fields = try JSONFields(JSONValue(parsing: result.bytes))
+            let chain = try fields.optionalStrings("key_attestation")?.compactMap { Base64.standard.decode($0) }
+            return AttestationEvidence(proof: try fields.optionalString("proof"), keyAttestation: chain)
+        } catch {
+            throw AttestationError(.refused, reason: "the host gave no evidence")
+        }
+    }
+}
+
+/// Records in the host's secure storage; turns are taken by files, as no such storage has locks.
+struct HostStorage: Storage {
+    let host: HostPlatform
+    let files: FileStorage
+
+    func read(_ name: RecordName) -> StorageReading {
+        guard let call = host.callbacks.read_record else { return .unavailable(StorageError("no read_record")) }
+        let result = HostCall(64 * 1024) { call(host.callbacks.user, name.text, $0, $1, $2) }
+        switch result.status {
+        case SYNHEART_AUTH_HOST_OK.rawValue: return .found(result.bytes)
+        case SYNHEART_AUTH_HOST_NOT_FOUND.rawValue: return .absent
+        default: return .unavailable(StorageError("host", status: Int(result.status)))
+        }
+    }
+
+    func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
+        try write(bytes, named: name.text)
+    }
+
+    func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
+        try write(bytes, named: name.text + ".unreadable")
+    }
+
+    func remove(_ name: RecordName) throws(StorageError) {
+        let status = host.callbacks.remove_record?(host.callbacks.user, name.text)
+        guard status == 0 || status == Int32(SYNHEART_AUTH_HOST_NOT_FOUND.rawValue) else {
+            throw StorageError("host", status: status.map { Int($0) })
+        }
+    }
+
+    func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
+        try files.lock(name, for: scope)
+    }
+
+    private func write(_ bytes: [UInt8], named name: String) throws(StorageError) {
+        let status = host.callbacks.write_record?(host.callbacks.user, name, bytes, Int64(bytes.count))
+        guard status == 0 else { throw StorageError("host", status: status.map { Int($0) }) }
+    }
+}

@@ -1,0 +1,285 @@
+"""Exercises the C interface through ctypes: both faces, bad arguments, and a host that supplies keys and attestation.
+
+    swift build --product SynheartAuthC
+    python3 Tests/CInterface/test_c_interface.py .build/debug/libSynheartAuthC.so
+"""
+import base64
+import ctypes as c
+import hashlib
+import http.server
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import uuid
+
+state = tempfile.mkdtemp()
+os.environ["XDG_STATE_HOME"] = state
+lib = c.CDLL(os.path.abspath(sys.argv.pop(1)))
+libc = c.CDLL(None)
+APP = b"com.example.app"
+SPKI = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200")
+u8, i64 = c.POINTER(c.c_uint8), c.c_int64
+
+
+def text(pointer, free=libc.free):
+    if not pointer:
+        return None
+    value = c.string_at(pointer).decode()
+    free(c.c_void_p(pointer))
+    return value
+
+
+for name in ["generate_key", "sign_bytes", "get_attestation", "secure_load"]:
+    getattr(lib, "synheart_native_" + name).restype = c.c_void_p
+lib.synheart_native_sign_bytes.argtypes = [c.c_char_p, c.c_char_p, c.c_ssize_t]
+lib.synheart_native_get_attestation.argtypes = [c.c_char_p, c.c_char_p, c.c_ssize_t]
+
+
+def unb64(value):
+    return base64.urlsafe_b64decode(value + "=" * (-len(value) % 4))
+
+
+def point(device):
+    key = json.loads(text(lib.synheart_native_generate_key(device)))
+    return b"\x04" + unb64(key["x"]) + unb64(key["y"])
+
+
+def der(raw):
+    def integer(value):
+        value = value.lstrip(b"\0") or b"\0"
+        value = (b"\0" if value[0] & 0x80 else b"") + value
+        return b"\x02" + bytes([len(value)]) + value
+
+    body = integer(raw[:32]) + integer(raw[32:])
+    return b"\x30" + bytes([len(body)]) + body
+
+
+def verifies(key, signature, message):
+    with tempfile.TemporaryDirectory() as directory:
+        for name, value in [("k", SPKI + key), ("s", signature), ("m", message)]:
+            with open(f"{directory}/{name}", "wb") as file:
+                file.write(value)
+        command = ["openssl", "dgst", "-sha256", "-keyform", "DER", "-verify", "k", "-signature", "s", "m"]
+        return subprocess.run(command, cwd=directory, capture_output=True).returncode == 0
+
+
+class NativeFace(unittest.TestCase):
+    def test_generate_is_load_or_create(self):
+        self.assertEqual(point(b"one"), point(b"one"))
+        self.assertNotEqual(point(b"one"), point(b"two"))
+
+    def test_sign_hashes_once(self):
+        raw = unb64(text(lib.synheart_native_sign_bytes(b"one", b"a\0b", 3)))
+        self.assertEqual(len(raw), 64)
+        self.assertTrue(verifies(point(b"one"), der(raw), b"a\0b"))
+
+    def test_exists_and_delete(self):
+        point(b"three")
+        self.assertEqual(lib.synheart_native_key_exists(b"three"), 1)
+        self.assertEqual(lib.synheart_native_delete_key(b"three"), 1)
+        self.assertEqual(lib.synheart_native_key_exists(b"three"), 0)
+        self.assertIsNone(text(lib.synheart_native_sign_bytes(b"three", b"", 0)))
+
+    def test_attestation_says_none_with_a_reason(self):
+        point(b"one")
+        for length in [0, 31, 32, 33]:
+            answer = json.loads(text(lib.synheart_native_get_attestation(b"one", b"h" * 64, length)))
+            self.assertEqual(answer["format"], "none")
+            self.assertTrue(answer["reason"])
+
+    def test_secrets(self):
+        self.assertEqual(lib.synheart_native_secure_store(b"s", b"k", "wert ü".encode()), 1)
+        self.assertEqual(text(lib.synheart_native_secure_load(b"s", b"k")), "wert ü")
+        self.assertIsNone(text(lib.synheart_native_secure_load(b"sk", b"")))
+        self.assertEqual(lib.synheart_native_secure_delete(b"s", b"k"), 1)
+        self.assertIsNone(text(lib.synheart_native_secure_load(b"s", b"k")))
+
+    def test_null_and_garbage(self):
+        self.assertIsNone(lib.synheart_native_generate_key(None))
+        self.assertIsNone(lib.synheart_native_generate_key(b""))
+        self.assertIsNone(lib.synheart_native_generate_key(b"\xff\xfe"))
+        self.assertIsNone(lib.synheart_native_sign_bytes(b"one", None, 5))
+        self.assertIsNone(lib.synheart_native_sign_bytes(b"one", b"x", -1))
+        self.assertEqual(lib.synheart_native_secure_store(None, None, None), 0)
+        self.assertEqual(lib.synheart_native_delete_key(None), 0)
+
+    def test_table_in_the_runtime_s_order(self):
+        lib.synheart_native_callback_table.restype = c.POINTER(c.c_void_p * 5)
+        table = lib.synheart_native_callback_table().contents
+        names = ["generate_key", "sign_bytes", "get_attestation", "key_exists", "delete_key"]
+        for pointer, name in zip(table, names):
+            self.assertEqual(pointer, c.cast(getattr(lib, "synheart_native_" + name), c.c_void_p).value)
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    device = str(uuid.uuid4())
+    registered = []
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path.endswith("/challenge"):
+            answer = {"challenge": base64.b64encode(os.urandom(32)).decode(), "ttl_seconds": 90}
+            answer["expires_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 90))
+        else:
+            Service.registered.append(body)
+            answer = {"device_id": Service.device, "status": "registered"}
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("X-Synheart-Server-Time", str(int(time.time())))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *arguments):
+        pass
+
+
+callback = c.CFUNCTYPE
+create_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64, u8, i64, c.POINTER(i64))
+load_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64, c.POINTER(i64))
+delete_t = callback(c.c_int32, c.c_void_p, c.c_char_p)
+attest_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64, u8, u8, i64, c.POINTER(i64))
+write_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64)
+
+
+class Host(c.Structure):
+    _fields_ = [("user", c.c_void_p), ("create_key", create_t), ("load_key", load_t), ("sign", create_t),
+                ("delete_key", delete_t), ("attest", attest_t), ("read_record", load_t), ("write_record", write_t),
+                ("remove_record", delete_t)]
+
+
+def put(value, out, capacity, length):
+    if len(value) > capacity:
+        return 6
+    c.memmove(out, value, len(value))
+    length[0] = len(value)
+    return 0
+
+
+# The host's keys are those of the other face: it is a key store like any.
+lost = False
+
+
+def create(user, alias, challenge, challenge_length, out, capacity, length):
+    lib.synheart_native_delete_key(alias)
+    return put(point(alias), out, capacity, length)
+
+
+def load(user, alias, out, capacity, length):
+    if not lib.synheart_native_key_exists(alias):
+        return 1
+    return put(point(alias), out, capacity, length)
+
+
+def sign(user, alias, message, message_length, out, capacity, length):
+    if lost:
+        return 2
+    raw = text(lib.synheart_native_sign_bytes(alias, c.string_at(message, message_length), message_length))
+    return put(der(unb64(raw)), out, capacity, length) if raw else 1
+
+
+def attest(user, alias, challenge, challenge_length, nonce, out, capacity, length):
+    token = base64.urlsafe_b64encode(c.string_at(nonce, 32)).rstrip(b"=").decode()
+    return put(json.dumps({"proof": token}).encode(), out, capacity, length)
+
+
+host = Host(None, create_t(create), load_t(load), create_t(sign),
+            delete_t(lambda user, alias: 0 if lib.synheart_native_delete_key(alias) else 6), attest_t(attest))
+
+
+class HostFace(unittest.TestCase):
+    def setUp(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}".encode()
+        self.directory = tempfile.mkdtemp().encode()
+        self.handle = c.c_void_p()
+
+    def tearDown(self):
+        lib.synheart_auth_free(self.handle)
+        self.server.shutdown()
+        self.server.server_close()
+
+    def call(self, name, *arguments, handle=True):
+        result = c.c_void_p()
+        first = [self.handle] if handle else []
+        status = getattr(lib, "synheart_auth_" + name)(*first, *arguments, c.byref(result))
+        return status, json.loads(text(result.value, lib.synheart_auth_string_free))
+
+    def create(self, url=None, host=host):
+        return self.call("create", url or self.url, self.directory, c.byref(host) if host else None,
+                         c.byref(self.handle), handle=False)
+
+    def test_whole_life(self):
+        global lost
+        self.assertEqual(self.create(), (0, {}))
+        self.assertEqual(self.call("is_registered", APP), (0, {"registered": False}))
+        self.assertEqual(self.call("register_device", APP), (0, {"status": "registered", "device_id": Service.device}))
+        body = Service.registered[-1]
+        nonce = hashlib.sha256(base64.b64decode(body["challenge"]) + body["public_key"].encode()).digest()
+        self.assertEqual(body["platform"], "android")
+        self.assertEqual(unb64(body["proof"]), nonce)
+        self.assertEqual(self.call("register_device", APP)[1]["status"], "alreadyRegistered")
+        self.assertEqual(self.call("get_device_id", APP)[1], {"device_id": Service.device})
+        data = b'{"a":1}'
+        status, answer = self.call("sign_request", APP, b"POST", b"/v1/hsi", data, i64(len(data)))
+        headers = answer["headers"]
+        message = f"POST\n/v1/hsi\n{headers['X-Synheart-Timestamp']}\n".encode() + data
+        key = base64.b64decode(body["public_key"])[len(SPKI):]
+        self.assertTrue(verifies(key, base64.b64decode(headers["X-Synheart-Signature"]), message))
+        lost = True
+        status, error = self.call("sign_request", APP, b"GET", b"/", None, i64(0))
+        lost = False
+        self.assertEqual((status, error["code"], error["recovery"]), (5, "KEY_INVALIDATED", "register"))
+        self.assertEqual(self.call("get_state", APP)[1], {"state": "keyInvalid"})
+        self.assertEqual(self.call("reset_device_identity", APP, b"key_lost"), (0, {}))
+        self.assertEqual(self.call("get_device_id", APP)[1], {"device_id": None})
+
+    def test_bad_arguments(self):
+        self.assertEqual(self.create(b"http://example.com")[0], 15)
+        self.assertEqual(self.create(b"\xff")[0], 101)
+        self.assertEqual(self.create()[0], 0)
+        self.assertEqual(self.call("register_device", None)[0], 101)
+        self.assertEqual(self.call("register_device", b"not an app id")[0], 15)
+        self.assertEqual(self.call("rotate_key", APP, b"because")[0], 101)
+        self.assertEqual(self.call("sign_request", APP, b"GET", b"/", None, i64(5))[0], 101)
+        self.assertEqual(self.call("sign_request", APP, b"GET", b"/", b"x", i64(-1))[0], 101)
+        self.assertEqual(self.call("sign_request", APP, b"GET", b"/", None, i64(0))[0], 14)
+        self.assertEqual(lib.synheart_auth_register_device(None, APP, None), 101)
+        lib.synheart_auth_free(None)
+        lib.synheart_auth_string_free(None)
+
+    def test_software_keys_cannot_attest(self):
+        status, _ = self.call("create_with_software_keys", self.url, self.directory, c.byref(self.handle), handle=False)
+        self.assertEqual(status, 0)
+        status, error = self.call("register_device", APP)
+        self.assertEqual((status, error["class"]), (3, "AttestationUnavailable"))
+
+    def test_a_host_that_lies_about_lengths_does_no_harm(self):
+        def liar(user, alias, challenge, challenge_length, out, capacity, length):
+            length[0] = capacity + 1
+            return 0
+
+        broken = Host(None, create_t(liar), load_t(load), create_t(sign), delete_t(lambda *_: 0), attest_t(attest))
+        self.assertEqual(self.create(host=broken)[0], 0)
+        self.assertEqual(self.call("register_device", APP)[0], 6)
+
+
+for name in ["register_device", "is_registered", "get_device_id", "get_state"]:
+    getattr(lib, "synheart_auth_" + name).argtypes = [c.c_void_p, c.c_char_p, c.c_void_p]
+for name in ["rotate_key", "reset_device_identity"]:
+    getattr(lib, "synheart_auth_" + name).argtypes = [c.c_void_p, c.c_char_p, c.c_char_p, c.c_void_p]
+lib.synheart_auth_sign_request.argtypes = [c.c_void_p, c.c_char_p, c.c_char_p, c.c_char_p, c.c_char_p, i64, c.c_void_p]
+lib.synheart_auth_create.argtypes = [c.c_char_p, c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p]
+lib.synheart_auth_create_with_software_keys.argtypes = [c.c_char_p, c.c_char_p, c.c_void_p, c.c_void_p]
+lib.synheart_auth_free.argtypes = [c.c_void_p]
+lib.synheart_auth_free.restype = None
+lib.synheart_auth_string_free.argtypes = [c.c_void_p]
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,306 @@
+import AuthContract
+import Foundation
+import Testing
+
+@testable import SynheartAuth
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// `send`: signs, sends, and recovers once from each refusal that signing again can heal.
+@Suite struct SendTests {
+    static let api = "https://api.test"
+    static let origins = Set([api].compactMap { try? RequestOrigin($0) })
+
+    private func registered() async throws -> (Phone, SynheartAuth, String) {
+        let phone = Phone()
+        let sdk = try phone.launch { $0.origins = Self.origins }
+        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        return (phone, sdk, id)
+    }
+
+    private func request(
+        _ url: String = "\(Self.api)/v1/readings?day=1", method: String = "POST"
+    ) -> TransportRequest {
+        TransportRequest(
+            method: method, url: url, headers: HeaderFields([("Content-Type", "application/json")]),
+            body: Array("{}".utf8))
+    }
+
+    @Test("a request to a listed origin is signed and answered; the host's own headers stay")
+    func sends() async throws {
+        let (phone, sdk, _) = try await registered()
+        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
+        let sent = try #require(await phone.service.requests.last)
+        #expect(sent.headers.values("Content-Type") == ["application/json"])
+        #expect(sent.headers.values("X-Synheart-Signature").count == 1)
+        #expect(await phone.service.accepted == ["\(Self.api)/v1/readings?day=1"])
+    }
+
+    @Test(
+        "nothing is signed for an origin that is not listed, nor over plain http",
+        arguments: [
+            "https://evil.test/v1", "http://api.test/v1", "https://api.test:8443/v1", "https://api.test@evil.test/",
+            "https://api.test.evil.test/", "//api.test/", "/v1", "", "https:/api.test/", "https://api.test/#f",
+            "https://api.test\\@evil.test/",
+        ])
+    func origins(url: String) async throws {
+        let (phone, sdk, _) = try await registered()
+        let before = await phone.network.messages
+        await expectError(.signingFailed) { try await sdk.send(request(url), appId: Phone.app) }
+        await expectError(.signingFailed) {
+            try await sdk.sign(appId: Phone.app, scheme: .two, method: "GET", url: url).fields.count
+        }
+        #expect(await phone.network.messages == before)
+    }
+
+    @Test("rotation and deregistration cannot be sent by the host", arguments: SignatureScheme.allCases)
+    func reserved(scheme: SignatureScheme) async throws {
+        let (_, sdk, _) = try await registered()
+        for (method, route) in [("POST", Route.rotateKey), ("DELETE", Route.device)] {
+            await expectError(.signingFailed) {
+                try await sdk.send(
+                    request(FakeService.origin + route.rawValue, method: method), appId: Phone.app, scheme: scheme)
+            }
+        }
+    }
+
+    @Test("CLOCK_SKEW from elsewhere: the auth service is asked, the clock learned, the request signed again")
+    func clockSkew() async throws {
+        let (phone, sdk, _) = try await registered()
+        phone.clock.setError(.seconds(7200))
+        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
+        #expect(await phone.service.count(.status) >= 1)
+    }
+
+    @Test("CLOCK_SKEW from the auth service: learned from its body")
+    func clockSkewFromAuth() async throws {
+        let (phone, sdk, _) = try await registered()
+        phone.clock.setError(.seconds(-7200))
+        #expect(try await sdk.send(request(FakeService.origin + "/v1/own"), appId: Phone.app).status == 200)
+        #expect(await phone.service.count(.status) == 0)
+    }
+
+    @Test("a hostile backend's CLOCK_SKEW changes nothing: the auth service says otherwise")
+    func hostileClockSkew() async throws {
+        let (phone, sdk, _) = try await registered()
+        let lie = ErrorBody(
+            code: "CLOCK_SKEW", message: "", requestID: "", serverTimestamp: UnixTime(TestClock.start / 1000 + 80_000))
+        await phone.service.answer(path: "/v1/readings?day=1", with: TransportAnswer(status: 401, body: lie.bytes))
+        await expectError(.clockSkew) { try await sdk.send(request(), appId: Phone.app) }
+        #expect(try phone.record().clockOffset == ClockOffset.none)
+    }
+
+    @Test("NONCE_REPLAY: everything signed again, once")
+    func nonceReplay() async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.service.answer(
+            path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)))
+        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
+        let nonces = await phone.service.requests.suffix(2).map { $0.headers.values("X-Synheart-Nonce") }
+        #expect(Set(nonces).count == 2)
+        await phone.service.answer(
+            path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)), times: 2)
+        await expectError(.nonceReplay) { try await sdk.send(request(), appId: Phone.app) }
+    }
+
+    @Test("KEY_EXPIRED: rotated, signed again, once")
+    func keyExpired() async throws {
+        let (phone, sdk, id) = try await registered()
+        await phone.service.edit(id) { $0.isKeyExpired = true }
+        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
+        #expect(await phone.service.count(.rotateKey) == 1)
+    }
+
+    @Test("KEY_INVALIDATED: registered anew, signed again, once")
+    func keyInvalidated() async throws {
+        let (phone, sdk, id) = try await registered()
+        phone.keys.lose()
+        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
+        #expect(try await sdk.getDeviceId(appId: Phone.app) != id)
+    }
+
+    @Test("DEVICE_REVOKED, confirmed by the auth service: thrown with recovery reset, never registered again")
+    func revoked() async throws {
+        let (phone, sdk, id) = try await registered()
+        await phone.service.edit(id) { $0.status = .revoked }
+        let error = await expectError(.deviceRevoked) { try await sdk.send(request(), appId: Phone.app) }
+        #expect(error?.recovery == .reset)
+        #expect(await phone.service.count(.register) == 1)
+        #expect(try phone.record().state == .registered)
+    }
+
+    @Test(
+        "a backend's own DEVICE_REVOKED or NOT_REGISTERED is its answer, not a verdict",
+        arguments: [ErrorCode.deviceRevoked, .notRegistered, .invalidSignature])
+    func hostileVerdict(code: ErrorCode) async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.service.answer(
+            path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(code)))
+        #expect(try await sdk.send(request(), appId: Phone.app).status == code.httpStatus)
+        #expect(try phone.record().state == .registered)
+    }
+
+    @Test("the service's NOT_REGISTERED: ServerError with recovery reset")
+    func notRegistered() async throws {
+        let (phone, sdk, id) = try await registered()
+        await phone.service.edit(id) { $0.status = .deregistered }
+        let error = await expectError(.server("NOT_REGISTERED")) { try await sdk.send(request(), appId: Phone.app) }
+        #expect(error?.recovery == .reset)
+    }
+
+    @Test(
+        "INVALID_SIGNATURE after a rotation whose answer was lost: the rotation is finished, the request signed again")
+    func lostRotation() async throws {
+        let (phone, sdk, _) = try await registered()
+        for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
+        _ = try? await sdk.rotateKey(appId: Phone.app)
+        phone.clock.advance(.seconds(3600))
+        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
+        #expect(try phone.record().journal == nil)
+    }
+
+    @Test(
+        "an answer of the application is returned as it is, whatever its status",
+        arguments: [400, 401, 403, 404, 409, 500, 302])
+    func otherAnswers(status: Int) async throws {
+        let (phone, sdk, _) = try await registered()
+        let own = TransportAnswer(status: status, body: Array(#"{"error":"mine"}"#.utf8))
+        await phone.service.answer(path: "/v1/readings?day=1", with: own)
+        #expect(try await sdk.send(request(), appId: Phone.app) == own)
+    }
+
+    @Test("scheme 2: the headers are the contract's and verify against the base of what was sent")
+    func schemeTwo() async throws {
+        let (phone, sdk, _) = try await registered()
+        let signed = try await sdk.sign(
+            appId: Phone.app, scheme: .two, method: "POST", url: "https://API.test:443/v1/x%20y?a=1&b=2",
+            bodyBytes: Array("{}".utf8))
+        let headers = try SchemeTwoHeaders(HeaderFields(signed.fields.map { ($0.name, $0.value) }))
+        let base = try headers.base(
+            method: "POST", origin: RequestOrigin(Self.api), target: RequestTarget("/v1/x%20y?a=1&b=2"))
+        let key = try #require(await phone.service.devices.first?.key)
+        #expect(headers.signature.isValid(for: base.bytes, by: key))
+        #expect(headers.contentDigest == ContentDigest(of: Array("{}".utf8)))
+        #expect(headers.parameters.keyID == key.thumbprint)
+    }
+
+    @Test("a URLRequest is signed in place")
+    func urlRequest() async throws {
+        let (phone, sdk, _) = try await registered()
+        var request = URLRequest(url: try #require(URL(string: "\(Self.api)/v1/readings")))
+        request.httpMethod = "POST"
+        request.httpBody = Data("{}".utf8)
+        try await sdk.sign(&request, appId: Phone.app)
+        let fields = HeaderFields((request.allHTTPHeaderFields ?? [:]).map { ($0.key, $0.value) })
+        let answer = try await phone.service.send(
+            TransportRequest(method: "POST", url: "\(Self.api)/v1/readings", headers: fields, body: Array("{}".utf8)))
+        #expect(answer.status == 200)
+        var elsewhere = URLRequest(url: try #require(URL(string: "https://evil.test/")))
+        await expectError(.signingFailed) {
+            try await sdk.sign(&elsewhere, appId: Phone.app)
+            return 0
+        }
+    }
+}
+
+/// Device tokens and automatic rotation.
+@Suite struct MaintenanceTests {
+    @Test("a token is fetched once and renewed past half of its life")
+    func renewed() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        let first = try await sdk.deviceToken(appId: Phone.app)
+        #expect(first.remaining == .seconds(600))
+        phone.clock.advance(.seconds(299))
+        #expect(try await sdk.deviceToken(appId: Phone.app).token == first.token)
+        phone.clock.advance(.seconds(2))
+        #expect(try await sdk.deviceToken(appId: Phone.app).token != first.token)
+    }
+
+    @Test("concurrent callers share one fetch; audiences have tokens of their own; a rotation makes a new one")
+    func shared() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        let tokens = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<50 { group.addTask { try await sdk.deviceToken(appId: Phone.app).token } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(tokens.count == 1)
+        #expect(await phone.service.tokens == 1)
+        #expect(try await sdk.deviceToken(appId: Phone.app, audience: "b").token != tokens.first)
+        try await sdk.rotateKey(appId: Phone.app)
+        #expect(try await sdk.deviceToken(appId: Phone.app).token != tokens.first)
+    }
+
+    @Test("a service that is down does not take a good token away, and a wrong wall clock does not end it")
+    func offline() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        let first = try await sdk.deviceToken(appId: Phone.app)
+        await phone.network.setOffline(true)
+        phone.clock.setError(.seconds(80_000))
+        phone.clock.advance(.seconds(500))
+        #expect(try await sdk.deviceToken(appId: Phone.app).token == first.token)
+        phone.clock.advance(.seconds(101))
+        await expectError(.networkError) { try await sdk.deviceToken(appId: Phone.app) }
+    }
+
+    @Test("KEY_EXPIRED rotates once; a token is never shown in a description")
+    func expired() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        await phone.service.edit(id) { $0.isKeyExpired = true }
+        // The fake service clears the mark when the key is rotated.
+        let token = try await sdk.deviceToken(appId: Phone.app)
+        #expect(await phone.service.count(.rotateKey) == 1)
+        var output = "\(token)"
+        dump(token, to: &output)
+        #expect(!output.contains(token.token))
+    }
+
+    @Test("a key is due after 81 to 90 days, at the same time at every launch")
+    func schedule() throws {
+        var dues: Set<Int64> = []
+        for seed in 0..<200 {
+            var record = IdentityRecord(appID: try AppID(Phone.app))
+            record.identity = .active
+            record.deviceID = DeviceID(from: SeededRandom(UInt64(seed)))
+            record.registeredAt = UnixTime(0)
+            let days = (0...91).first { RotationSchedule.isDue(record, at: UnixTime($0 * 86_400)) }
+            dues.insert(try #require(days))
+        }
+        #expect(dues.allSatisfy { (81...90).contains($0) } && dues.count > 5)
+    }
+
+    @Test("maintain rotates a due key, finishes a leftover, and leaves a young key alone")
+    func maintains() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        try await sdk.maintain(appId: Phone.app)
+        #expect(await phone.service.count(.rotateKey) == 0)
+        phone.clock.advance(.seconds(91 * 86_400))
+        try await sdk.maintain(appId: Phone.app)
+        #expect(await phone.service.count(.rotateKey) == 1)
+        for index in 0..<3 { await phone.network.plan(.requestDropped, at: index) }
+        _ = try? await sdk.rotateKey(appId: Phone.app)
+        try await phone.launch().maintain(appId: Phone.app)
+        #expect(try phone.record().journal == nil)
+    }
+
+    @Test("X-Synheart-Rotate on any signed answer of the auth service makes the key due")
+    func demanded() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        await phone.service.edit(id) { $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600) }
+        _ = try await sdk.deviceToken(appId: Phone.app)
+        #expect(try phone.record().mustRotateBy != nil)
+        try await sdk.maintain(appId: Phone.app)
+        #expect(try phone.record().mustRotateBy == nil)
+        #expect(await phone.service.count(.rotateKey) == 1)
+    }
+
+    @Test("registerDevice and send do it in the background")
+    func background() async throws {
+        let (phone, _, _) = try await Phone.registered()
+        phone.clock.advance(.seconds(91 * 86_400))
+        let sdk = try phone.launch { $0.rotatesAutomatically = true }
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .alreadyRegistered)
+        try await eventually { await phone.service.count(.rotateKey) == 1 }
+    }
+}
