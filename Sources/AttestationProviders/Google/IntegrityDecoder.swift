@@ -1,3 +1,4 @@
+internal import AuthContract
 internal import AuthService
 internal import Logging
 internal import PlayIntegrity
@@ -6,7 +7,7 @@ internal import StrictJSON
 /// Google's `decodeIntegrityToken`
 /// ([reference](https://developer.android.com/google/play/integrity/reference/rest/v1/v1/decodeIntegrityToken)).
 final class IntegrityDecoder: Sendable {
-    private struct State {
+    fileprivate struct State {
         var tokens: [Secret: AccessTokens] = [:]
         /// Until when a package is not asked for, because Google said so.
         var held: [String: UnixTime] = [:]
