@@ -71,10 +71,11 @@ import Testing
         #expect(try await status(device, headers).1["error"]?.string == "NONCE_REPLAY")
         service.kill()
 
-        _ = try await RunningService(database: folder.path("db.sqlite"), port: service.port)
+        let restarted = try await RunningService(database: folder.path("db.sqlite"), port: service.port)
         let (code, body) = try await status(device, headers)
         #expect(code == 409)
         #expect(body["error"]?.string == "NONCE_REPLAY")
+        #expect(restarted.stop() == 0)
     }
 
     @Test func rotationAndRevocationOnTheCommandLineTakeEffectAtOnce() async throws {

@@ -7,20 +7,6 @@ internal import StrictJSON
 struct SQLiteCredentialStore: CredentialStore {
     let database: StoreDatabase
 
-    static let schema = """
-        CREATE TABLE credentials (
-          id TEXT PRIMARY KEY,
-          name TEXT NOT NULL,
-          role TEXT NOT NULL,
-          apps TEXT NOT NULL,
-          secret_hash BLOB NOT NULL,
-          created_at INTEGER NOT NULL,
-          expires_at INTEGER NOT NULL,
-          revoked_at INTEGER
-        ) STRICT;
-        CREATE INDEX credentials_newest ON credentials (created_at DESC, id);
-        """
-
     func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) {
         let apps = JSONValue.array(credential.apps.map(\.text).sorted().map { .string($0) }).text()
         let inserted = try await database.write { database in

@@ -129,10 +129,11 @@ enum Schema {
           created_at INTEGER NOT NULL,
           expires_at INTEGER NOT NULL,
           revoked_at INTEGER
-        ) STRICT, WITHOUT ROWID;
+        ) STRICT;
+        CREATE INDEX credentials_newest ON credentials (created_at DESC, id);
 
         CREATE TABLE signing_keys (
-          position INTEGER PRIMARY KEY AUTOINCREMENT,
+          number INTEGER PRIMARY KEY AUTOINCREMENT,
           id TEXT NOT NULL UNIQUE,
           sealed_key BLOB NOT NULL,
           created_at INTEGER NOT NULL

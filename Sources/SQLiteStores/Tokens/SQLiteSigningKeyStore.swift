@@ -6,15 +6,6 @@ internal import GRDB
 struct SQLiteSigningKeyStore: SigningKeyStore {
     let database: StoreDatabase
 
-    static let schema = """
-        CREATE TABLE signing_keys (
-          number INTEGER PRIMARY KEY AUTOINCREMENT,
-          id TEXT NOT NULL UNIQUE,
-          sealed_key BLOB NOT NULL,
-          created_at INTEGER NOT NULL
-        ) STRICT;
-        """
-
     func signingKeys() async throws(StoreError) -> [StoredSigningKey] {
         try await database.read { database in
             try Row.fetchAll(database, sql: "SELECT id, sealed_key, created_at FROM signing_keys ORDER BY number")
