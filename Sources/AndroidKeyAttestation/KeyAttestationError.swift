@@ -122,23 +122,23 @@ public enum KeyAttestationStep: String, Sendable, Hashable, CaseIterable {
     /// Each certificate names the next as its issuer.
     case names
     /// Exactly one key description, in the leaf.
-    case attestationExtension = "attestation_extension"
+    case attestationExtension = "attestation-extension"
     /// Validity, by the rules of the kind of provisioning.
     case dates
     /// No certificate is on the status list.
     case revocation
     /// The key description can be read.
-    case keyDescription = "key_description"
+    case keyDescription = "key-description"
     /// Attestation and key are in hardware.
-    case securityLevel = "security_level"
+    case securityLevel = "security-level"
     /// Made for this challenge.
     case challenge
     /// The attested key is the key that is to be registered.
-    case publicKey = "public_key"
+    case publicKey = "public-key"
     /// Made by this application, signed by these developers.
     case package
     /// The device booted what its maker signed.
-    case bootState = "boot_state"
+    case bootState = "boot-state"
     /// The key was generated where it is.
     case origin
     /// The key signs, and does nothing else.
@@ -146,5 +146,5 @@ public enum KeyAttestationStep: String, Sendable, Hashable, CaseIterable {
     /// The key is of an accepted algorithm.
     case algorithm
     /// The system is recent.
-    case patchLevels = "patch_levels"
+    case patchLevels = "patch-levels"
 }

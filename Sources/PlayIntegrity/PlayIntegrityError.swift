@@ -124,27 +124,27 @@ public enum PlayIntegrityStep: String, Sendable, Hashable, CaseIterable {
     /// Age.
     case age
     /// Test responses.
-    case testResponse = "test_response"
+    case testResponse = "test-response"
     /// Whether Play knows the app.
     case recognition
     /// The app's signing certificates.
-    case certificateDigests = "certificate_digests"
+    case certificateDigests = "certificate-digests"
     /// The app's version.
-    case versionCode = "version_code"
+    case versionCode = "version-code"
     /// The device's labels.
-    case deviceLabels = "device_labels"
+    case deviceLabels = "device-labels"
     /// The version of Android.
-    case sdkVersion = "sdk_version"
+    case sdkVersion = "sdk-version"
     /// The account's licence.
     case licensing
     /// Play Protect.
-    case playProtect = "play_protect"
+    case playProtect = "play-protect"
     /// Other apps.
-    case appAccessRisk = "app_access_risk"
+    case appAccessRisk = "app-access-risk"
     /// Recent activity.
-    case activityLevel = "activity_level"
+    case activityLevel = "activity-level"
     /// Recall bits.
-    case deviceRecall = "device_recall"
+    case deviceRecall = "device-recall"
 }
 
 /// Why a token could not be checked: not its fault, and a policy decides what it means.

@@ -83,7 +83,7 @@ struct AndroidKeyAttestationFormatTests {
         #expect(verdict.unchecked == ["revocation", "challenge", "package"])
         let enforced = try fixture.keyAttestation(
             [("chain_pem", fixture.pem())], policy: #"{"dates": "enforce", "maximum_patch_age_days": 90}"#)
-        #expect(enforced.unchecked == ["dates", "revocation", "challenge", "package", "patch_levels"])
+        #expect(enforced.unchecked == ["dates", "revocation", "challenge", "package", "patch-levels"])
         let nothing = try fixture.keyAttestation([("challenge_hex", "abcd")])
         #expect(nothing.outcome == .couldNotCheck)
         #expect(nothing.code == "OBJECT_MISSING")
