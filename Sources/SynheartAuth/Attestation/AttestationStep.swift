@@ -28,7 +28,7 @@ struct AttestationStep: Sendable {
             case .refused:
                 throw RegistrationFailure(error: refused(failure), retry: .once)
             case .handleInvalid:
-                try await apply(.attestationKeyForgotten)
+                try await context.record(.attestationKeyForgotten)
                 if forgotten { throw RegistrationFailure(error: refused(failure)) }
                 forgotten = true
             case .unavailable:
@@ -71,7 +71,7 @@ struct AttestationStep: Sendable {
         }
         switch made {
         case .success(let id?):
-            try await apply(.attestationKeyMade(id: id))
+            try await context.record(.attestationKeyMade(id: id))
             return id
         case .success(nil): return nil
         case .failure(let error) where error.code == .unsupported:
@@ -98,13 +98,5 @@ struct AttestationStep: Sendable {
 
     private func refused(_ error: AttestationError) -> SynheartAuthError {
         SynheartAuthError(.attestationFailed, "the attestation provider refused", cause: error)
-    }
-
-    private func apply(_ event: IdentityEvent) async throws(RegistrationFailure) {
-        do throws(SynheartAuthError) {
-            try await context.ledger.apply(event)
-        } catch {
-            throw RegistrationFailure(error: error)
-        }
     }
 }

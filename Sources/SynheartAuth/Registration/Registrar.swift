@@ -107,6 +107,15 @@ struct RegistrationFailure: Error {
 }
 
 extension IdentityContext {
+    /// Applies an event of an attempt; where that fails, so does the attempt.
+    func record(_ event: IdentityEvent) async throws(RegistrationFailure) {
+        do throws(SynheartAuthError) {
+            try await ledger.apply(event)
+        } catch {
+            throw RegistrationFailure(error: error)
+        }
+    }
+
     /// The registration that the record speaks of, where the key is there too. No network.
     func existingRegistration(_ record: IdentityRecord) async throws(SynheartAuthError) -> Registration? {
         guard record.identity == .active, let deviceID = record.deviceID, let key = record.key,

@@ -41,13 +41,13 @@ struct RegistrationAttempt: Sendable {
         } catch {
             throw RegistrationFailure(error: error, retry: error.code == .networkError ? .withBackoff : .never)
         }
-        try await apply(.challengeReceived(authOrigin: context.configuration.origin.text))
+        try await context.record(.challengeReceived(authOrigin: context.configuration.origin.text))
         return challenge
     }
 
     private func makeKey(_ challenge: LiveChallenge) async throws(RegistrationFailure) -> SigningKey {
         if let key = try await keyOfEarlierAttempt() {
-            try await apply(.keyReady(key.reference, isReused: true))
+            try await context.record(.keyReady(key.reference, isReused: true))
             return key
         }
         let alias = KeyAlias.primary(context.appID)
@@ -60,7 +60,7 @@ struct RegistrationAttempt: Sendable {
             throw RegistrationFailure(error: creationError(error))
         }
         let reference = IdentityRecord.KeyReference(alias: alias, thumbprint: publicKey.thumbprint)
-        try await apply(.keyReady(reference, isReused: false))
+        try await context.record(.keyReady(reference, isReused: false))
         return SigningKey(reference: reference, publicKey: publicKey, mayBeKnown: false)
     }
 
@@ -113,7 +113,7 @@ struct RegistrationAttempt: Sendable {
         let request = RegisterRequest(
             appID: context.appID, publicKeyText: key.publicKey.base64, challenge: challenge.bytes, platform: platform,
             proof: evidence.proof, keyProof: keyProof.der, keyAttestation: evidence.keyAttestation)
-        try await apply(.registrationSending(platform))
+        try await context.record(.registrationSending(platform))
         do throws(SynheartAuthError) {
             return try await context.call(.register, body: request.bytes).read(RegisterResponse.self)
         } catch {
@@ -139,10 +139,10 @@ struct RegistrationAttempt: Sendable {
         let deviceID = response.deviceID
         switch response.status {
         case .registered:
-            try await apply(.registered(deviceID, at: try await now()))
+            try await context.record(.registered(deviceID, at: try await now()))
             return Registration(status: .registered, deviceId: deviceID.text)
         case .pending:
-            try await apply(.pending(deviceID, at: try await now()))
+            try await context.record(.pending(deviceID, at: try await now()))
             return Registration(status: .pending, deviceId: deviceID.text)
         case .rejected:
             throw RegistrationFailure(
@@ -153,14 +153,6 @@ struct RegistrationAttempt: Sendable {
     private func now() async throws(RegistrationFailure) -> UnixTime {
         do throws(SynheartAuthError) {
             return try await context.ledger.load().clockOffset.serverTime(atLocal: context.clock.wallMilliseconds)
-        } catch {
-            throw RegistrationFailure(error: error)
-        }
-    }
-
-    private func apply(_ event: IdentityEvent) async throws(RegistrationFailure) {
-        do throws(SynheartAuthError) {
-            try await context.ledger.apply(event)
         } catch {
             throw RegistrationFailure(error: error)
         }
