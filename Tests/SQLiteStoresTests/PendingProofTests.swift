@@ -1,0 +1,30 @@
+import AuthContract
+import AuthService
+import Testing
+
+@testable import SQLiteStores
+
+struct PendingProofTests {
+    private func proof(_ number: UInt8) throws -> PendingProof {
+        PendingProof(
+            appID: try AppID("com.example.app"), deviceID: try DeviceID("00000000-0000-4000-8000-00000000000\(number)"),
+            arrivedAt: UnixTime(1_750_000_000 + Int64(number)), sealedRequest: [number, 0, 0xFF])
+    }
+
+    @Test func `A proof that was kept is there until it is erased, across openings`() async throws {
+        let folder = try TemporaryFolder()
+        var stores = try SQLiteStores.open(folder)
+        for number: UInt8 in [3, 1, 2] { try await stores.pendingProofs.keep(try proof(number)) }
+        await stores.close()
+        stores = try SQLiteStores.open(folder)
+        let kept = try await stores.pendingProofs.pendingProofs(after: nil, limit: 10)
+        #expect(kept == [try proof(1), try proof(2), try proof(3)])
+        try await stores.pendingProofs.erasePendingProof(of: try proof(2).deviceID)
+        try await stores.pendingProofs.erasePendingProof(of: try proof(2).deviceID)
+        let first = try await stores.pendingProofs.pendingProofs(after: nil, limit: 1)
+        #expect(first == [try proof(1)])
+        let rest = try await stores.pendingProofs.pendingProofs(after: try proof(1).deviceID, limit: 10)
+        #expect(rest == [try proof(3)])
+        await stores.close()
+    }
+}
