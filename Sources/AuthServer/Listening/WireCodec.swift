@@ -39,7 +39,9 @@ final class WireCodec: ChannelDuplexHandler, RemovableChannelHandler {
         var fields = HTTPFields()
         fields.reserveCapacity(head.headers.count)
         for (name, value) in head.headers {
-            // HTTPField would put spaces where control bytes stood, and the value would no longer be what was sent.
+            // Spaces and tabs around a value are no part of it (RFC 9110 section 5.5). Where control bytes stood HTTPField
+            // would put spaces, and the value would no longer be what was sent.
+            let value = value.trimmingOptionalWhitespace
             guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else { return nil }
             fields.append(HTTPField(name: name, value: value))
         }
@@ -63,5 +65,18 @@ final class WireCodec: ChannelDuplexHandler, RemovableChannelHandler {
             context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: promise)
             context.close(mode: .output, promise: nil)
         }
+    }
+}
+
+extension String {
+    fileprivate var trimmingOptionalWhitespace: String {
+        let isWhitespace = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        guard let first = utf8.first, let last = utf8.last, isWhitespace(first) || isWhitespace(last) else {
+            return self
+        }
+        var trimmed = utf8[...]
+        while let first = trimmed.first, isWhitespace(first) { trimmed.removeFirst() }
+        while let last = trimmed.last, isWhitespace(last) { trimmed.removeLast() }
+        return String(Substring(trimmed))
     }
 }
