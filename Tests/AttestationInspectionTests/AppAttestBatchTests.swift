@@ -216,14 +216,13 @@ import Testing
     @Test(arguments: [
         "not JSON", "{", "[]", "5", "null", "{}", #"{"format":null}"#, #"{"format":5}"#,
         #"{"format":"unknown","object":"oA=="}"#,
-        #"{"format":"app-attest-receipt","object":5}"#, #"{"format":"app-attest-receipt","object":"%%%"}"#,
+        #"{"format":"app-attest-receipt","object":5}"#,
         #"{"format":"app-attest-receipt","object":["oA=="]}"#,
         #"{"format":"app-attest-receipt","valid_at":"yesterday"}"#,
         #"{"format":"app-attest-receipt","valid_at":1790000000}"#,
         #"{"format":"app-attest-receipt","valid_at":"2026-02-30T00:00:00Z"}"#,
         #"{"format":"app-attest-receipt","environment":"staging"}"#,
         #"{"format":"app-attest-attestation","client_data":"AA==","client_data_form":"md5"}"#,
-        #"{"format":"app-attest-attestation","key_id":"AAAA"}"#,
         #"{"format":"app-attest-assertion","previous_counter":-1}"#,
         #"{"format":"app-attest-assertion","previous_counter":4294967296}"#,
         #"{"format":"app-attest-assertion","previous_counter":"1"}"#,
@@ -235,6 +234,26 @@ import Testing
         #expect(output.outcomes == ["refused", "unreadable", "refused"])
         #expect(!output.readable)
         #expect(output.lines[1] == #"{"line":2,"outcome":null,"code":"UNREADABLE"}"#)
+    }
+
+    /// Object and key id come from a device: what cannot be theirs is refused, and the line is readable.
+    @Test(arguments: [
+        #"{"format":"app-attest-receipt","object":"%%%"}"#, #"{"format":"app-attest-attestation","object":"o2Nm!"}"#,
+        #"{"format":"app-attest-assertion","object":""}"#,
+    ]) func whatADeviceSentIsRefusedAndNotUnreadable(_ line: String) throws {
+        let output = try run(Array(line.utf8))
+        #expect(output.outcomes == ["refused"])
+        #expect(output.readable)
+    }
+
+    @Test func aKeyIDThatIsNoneNamesNoKey() throws {
+        let attestation = try #require(try AppAttestBatch.lines.first { $0["kind"] == "attestation" })
+        for text in ["AAAA", "%%%", ""] {
+            var line = attestation
+            line["key_id"] = .string(text)
+            let verdict = try #require(try JSONValue(parsing: run(JSONValue.object(line).bytes).lines[0]).object)
+            #expect(verdict["code"] == "KEY_ID_MISMATCH")
+        }
     }
 
     @Test func blankLinesGiveNothingAndAreCounted() throws {
