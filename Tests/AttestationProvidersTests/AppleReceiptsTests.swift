@@ -1,4 +1,5 @@
 import AppAttest
+import AttestationTestKit
 import AuthContract
 import AuthService
 import Crypto
@@ -14,7 +15,7 @@ import Testing
         _ body: (AppleStandIn, StandIn, AppleReceipts, AppAttest.AppID) async throws -> Void
     ) async throws {
         let apple = try AppleStandIn()
-        let appID = try #require(AppAttest.AppID(AppleStandIn.appID))
+        let appID = try #require(Optional(AppleStandIn.appID).flatMap(AppAttest.AppID.init))
         try await StandIn.run {
             try apple.answer($0)
         } _: { service in
@@ -89,7 +90,7 @@ import Testing
 
     @Test func `Without a key for the App ID's prefix nobody is asked`() async throws {
         try await run { apple, service, receipts, _ in
-            let other = try #require(AppAttest.AppID("TEAMID12345.com.example.app"))
+            let other = try #require(Optional("TEAMID12345.com.example.app").flatMap(AppAttest.AppID.init))
             #expect(await receipts.exchange([1], appID: other, environment: .production) == .noKey)
             #expect(service.received.count == 0)
         }

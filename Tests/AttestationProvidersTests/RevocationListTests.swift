@@ -2,6 +2,7 @@ import AndroidKeyAttestation
 import AuthContract
 import AuthService
 import Foundation
+import Logging
 import Testing
 
 @testable import AttestationProviders

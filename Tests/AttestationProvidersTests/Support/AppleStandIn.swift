@@ -4,6 +4,7 @@ import AuthContract
 import AuthService
 import Crypto
 import Foundation
+import StrictJSON
 
 @testable import AttestationProviders
 

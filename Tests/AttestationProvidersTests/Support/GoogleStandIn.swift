@@ -116,8 +116,12 @@ struct GoogleUnderTest {
     let pauses: Pauses
     let log: Locked<[String]>
 
+    static func run(_ body: (GoogleUnderTest) async throws -> Void) async throws {
+        try await run(adjusting: { _ in }, body)
+    }
+
     static func run(
-        _ adjust: (inout GoogleSettings) -> Void = { _ in }, _ body: (GoogleUnderTest) async throws -> Void
+        adjusting adjust: (inout GoogleSettings) -> Void, _ body: (GoogleUnderTest) async throws -> Void
     ) async throws {
         let google = try GoogleStandIn()
         var settings = GoogleSettings()
