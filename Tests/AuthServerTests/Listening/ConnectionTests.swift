@@ -69,9 +69,10 @@ import Testing
 
     private static var hasty: ServerSettings {
         var settings = ServerSettings()
-        settings.deadlines.idle = .milliseconds(300)
-        settings.deadlines.head = .milliseconds(300)
-        settings.deadlines.body = .milliseconds(300)
+        // Long enough for a busy machine to answer in, short enough to wait for.
+        settings.deadlines.idle = .seconds(3)
+        settings.deadlines.head = .seconds(3)
+        settings.deadlines.body = .seconds(3)
         return settings
     }
 
@@ -115,8 +116,11 @@ import Testing
     @Test func aRequestInFlightIsFinishedWhenTheServerStops() async throws {
         let shutdown = ShutdownTrigger()
         let gate = Gate()
+        var settings = ServerSettings()
+        settings.shutdown = .seconds(60)
         try await TestServer.with(
-            changing: { $0.challenges = GatedChallenges(gate: gate, store: $0.challenges) }, shutdown: shutdown
+            settings: settings, changing: { $0.challenges = GatedChallenges(gate: gate, store: $0.challenges) },
+            shutdown: shutdown
         ) { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 let body = "{\"app_id\":\"\(TestServer.appID)\"}"
