@@ -52,9 +52,9 @@ actor AccessTokens {
             return try usable(at: now, else: failure.error)
         }
         // Not the caller's own task: others wait for it, whatever becomes of this caller. It ends within its deadline.
-        let task = fetching ?? Task { await fetch() }
-        fetching = task
-        switch await task.value {
+        let current = fetching ?? Task { await fetch() }
+        fetching = current
+        switch await current.value {
         case .success(let token): return token
         case .failure(let error): return try usable(at: clock.now, else: error)
         }

@@ -14,6 +14,11 @@ final class IntegrityDecoder: Sendable {
         /// Packages whose 403 has been explained.
         var explained: Set<String> = []
         var usage = IntegrityUsageCount()
+
+        mutating func hold(_ package: String, until: UnixTime) {
+            if held.count >= IntegrityDecoder.maximumRemembered { held.removeAll() }
+            held[package] = until
+        }
     }
 
     private static let maximumRemembered = 1000
@@ -151,12 +156,5 @@ final class IntegrityDecoder: Sendable {
         case .decoded: state.access { _ = $0.explained.remove(package) }
         default: break
         }
-    }
-}
-
-extension IntegrityDecoder.State {
-    fileprivate mutating func hold(_ package: String, until: UnixTime) {
-        if held.count >= 1000 { held.removeAll() }
-        held[package] = until
     }
 }
