@@ -23,7 +23,8 @@ let hummingbird: [Target.Dependency] = [
     .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
     .product(name: "UnixSignals", package: "swift-service-lifecycle"), .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-    .product(name: "NIOHTTPTypes", package: "swift-nio-extras"), .product(name: "HTTPTypes", package: "swift-http-types"),
+    .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+    .product(name: "HTTPTypes", package: "swift-http-types"),
 ]
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
@@ -56,6 +57,7 @@ let package = Package(
         .library(name: "SynheartAuth", targets: ["SynheartAuth"]),
         .library(name: "SynheartAuthC", type: .dynamic, targets: ["SynheartAuthC"]),
         .library(name: "AuthContract", targets: ["AuthContract"]),
+        .library(name: "StrictJSON", targets: ["StrictJSON"]),
         .library(name: "AppAttest", targets: ["AppAttest"]),
         .library(name: "PlayIntegrity", targets: ["PlayIntegrity"]),
         .library(name: "AndroidKeyAttestation", targets: ["AndroidKeyAttestation"]),
@@ -89,7 +91,8 @@ let package = Package(
         room("LenientDER", tests: [asn1]),
 
         // The wire contract, and the client SDK that stands on it.
-        room("AuthContract", ["StrictJSON", crypto], tests: ["StrictJSON", crypto], testResources: [.copy("Vectors")]),
+        room(
+            "AuthContract", ["StrictJSON", crypto], tests: ["StrictJSON", crypto], testResources: [.copy("Vectors")]),
         room("SynheartAuth", ["AuthContract", "StrictJSON", crypto], tests: ["AuthContract", "StrictJSON", crypto]),
 
         // The SDK for hosts in other languages: a header, and the symbols behind it.
@@ -155,7 +158,8 @@ let package = Package(
             .executableTarget(
                 name: "synheart-auth",
                 dependencies: [
-                    "AuthServer", "AuthService", "SQLiteStores", "AuthContract", "StrictJSON", "SynheartAuth",
+                    "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores", "AuthContract", "StrictJSON",
+                    "SynheartAuth",
                     "SoftwareDevice", "AttestationTestKit", "AttestationInspection", logging,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ], swiftSettings: settings),

@@ -105,7 +105,8 @@ final class RunningService: Sendable {
                     if more.isEmpty { break }
                     bytes += more
                 }
-                continuation.resume(returning: String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+                continuation.resume(
+                    returning: String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
             }
         }
     }

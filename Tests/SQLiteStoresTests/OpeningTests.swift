@@ -77,7 +77,9 @@ struct OpeningTests {
     @Test func `A database of a newer version is refused, not opened`() async throws {
         await (try SQLiteStores.open(folder)).close()
         let queue = try DatabaseQueue(path: folder.database)
-        try await queue.write { try $0.execute(sql: "INSERT INTO grdb_migrations (identifier) VALUES ('of a later version')") }
+        try await queue.write {
+            try $0.execute(sql: "INSERT INTO grdb_migrations (identifier) VALUES ('of a later version')")
+        }
         try queue.close()
         let error = try refusal()
         #expect(error?.code == .newerVersion)

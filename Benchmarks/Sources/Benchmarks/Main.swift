@@ -33,7 +33,9 @@ struct Benchmarks {
         for result in results {
             print(
                 result.name.padding(toLength: 48, withPad: " ", startingAt: 0)
-                    + String(format: "%12.0f %11.1f %12.3f", result.perSecond, result.microseconds, result.perSecond / yardstick.perSecond))
+                    + String(
+                        format: "%12.0f %11.1f %12.3f", result.perSecond, result.microseconds,
+                        result.perSecond / yardstick.perSecond))
         }
     }
 

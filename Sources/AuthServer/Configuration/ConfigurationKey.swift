@@ -28,6 +28,14 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     case deviceBurst = "protection.device_burst"
     case devicePerMinute = "protection.device_per_minute"
     case cachedDevices = "protection.cached_devices"
+    case appleTeamID = "providers.apple_team_id"
+    case appleKeyID = "providers.apple_key_id"
+    case appleKey = "providers.apple_key"
+    case receiptsPerHour = "providers.receipts_per_hour"
+    case flagRiskMetricAbove = "providers.flag_risk_metric_above"
+    case appleURL = "providers.apple_url"
+    case googleURL = "providers.google_url"
+    case revocationsDirectory = "providers.revocations_directory"
     case database
     case serviceKey = "service_key"
     case logLevel = "log_level"
@@ -47,8 +55,12 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     /// The type of the value.
     public var kind: Kind {
         switch self {
-        case .host, .publicOrigin, .tlsCertificate, .tlsKey, .operationsHost, .database: .text
-        case .serviceKey: .secret
+        case .host, .publicOrigin, .tlsCertificate, .tlsKey, .operationsHost, .database, .appleTeamID,
+            .appleKeyID, .appleURL, .googleURL, .revocationsDirectory:
+            .text
+        case .serviceKey, .appleKey: .secret
+        case .receiptsPerHour: .integer(1...1_000_000)
+        case .flagRiskMetricAbove: .integer(0...1_000_000)
         case .insecureHTTP, .operationsInsecureHTTP: .boolean
         case .trustedProxies, .operationsHosts: .texts
         case .port, .operationsPort: .integer(0...65_535)

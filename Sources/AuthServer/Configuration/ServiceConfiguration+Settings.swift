@@ -67,6 +67,13 @@ extension ServiceConfiguration {
         }
     }
 
+    /// How receipts are exchanged in the background.
+    public var receiptRefresh: ReceiptRefreshPolicy {
+        ReceiptRefreshPolicy(
+            requestsPerHour: Int64(number(.receiptsPerHour)),
+            flagRiskMetricAbove: value(.flagRiskMetricAbove).integer.map { Int($0) })
+    }
+
     /// Settings that cannot hold together; part of reading them, so that nothing starts that could not work.
     func checkCombinations() throws(ConfigurationError) {
         switch (text(.tlsCertificate), text(.tlsKey)) {
@@ -83,6 +90,12 @@ extension ServiceConfiguration {
         let (host, port) = (number(.port), number(.operationsPort))
         guard host == 0 || host != port || text(.host) != text(.operationsHost) else {
             throw ConfigurationError(ConfigurationKey.operationsPort.rawValue, "must not be server.port")
+        }
+        let apple = [text(.appleTeamID), text(.appleKeyID), secret(.appleKey)]
+        guard apple.allSatisfy({ $0 == nil }) || apple.allSatisfy({ $0 != nil }) else {
+            throw ConfigurationError(
+                ConfigurationKey.appleKey.rawValue,
+                "goes with providers.apple_team_id and providers.apple_key_id: give all three or none")
         }
         _ = (try server, try publicOrigin, try serviceKey)
     }

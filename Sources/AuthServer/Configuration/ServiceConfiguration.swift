@@ -146,7 +146,10 @@ public struct ServiceConfiguration: Sendable {
         return switch key {
         case .host: .string(server.host)
         case .port: .integer(server.port)
-        case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey: .null
+        case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey, .appleTeamID, .appleKeyID, .appleKey,
+            .flagRiskMetricAbove, .appleURL, .googleURL, .revocationsDirectory:
+            .null
+        case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
         case .trustedProxies: []
         case .insecureHTTP, .operationsInsecureHTTP: false
         case .maximumConnections: .integer(server.maximumConnections)

@@ -45,11 +45,13 @@ public struct AuthServer: Sendable {
     /// Listens until cancellation or, where `stopsOnSignals`, SIGTERM or SIGINT; requests in flight are finished, for at
     /// most `ServerSettings.shutdown`.
     ///
-    /// `onReady` is called once, when both listeners accept connections.
-    ///
+    /// - Parameters:
+    ///   - background: further work for as long as the server runs; it is cancelled at its end.
+    ///   - onReady: called once, when both listeners accept connections.
     /// - Throws: `ConfigurationError` for settings that are refused; what the certificate files or the sockets throw.
     public func run(
-        stopsOnSignals: Bool = true, onReady: @escaping @Sendable (Addresses) async -> Void
+        stopsOnSignals: Bool = true, background: @escaping @Sendable () async -> Void = {},
+        onReady: @escaping @Sendable (Addresses) async -> Void
     ) async throws {
         try settings.check()
         let certificate = try settings.certificate()
@@ -73,7 +75,7 @@ public struct AuthServer: Sendable {
 
         // Shut down in reverse order: first nobody is listened to any more, then what they left is written down.
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
-            .init(service: Background(service: service)), .init(service: operationsListener),
+            .init(service: Background(service: service, further: background)), .init(service: operationsListener),
             .init(service: publicListener),
         ]
         if let certificate {
@@ -150,9 +152,14 @@ public struct AuthServer: Sendable {
     /// The service's own work: following the store, writing down when devices were seen.
     private struct Background: Service {
         let service: AuthService
+        let further: @Sendable () async -> Void
 
         func run() async throws {
-            await cancelWhenGracefulShutdown { await service.run() }
+            await cancelWhenGracefulShutdown {
+                async let further: Void = further()
+                await service.run()
+                await further
+            }
         }
     }
 

@@ -35,17 +35,19 @@ struct ServeCommand: AsyncParsableCommand {
             let path = configuration.text(.database) ?? "synheart-auth.sqlite"
             let stores = try SQLiteStores(path: path)
             let key = try configuration.serviceKey ?? ServiceKeyFile(database: path).load()
+            let providers = try await Providers(configuration, stores: stores, database: path)
             let service = AuthService(
                 stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
-                protection: configuration.protection)
+                providers: providers.evidence, protection: configuration.protection)
             let server = AuthServer(
                 service: service, stores: stores.all, settings: try configuration.server, logger: logger)
             let credential = printAdminCredential ? try await firstCredential(service, logger) : nil
-            try await server.run { addresses in
+            try await server.run(background: { await providers.run(service.apps) }) { addresses in
                 if let credential { print("admin-credential \(credential.exposed)") }
                 print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
                 fflush(nil)
             }
+            await providers.shutdown()
             await stores.close()
         }
     }

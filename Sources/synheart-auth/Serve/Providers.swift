@@ -1,0 +1,51 @@
+import AttestationProviders
+import AuthContract
+import AuthServer
+import AuthService
+import SQLiteStores
+
+/// Apple's and Google's services, as a running service asks them.
+struct Providers {
+    /// What registrations ask of Google.
+    let evidence: GoogleProviders
+    private let http = ProviderHTTP()
+    private let lists: RevocationLists
+    private let receipts: ReceiptRefreshJob?
+
+    init(_ configuration: ServiceConfiguration, stores: SQLiteStores, database: String) async throws {
+        var revocations = RevocationSettings()
+        revocations.directory = configuration.text(.revocationsDirectory) ?? database + "-revocations"
+        lists = RevocationLists(http: http, settings: revocations)
+        var google = GoogleSettings()
+        google.playIntegrityURL = configuration.text(.googleURL) ?? google.playIntegrityURL
+        evidence = GoogleProviders(http: http, lists: lists, settings: google)
+        receipts = try await Self.receipts(configuration, stores, http)
+    }
+
+    /// Receipts are exchanged where there is a key to ask with.
+    private static func receipts(
+        _ configuration: ServiceConfiguration, _ stores: SQLiteStores, _ http: ProviderHTTP
+    ) async throws -> ReceiptRefreshJob? {
+        guard let team = configuration.text(.appleTeamID), let id = configuration.text(.appleKeyID),
+            let pem = configuration.secret(.appleKey)
+        else { return nil }
+        var settings = AppleReceiptSettings()
+        if let url = configuration.text(.appleURL) { (settings.productionURL, settings.developmentURL) = (url, url) }
+        let key = try await DeviceCheckKey(teamID: team, keyID: id, pem: pem)
+        return ReceiptRefreshJob(
+            store: stores.receipts, exchange: AppleReceipts(http: http, keys: [key], settings: settings),
+            policy: configuration.receiptRefresh)
+    }
+
+    /// Keeps the revocation lists that the apps name and refreshes receipts, until the task is cancelled.
+    func run(_ apps: AppRegistry) async {
+        let records = (try? await apps.records()) ?? []
+        await lists.keep(
+            records.compactMap { $0.android?.keyAttestation.statusList }.filter { $0 != "none" })
+        async let keepingLists: Void = lists.run()
+        await receipts?.run()
+        await keepingLists
+    }
+
+    func shutdown() async { await http.shutdown() }
+}
