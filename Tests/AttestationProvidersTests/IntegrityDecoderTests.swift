@@ -8,10 +8,17 @@ import Testing
 @testable import AttestationProviders
 
 @Suite(.timeLimit(.minutes(1))) struct IntegrityDecoderTests {
+    private static var impatient: GoogleSettings {
+        var settings = GoogleSettings()
+        settings.decodeDeadline = .milliseconds(400)
+        settings.accessTokenDeadline = .milliseconds(200)
+        return settings
+    }
+
     private static let good = DecodeResult.decoded(requestHash: "aGFzaA")
 
     @Test func `A standard token is decoded by Google`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode() == Self.good)
             #expect(test.google.complaints == [])
             #expect(test.service.received.map(\.path) == ["/token", "/v1/com.example.app:decodeIntegrityToken"])
@@ -19,7 +26,7 @@ import Testing
     }
 
     @Test func `A hundred decodings at once ask for one access token`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             let token = try test.google.token()
             let account = GoogleStandIn.account(tokensAt: test.service.url)
             let providers = test.providers
@@ -39,7 +46,7 @@ import Testing
     }
 
     @Test func `The access token is renewed five minutes before its end, and not sooner`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode() == Self.good)
             test.google.clock.advance(3298)
             #expect(try await test.decode() == Self.good)
@@ -51,7 +58,7 @@ import Testing
     }
 
     @Test func `A renewal that fails leaves the token that is still good`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode() == Self.good)
             test.google.clock.advance(3400)
             test.google.tokenScript.then(.text(503, ""), .text(503, ""), .text(503, ""))
@@ -64,7 +71,7 @@ import Testing
     }
 
     @Test func `A token that is not accepted any more is replaced, once`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode() == Self.good)
             test.google.withdrawTokens()
             #expect(try await test.decode() == Self.good)
@@ -74,7 +81,7 @@ import Testing
     }
 
     @Test func `A fresh token that is not accepted either is an answer`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             test.google.decodeScript.then(.text(401, "{}"), .text(401, "{}"))
             #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
             #expect(test.decodings == 2)
@@ -84,7 +91,7 @@ import Testing
     }
 
     @Test func `A hopeless token costs one request`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode("bm8") == .refused(.rejectedByGoogle))
             #expect(test.decodings == 1)
             #expect(test.pauses.all == [])
@@ -92,7 +99,7 @@ import Testing
     }
 
     @Test func `A project that is not linked is explained once, and again after it worked`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             let denied = #"{"error":{"code":403,"message":"…","status":"PERMISSION_DENIED"}}"#
             func explanations() -> Int {
                 test.log.access { $0.count { $0.contains("linked to the app in Play Console") } }
@@ -110,7 +117,7 @@ import Testing
     }
 
     @Test(arguments: [500, 502, 503]) func `An outage that passes is waited for`(_ status: Int) async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             test.google.decodeScript.then(.text(status, "<html>"), .text(status, ""))
             #expect(try await test.decode() == Self.good)
             #expect(test.pauses.all == [.milliseconds(250), .milliseconds(500)])
@@ -118,7 +125,7 @@ import Testing
     }
 
     @Test func `An outage that stays is an outcome`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             for _ in 0..<3 { test.google.decodeScript.then(.text(503, "{}")) }
             #expect(try await test.decode() == .couldNotCheck(.providerUnavailable))
             #expect(test.decodings == 3)
@@ -127,7 +134,7 @@ import Testing
     }
 
     @Test func `Retry-After is honoured within the deadline`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             test.google.decodeScript.then(.text(429, "{}", ["retry-after": "2"]))
             #expect(try await test.decode() == Self.good)
             #expect(test.pauses.all == [.seconds(2)])
@@ -135,7 +142,7 @@ import Testing
     }
 
     @Test func `Beyond the deadline Google is left alone until the time that it named`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             test.google.decodeScript.then(.text(429, "{}", ["retry-after": "120"]))
             #expect(try await test.decode() == .couldNotCheck(.quotaExceeded))
             #expect(test.pauses.all == [])
@@ -148,7 +155,7 @@ import Testing
     }
 
     @Test func `Quota is counted by app and day`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             #expect(test.providers.usage() == [])
             test.google.decodeScript.then(.text(429, "{}", ["retry-after": "1"]))
             #expect(try await test.decode() == Self.good)
@@ -165,7 +172,7 @@ import Testing
     }
 
     @Test func `A service account that Google refuses is not asked for again at once`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             test.google.tokenScript.then(.text(400, #"{"error":"invalid_grant"}"#))
             #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
             #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
@@ -177,7 +184,7 @@ import Testing
     }
 
     @Test func `A service account that is none is no hang and no request`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             let outcome = await test.providers.decode(
                 "dG9rZW4", package: "com.example.app", serviceAccount: Secret("{}"))
             #expect(DecodeResult(outcome) == .couldNotCheck(.unauthenticated))
@@ -187,10 +194,7 @@ import Testing
 
     @Test(arguments: [StandIn.Answer.silence, .drip])
     func `A slow service ends with the deadline`(_ answer: StandIn.Answer) async throws {
-        try await GoogleUnderTest.run { settings in
-            settings.decodeDeadline = .milliseconds(400)
-            settings.accessTokenDeadline = .milliseconds(200)
-        } _: { test in
+        try await GoogleUnderTest.run(Self.impatient) { test async throws in
             test.google.decodeScript.then(answer)
             let start = ContinuousClock.now
             #expect(try await test.decode() == .couldNotCheck(.network))
@@ -199,15 +203,13 @@ import Testing
     }
 
     @Test func `A slow token endpoint ends with the deadline, for everybody who waits`() async throws {
-        try await GoogleUnderTest.run { settings in
-            settings.decodeDeadline = .milliseconds(400)
-            settings.accessTokenDeadline = .milliseconds(200)
-        } _: { test in
+        try await GoogleUnderTest.run(Self.impatient) { test async throws in
             test.google.tokenScript.then(.silence)
             let start = ContinuousClock.now
             async let first = test.decode()
             async let second = test.decode()
-            #expect(try await [first, second] == [.couldNotCheck(.network), .couldNotCheck(.network)])
+            let both = try await [first, second]
+            #expect(both == [.couldNotCheck(.network), .couldNotCheck(.network)])
             #expect(ContinuousClock.now - start < .seconds(2))
         }
     }
@@ -221,7 +223,7 @@ import Testing
     @Test(arguments: strange) func `A strange answer is no verdict and no reason to ask again`(
         _ answer: StandIn.Answer
     ) async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             test.google.decodeScript.then(answer)
             #expect(try await test.decode() == .couldNotCheck(.unexpectedAnswer))
             #expect(test.service.received.count == 2)
@@ -242,7 +244,7 @@ import Testing
     }
 
     @Test func `A cancelled registration does not take the access token from the others`() async throws {
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             let token = try test.google.token()
             let (providers, account) = (test.providers, GoogleStandIn.account(tokensAt: test.service.url))
             let leaving = Task {
@@ -258,7 +260,7 @@ import Testing
     @Test func `The documented answers mean what the documentation says`() async throws {
         let responses = GoogleStandIn.vectors["decode"]?.object?["responses"]?.array ?? []
         #expect(responses.count > 10)
-        try await GoogleUnderTest.run { test in
+        try await GoogleUnderTest.run { test async throws in
             for response in responses.compactMap(\.object) {
                 guard let status = response["status"]?.integer, status != 429, status != 401 else { continue }
                 let text = response["body"]?.text() ?? response["body_text"]?.string ?? ""

@@ -77,11 +77,50 @@ struct OpeningTests {
     @Test func `A database of a newer version is refused, not opened`() async throws {
         await (try SQLiteStores.open(folder)).close()
         let queue = try DatabaseQueue(path: folder.database)
-        try await queue.write { try $0.execute(sql: "INSERT INTO grdb_migrations (identifier) VALUES ('2')") }
+        try await queue.write { try $0.execute(sql: "INSERT INTO grdb_migrations (identifier) VALUES ('1000')") }
         try queue.close()
         let error = try refusal()
         #expect(error?.code == .newerVersion)
         #expect(error?.description.contains("newer version") == true)
+    }
+
+    @Test
+    func `Receipts that were verified by the first version are due after the upgrade, but not a test authority's`()
+        async throws
+    {
+        let stores = try SQLiteStores.open(folder)
+        var devices: [DeviceRecord] = []
+        for (byte, app, outcome) in [
+            (1, Assurance.App.appAttest, "verified"), (2, .test, "verified"), (3, .appAttest, "TOO_LARGE"),
+        ] as [(UInt8, Assurance.App, String)] {
+            var device = try sampleDevice()
+            device.assurance = Assurance(app: app, key: .appVouched)
+            device.appAttest = AppAttestEvidence(
+                keyID: [byte], publicKey: [4], appID: "T.a", environment: "production", receipt: [byte],
+                receiptOutcome: outcome)
+            _ = try await stores.devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))
+            devices.append(device)
+        }
+        await stores.close()
+        let queue = try DatabaseQueue(path: folder.database)
+        try await queue.write { database in
+            try database.execute(
+                sql: """
+                    DROP INDEX devices_receipt_due;
+                    ALTER TABLE devices DROP COLUMN receipt_due_at;
+                    ALTER TABLE devices DROP COLUMN receipt_asked_at;
+                    ALTER TABLE devices DROP COLUMN receipt_exchange_outcome;
+                    ALTER TABLE devices DROP COLUMN receipt_failures;
+                    DELETE FROM grdb_migrations WHERE identifier = '2';
+                    """)
+        }
+        try queue.close()
+        let upgraded = try SQLiteStores.open(folder)
+        for (device, due) in zip(devices, [devices[0].registeredAt, nil, nil]) {
+            let stored = try await upgraded.devices.device(device.deviceID, of: device.appID)
+            #expect(stored?.appAttest?.refresh == ReceiptRefresh(dueAt: due))
+        }
+        await upgraded.close()
     }
 
     @Test func `A truncated database does not open as if it were whole`() async throws {

@@ -4,6 +4,7 @@ import AuthContract
 import AuthService
 import Crypto
 import Foundation
+import StrictJSON
 
 @testable import AttestationProviders
 
@@ -76,3 +77,5 @@ final class AppleStandIn: Sendable {
 extension ManualClock {
     var date: Date { Date(timeIntervalSince1970: TimeInterval(now.seconds)) }
 }
+
+typealias AttestedAppID = AppAttest.AppID

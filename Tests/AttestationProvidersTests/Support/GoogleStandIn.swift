@@ -117,11 +117,10 @@ struct GoogleUnderTest {
     let log: Locked<[String]>
 
     static func run(
-        _ adjust: (inout GoogleSettings) -> Void = { _ in }, _ body: (GoogleUnderTest) async throws -> Void
+        _ settings: GoogleSettings = GoogleSettings(), _ body: (GoogleUnderTest) async throws -> Void
     ) async throws {
         let google = try GoogleStandIn()
-        var settings = GoogleSettings()
-        adjust(&settings)
+        var settings = settings
         let (logger, log) = LogRecorder.make()
         try await StandIn.run {
             google.answer($0)
