@@ -12,10 +12,10 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct AppleReceiptsTests {
     private func run(
         deadline: Duration = .seconds(15), keys: Int = 1,
-        _ body: (AppleStandIn, StandIn, AppleReceipts, AppAttest.AppID) async throws -> Void
+        _ body: (AppleStandIn, StandIn, AppleReceipts, AttestedAppID) async throws -> Void
     ) async throws {
         let apple = try AppleStandIn()
-        let appID = try #require(Optional(AppleStandIn.appID).flatMap(AppAttest.AppID.init))
+        let appID = try #require(AttestedAppID(AppleStandIn.appID))
         try await StandIn.run {
             try apple.answer($0)
         } _: { service in
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func `A receipt is exchanged with a signed request`() async throws {
-        try await run { apple, service, receipts, appID in
+        try await run { apple, service, receipts, appID async throws in
             let answer = await receipts.exchange(try apple.receipt(), appID: appID, environment: .production)
             guard case .receipt(let bytes) = answer else {
                 Issue.record("\(answer), \(apple.complaints)")
@@ -67,7 +67,7 @@ import Testing
 
     @Test(arguments: answers.indices) func `Every answer has its meaning, in one request`(_ index: Int) async throws {
         let (scripted, meaning) = Self.answers[index]
-        try await run(deadline: .milliseconds(500)) { apple, service, receipts, appID in
+        try await run(deadline: .milliseconds(500)) { apple, service, receipts, appID async throws in
             apple.script.then(scripted)
             let answer = await receipts.exchange(try apple.receipt(), appID: appID, environment: .production)
             #expect(answer == meaning)
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func `The development environment has a server of its own`() async throws {
-        try await run { apple, service, receipts, appID in
+        try await run { apple, service, receipts, appID async throws in
             let answer = await receipts.exchange(try apple.receipt(), appID: appID, environment: .development)
             guard case .unavailable(let reason, nil) = answer else {
                 Issue.record("\(answer)")
@@ -89,8 +89,8 @@ import Testing
     }
 
     @Test func `Without a key for the App ID's prefix nobody is asked`() async throws {
-        try await run { apple, service, receipts, _ in
-            let other = try #require(Optional("TEAMID12345.com.example.app").flatMap(AppAttest.AppID.init))
+        try await run { apple, service, receipts, _ async throws in
+            let other = try #require(AttestedAppID("TEAMID12345.com.example.app"))
             #expect(await receipts.exchange([1], appID: other, environment: .production) == .noKey)
             #expect(service.received.count == 0)
         }
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test func `The job replaces a stored receipt by one that Apple gave and that verifies`() async throws {
-        try await run { apple, service, receipts, appID in
+        try await run { apple, service, receipts, appID async throws in
             let stores = MemoryStores(clock: apple.clock)
             let first = try apple.receipt(metric: 1)
             let device = DeviceRecord(

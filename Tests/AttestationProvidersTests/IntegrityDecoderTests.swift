@@ -8,6 +8,13 @@ import Testing
 @testable import AttestationProviders
 
 @Suite(.timeLimit(.minutes(1))) struct IntegrityDecoderTests {
+    private static var impatient: GoogleSettings {
+        var settings = GoogleSettings()
+        settings.decodeDeadline = .milliseconds(400)
+        settings.accessTokenDeadline = .milliseconds(200)
+        return settings
+    }
+
     private static let good = DecodeResult.decoded(requestHash: "aGFzaA")
 
     @Test func `A standard token is decoded by Google`() async throws {
@@ -187,10 +194,7 @@ import Testing
 
     @Test(arguments: [StandIn.Answer.silence, .drip])
     func `A slow service ends with the deadline`(_ answer: StandIn.Answer) async throws {
-        try await GoogleUnderTest.run { settings in
-            settings.decodeDeadline = .milliseconds(400)
-            settings.accessTokenDeadline = .milliseconds(200)
-        } _: { test async throws in
+        try await GoogleUnderTest.run(Self.impatient) { test async throws in
             test.google.decodeScript.then(answer)
             let start = ContinuousClock.now
             #expect(try await test.decode() == .couldNotCheck(.network))
@@ -199,15 +203,13 @@ import Testing
     }
 
     @Test func `A slow token endpoint ends with the deadline, for everybody who waits`() async throws {
-        try await GoogleUnderTest.run { settings in
-            settings.decodeDeadline = .milliseconds(400)
-            settings.accessTokenDeadline = .milliseconds(200)
-        } _: { test async throws in
+        try await GoogleUnderTest.run(Self.impatient) { test async throws in
             test.google.tokenScript.then(.silence)
             let start = ContinuousClock.now
             async let first = test.decode()
             async let second = test.decode()
-            #expect(try await [first, second] == [.couldNotCheck(.network), .couldNotCheck(.network)])
+            let both = try await [first, second]
+            #expect(both == [.couldNotCheck(.network), .couldNotCheck(.network)])
             #expect(ContinuousClock.now - start < .seconds(2))
         }
     }

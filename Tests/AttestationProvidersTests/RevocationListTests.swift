@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `The first who needs a list waits for it, and it is asked for once`() async throws {
-        try await run { test in
+        try await run { test async throws in
             test.script.then(.text(200, Self.two))
             let (lists, source) = (test.lists(), test.source)
             let counts = await withTaskGroup(of: Int?.self) { group in
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func `A list is asked for again when its life is over, and with its tag`() async throws {
-        try await run { test in
+        try await run { test async throws in
             test.script.then(
                 .text(200, Self.two, ["cache-control": "public, max-age=1000", "age": "100", "etag": "\"v1\""]),
                 .whole(304, ["cache-control": "max-age=2000"]), .text(200, Self.one))
@@ -82,7 +82,7 @@ import Testing
         #"{"entries":{}}"#, "", "<html>", "[]", #"{"entries":[]}"#, #"{"entries":{"xyz":{"status":"REVOKED"}}}"#,
         #"{"entries":{"aa11":{"status":"REVOKED"}"#, #"{"entries":{"aa11":{}}}"#,
     ]) func `A list that is broken or lost everything never replaces a good one`(_ text: String) async throws {
-        try await run { test in
+        try await run { test async throws in
             test.script.then(.text(200, Self.two), .text(200, text), .text(200, Self.one))
             let lists = test.lists(limit: 121)
             #expect(await lists.list(from: test.source)?.count == 2)
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func `A list is on disk for the next start, with its age`() async throws {
-        try await run { test in
+        try await run { test async throws in
             test.script.then(.text(200, Self.two, ["etag": "W/\"x\"", "cache-control": "max-age=600"]))
             #expect(await test.lists().list(from: test.source)?.count == 2)
             test.clock.advance(3600)
@@ -120,10 +120,10 @@ import Testing
 
     @Test(arguments: ["truncated", "changed", "other"])
     func `A damaged copy is no list`(_ damage: String) async throws {
-        try await run { test in
+        try await run { test async throws in
             test.script.then(.text(200, Self.two))
             #expect(await test.lists().list(from: test.source)?.count == 2)
-            let name = try #require(try FileManager.default.contentsOfDirectory(atPath: test.folder.path).first)
+            let name = try #require(FileManager.default.contentsOfDirectory(atPath: test.folder.path).first)
             let file = URL(fileURLWithPath: test.folder.path).appendingPathComponent(name)
             var data = try Data(contentsOf: file)
             switch damage {
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test func `Beyond its greatest age a list is not used`() async throws {
-        try await run { test in
+        try await run { test async throws in
             test.script.then(.text(200, Self.two))
             let lists = test.lists { $0.maximumAgeSeconds = 7200 }
             #expect(await lists.list(from: test.source)?.count == 2)
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test func `A server that fails is not asked by every registration`() async throws {
-        try await run { test in
+        try await run { test async throws in
             let lists = test.lists()
             for _ in 0..<10 { #expect(await lists.list(from: test.source) == nil) }
             #expect(test.service.received.count == 1)
@@ -170,7 +170,7 @@ import Testing
         StandIn.Answer.silence, .drip, .text(302, "", ["location": "/other"]), .whole(304),
         .whole(200, [:], [UInt8](repeating: 0x20, count: RevocationStatusList.maximumLength + 1)),
     ]) func `What is no list in time is none`(_ answer: StandIn.Answer) async throws {
-        try await run { test in
+        try await run { test async throws in
             test.script.then(answer)
             let start = ContinuousClock.now
             #expect(await test.lists { $0.deadline = .milliseconds(500) }.list(from: test.source) == nil)
@@ -180,7 +180,7 @@ import Testing
     }
 
     @Test func `A file is as old as it is, and is read again`() async throws {
-        try await run { test in
+        try await run { test async throws in
             let path = test.folder.path + "/list.json"
             try Data(Self.two.utf8).write(to: URL(fileURLWithPath: path))
             func touch(_ seconds: Int64) throws {
@@ -203,7 +203,7 @@ import Testing
 
     @Test(arguments: ["", "http://android.example/status", "ftp://127.0.0.1/", "https://user:pw@host/", "https://"])
     func `What nothing vouches for is no source`(_ source: String) async throws {
-        try await run { test in
+        try await run { test async throws in
             #expect(await test.lists().list(from: source) == nil)
             #expect(await test.lists().states() == [])
         }

@@ -47,11 +47,13 @@ struct KeptListFile: Sendable {
                 let end = bytes.firstIndex(of: UInt8(ascii: "\n")),
                 let json = try? JSONValue(parsing: bytes[..<end]), let fields = try? JSONFields(json),
                 (try? fields.string("source")) == source, let digest = try? fields.string("sha256"),
-                let confirmed = try? fields.integer("confirmed_at"), let tag = try? fields.optionalString("entity_tag")
+                let confirmed = try? fields.integer("confirmed_at")
             else { return nil }
             let list = Array(bytes[bytes.index(after: end)...])
             guard Self.digest(list) == digest else { return nil }
-            return try? KeptList(parsing: list, entityTag: tag, confirmedAt: min(UnixTime(confirmed), now))
+            return try? KeptList(
+                parsing: list, entityTag: fields.optionalString("entity_tag"),
+                confirmedAt: min(UnixTime(confirmed), now))
         }
         return loaded ?? nil
     }

@@ -77,3 +77,5 @@ final class AppleStandIn: Sendable {
 extension ManualClock {
     var date: Date { Date(timeIntervalSince1970: TimeInterval(now.seconds)) }
 }
+
+typealias AttestedAppID = AppAttest.AppID

@@ -116,16 +116,11 @@ struct GoogleUnderTest {
     let pauses: Pauses
     let log: Locked<[String]>
 
-    static func run(_ body: (GoogleUnderTest) async throws -> Void) async throws {
-        try await run(adjusting: { _ in }, body)
-    }
-
     static func run(
-        adjusting adjust: (inout GoogleSettings) -> Void, _ body: (GoogleUnderTest) async throws -> Void
+        _ settings: GoogleSettings = GoogleSettings(), _ body: (GoogleUnderTest) async throws -> Void
     ) async throws {
         let google = try GoogleStandIn()
-        var settings = GoogleSettings()
-        adjust(&settings)
+        var settings = settings
         let (logger, log) = LogRecorder.make()
         try await StandIn.run {
             google.answer($0)
