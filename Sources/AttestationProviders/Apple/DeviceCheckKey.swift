@@ -1,4 +1,4 @@
-public import AppAttest
+internal import AppAttest
 public import AuthContract
 internal import Foundation
 internal import JWTKit
