@@ -160,7 +160,7 @@ let package = Package(
                 dependencies: [
                     "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores", "AuthContract", "StrictJSON",
                     "SynheartAuth",
-                    "SoftwareDevice", "AttestationTestKit", "AttestationInspection", logging,
+                    "SoftwareDevice", "AttestationTestKit", "AttestationInspection", "PlayIntegrity", logging,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ], swiftSettings: settings),
             .testTarget(

@@ -8,18 +8,21 @@ struct SynheartAuthCommand: AsyncParsableCommand {
         abstract: "Device identity: the auth service, its administration, and tools for attestations.",
         discussion: """
             Try it:
-              synheart-auth demo                       one device's whole life, on this terminal
-              synheart-auth apps example > app.json    an app record to start from
+              synheart-auth demo                      one device's whole life
+              synheart-auth apps example > app.json   an app record to start from
               synheart-auth apps add --file app.json
               synheart-auth serve
 
-            Exit codes: 0 what was asked holds; 1 it does not (refused, not found); 2 it could not be found out (no database,
-            no connection, unreadable input); 64 the command line is wrong.
+            Exit codes:
+              0   what was asked holds
+              1   it does not: refused, not found
+              2   it could not be found out: no database, no connection
+              64  the command line is wrong
             """,
         version: "0.1.0",
         subcommands: [
             ServeCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self, SigningKeysCommand.self,
             ConfigCommand.self, DevicesCommand.self, DeviceCommand.self,
-            AttestationCommand.self,
+            AttestationCommand.self, PlayIntegrityCommand.self,
         ])
 }

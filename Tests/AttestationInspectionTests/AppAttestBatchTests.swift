@@ -247,7 +247,7 @@ import Testing
     }
 
     @Test func aKeyIDThatIsNoneNamesNoKey() throws {
-        let attestation = try #require(try AppAttestBatch.lines.first { $0["kind"] == "attestation" })
+        let attestation = try #require(AppAttestBatch.lines.first { $0["kind"] == "attestation" })
         for text in ["AAAA", "%%%", ""] {
             var line = attestation
             line["key_id"] = .string(text)

@@ -1,5 +1,6 @@
 internal import Crypto
 internal import CryptoExtras
+internal import Foundation
 public import StrictJSON
 
 /// One pair of response encryption keys, as Play Console hands them out for an app: a key to decrypt its classic tokens
@@ -73,6 +74,16 @@ public struct ResponseKeys: Sendable {
             throw JSONError(
                 .wrongType, path: fields.pathOf(error == .decryptionKey ? names.0 : names.1))
         }
+    }
+}
+
+extension ResponseKeys {
+    /// Both keys in the clear, as an app record takes them: for the one place that stores them.
+    public var exposed: JSONObject {
+        JSONObject([
+            ("decryption_key", .string(decryptionKey.withUnsafeBytes { Data($0) }.base64EncodedString())),
+            ("verification_key", .string(verificationKey.derRepresentation.base64EncodedString())),
+        ])
     }
 }
 

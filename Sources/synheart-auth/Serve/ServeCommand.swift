@@ -40,7 +40,9 @@ struct ServeCommand: AsyncParsableCommand {
                 stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
                 providers: providers.evidence, protection: configuration.protection)
             let server = AuthServer(
-                service: service, stores: stores.all, settings: try configuration.server, logger: logger)
+                service: service, stores: stores.all, settings: try configuration.server,
+                readiness: Readiness(service: service, stores: stores.all, further: [providers.readiness]),
+                logger: logger)
             let credential = printAdminCredential ? try await firstCredential(service, logger) : nil
             try await server.run(background: { await providers.run(service.apps) }) { addresses in
                 if let credential { print("admin-credential \(credential.exposed)") }

@@ -1,0 +1,38 @@
+import ArgumentParser
+import PlayIntegrity
+import StrictJSON
+
+/// What Play Console hands out.
+struct PlayIntegrityCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "playintegrity", abstract: "Open what Play Console hands out.",
+        discussion: """
+              openssl genrsa -out private.pem 2048
+              openssl rsa -in private.pem -pubout -out public.pem      upload this one to Play Console
+              synheart-auth playintegrity open-keys com.example.app.enc --private-key private.pem
+            """,
+        subcommands: [OpenKeys.self])
+
+    struct OpenKeys: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "open-keys",
+            abstract: "Open the encrypted file of response keys; prints them as an app record takes them.",
+            discussion:
+                "They go into android.play_integrity.keys. They are secrets: the output is for a file, not a log.")
+        @Argument(help: "The .enc file that Play Console gave.") var file: String
+        @Option(
+            name: .customLong("private-key"), help: "The RSA private key, PEM, of the public key that was uploaded.")
+        var privateKey: String
+
+        func run() async throws {
+            try await reporting {
+                let encrypted = try InputFile.bytes(file)
+                let pem = try InputFile.text(privateKey)
+                do {
+                    let keys = try ResponseKeys(encryptedFile: encrypted, privateKeyPEM: pem)
+                    print(JSONValue.object(keys.exposed).text(.pretty))
+                } catch { throw CommandFailure(.refused, "\(file): \(error.rawValue)") }
+            }
+        }
+    }
+}
