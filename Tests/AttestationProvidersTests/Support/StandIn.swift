@@ -1,3 +1,4 @@
+import AuthService
 import HTTPTypes
 import Hummingbird
 import Logging
