@@ -28,7 +28,7 @@ struct PlayIntegrityCommand: AsyncParsableCommand {
             try await reporting {
                 let encrypted = try InputFile.bytes(file)
                 let pem = try InputFile.text(privateKey)
-                do {
+                do throws(ResponseKeys.KeyError) {
                     let keys = try ResponseKeys(encryptedFile: encrypted, privateKeyPEM: pem)
                     print(JSONValue.object(keys.exposed).text(.pretty))
                 } catch { throw CommandFailure(.refused, "\(file): \(error.rawValue)") }
