@@ -20,7 +20,7 @@ let package = Package(
                 .product(name: "AttestationTestKit", package: "synheart-auth"),
                 .product(name: "StrictJSON", package: "synheart-auth"),
                 .product(name: "Crypto", package: "swift-crypto"),
-            ])
+            ], swiftSettings: [.enableUpcomingFeature("NonisolatedNonsendingByDefault")])
     ],
     swiftLanguageModes: [.v6]
 )

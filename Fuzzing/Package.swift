@@ -21,6 +21,9 @@ let package = Package(
         target("FuzzAssertion", product: "AppAttest"),
         target("FuzzReceipt", product: "AppAttest"),
         target("FuzzJSON", product: "AuthContract"),
+        target("FuzzDER", product: "AndroidKeyAttestation"),
+        target("FuzzKeyAttestation", product: "AndroidKeyAttestation"),
+        target("FuzzPlayIntegrity", product: "PlayIntegrity"),
     ],
     swiftLanguageModes: [.v6]
 )

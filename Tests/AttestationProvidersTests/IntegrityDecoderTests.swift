@@ -10,8 +10,8 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct IntegrityDecoderTests {
     private static var impatient: GoogleSettings {
         var settings = GoogleSettings()
-        settings.decodeDeadline = .milliseconds(400)
-        settings.accessTokenDeadline = .milliseconds(200)
+        settings.decodeDeadline = .seconds(2)
+        settings.accessTokenDeadline = .seconds(1)
         return settings
     }
 
@@ -198,7 +198,7 @@ import Testing
             test.google.decodeScript.then(answer)
             let start = ContinuousClock.now
             #expect(try await test.decode() == .couldNotCheck(.network))
-            #expect(ContinuousClock.now - start < .seconds(2))
+            #expect(ContinuousClock.now - start < .seconds(20))
         }
     }
 
@@ -210,7 +210,7 @@ import Testing
             async let second = test.decode()
             let both = try await [first, second]
             #expect(both == [.couldNotCheck(.network), .couldNotCheck(.network)])
-            #expect(ContinuousClock.now - start < .seconds(2))
+            #expect(ContinuousClock.now - start < .seconds(20))
         }
     }
 

@@ -47,3 +47,28 @@ func opensslVerifyRate() -> Double? {
     // The last column of the last line: verifications a second.
     return text.split(separator: "\n").last?.split(separator: " ").last.flatMap { Double($0) }
 }
+
+/// Does `work` for each of `items`, 64 at a time, in five rounds.
+func concurrently<Item: Sendable>(
+    _ name: String, _ items: [Item], _ work: @escaping @Sendable (Item) async throws -> Void
+) async throws -> Measurement {
+    let rounds = 5
+    let size = items.count / rounds
+    var best = 0.0
+    for round in 0..<rounds {
+        let share = items[round * size..<(round + 1) * size]
+        let started = ContinuousClock.now
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<64 {
+                group.addTask {
+                    for index in stride(from: share.startIndex + lane, to: share.endIndex, by: 64) {
+                        try await work(share[index])
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        best = max(best, Double(size) / (started.duration(to: .now) / .seconds(1)))
+    }
+    return Measurement(name: name, perSecond: best)
+}

@@ -27,9 +27,9 @@ enum AndroidInputLine {
     static func policy(_ name: String, in options: VerificationOptions) throws(JSONError) -> JSONFields? {
         guard let policy = options.policy else { return nil }
         let fields = try JSONFields(policy, path: "policy")
-        let kinds = ["key_attestation", "play_integrity"]
+        let kinds = ["ios", "key_attestation", "play_integrity"]
         guard fields.names.contains(where: kinds.contains) else { return fields }
-        try fields.allowOnly("key_attestation", "play_integrity", "description", "note")
+        try fields.allowOnly("ios", "key_attestation", "play_integrity", "description", "note")
         return try fields.optionalObject(name)
     }
 }
