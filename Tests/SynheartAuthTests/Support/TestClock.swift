@@ -34,6 +34,7 @@ final class TestSleeper: Sleeper {
     private let clock: TestClock
     private let slept = Locked<[(Duration, SleepPurpose)]>([])
     private let deadlines = Locked(false)
+    private let generation = Locked(0)
 
     init(_ clock: TestClock) { self.clock = clock }
 
@@ -43,13 +44,19 @@ final class TestSleeper: Sleeper {
     /// From now on every deadline has passed.
     func passDeadlines() { deadlines.withLock { $0 = true } }
 
+    /// The deadlines that are waited for now pass; later ones do not.
+    func passPresentDeadlines() { generation.withLock { $0 += 1 } }
+
     func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
         slept.withLock { $0.append((duration, purpose)) }
         switch purpose {
         case .retry: clock.advance(duration)
         case .turn: await Task.yield()
         case .deadline:
-            while !deadlines.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(2)) }
+            let present = generation.withLock { $0 }
+            while !deadlines.withLock({ $0 }), generation.withLock({ $0 }) == present {
+                try await Task.sleep(for: .milliseconds(2))
+            }
         }
     }
 }
