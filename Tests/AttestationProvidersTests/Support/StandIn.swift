@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import ServiceLifecycle
 
 @testable import AttestationProviders
 
@@ -54,13 +55,23 @@ struct StandIn: Sendable {
                 return try await response(react(received))
             }, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
             onServerRunning: { channel in started.yield(channel.localAddress?.port ?? 0) }, logger: quiet)
+        let service = ServiceGroup(configuration: .init(services: [app], logger: quiet))
         try await withThrowingTaskGroup(of: Void.self) { group in
-            defer { group.cancelAll() }
-            group.addTask { try await app.runService(gracefulShutdownSignals: []) }
-            for await port in ports {
-                try await body(StandIn(port: port, log: log))
-                break
+            group.addTask { try await service.run() }
+            let outcome: Result<Void, any Error>
+            do {
+                for await port in ports {
+                    try await body(StandIn(port: port, log: log))
+                    break
+                }
+                outcome = .success(())
+            } catch {
+                outcome = .failure(error)
             }
+            // Not cancelled: NIO traps when a task is cancelled between accepting a connection and serving it.
+            await service.triggerGracefulShutdown()
+            try await group.waitForAll()
+            try outcome.get()
         }
     }
 
@@ -73,14 +84,14 @@ struct StandIn: Sendable {
                 status: .init(code: status), headers: fields,
                 body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
         case .silence:
-            // Ends when the stand-in does.
-            try await Task.sleep(for: .seconds(600))
+            // Ends when the stand-in does, or when the caller has left.
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(600)) }
             return Response(status: .ok)
         case .drip:
             return Response(
                 status: .ok,
                 body: ResponseBody { writer in
-                    while !Task.isCancelled {
+                    while !Task.isCancelled, !Task.isShuttingDownGracefully {
                         try await writer.write(ByteBuffer(string: " "))
                         try await Task.sleep(for: .milliseconds(20))
                     }
