@@ -17,6 +17,7 @@ let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto"
 let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
+let atomics: Target.Dependency = .product(name: "Atomics", package: "swift-atomics")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let hummingbird: [Target.Dependency] = [
     .product(name: "Hummingbird", package: "hummingbird"), .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -72,6 +73,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-atomics.git", from: "1.3.0"),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
@@ -127,7 +129,7 @@ let package = Package(
             tests: ["AuthContract", "StrictJSON", "StoreConformance", "AttestationTestKit", crypto]),
         room("StoreConformance", ["AuthService", "AuthContract", "StrictJSON", crypto], tests: ["AuthService"]),
         room(
-            "SQLiteStores", ["AuthService", "AuthContract", "StrictJSON", crypto, grdb, logging],
+            "SQLiteStores", ["AuthService", "AuthContract", "StrictJSON", crypto, grdb, logging, atomics],
             tests: ["AuthService", "AuthContract", "StoreConformance", crypto, grdb]),
 
         // Apple's and Google's services, behind AuthService's protocols: the one library that links an HTTP client.

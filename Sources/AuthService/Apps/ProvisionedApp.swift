@@ -2,7 +2,7 @@ internal import AuthContract
 internal import Crypto
 
 /// An app's record together with what is prepared from it once: verifiers, anchors, parsed policies.
-public struct ProvisionedApp: Sendable {
+public final class ProvisionedApp: Sendable {
     /// The record.
     public let record: AppRecord
     /// Where scheme 2 requests to other services may be sent.
