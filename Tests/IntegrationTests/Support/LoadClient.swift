@@ -45,7 +45,7 @@ struct LoadClient: Sendable {
     private var random: SeededGenerator
     private let fixture: ServiceFixture
 
-    private static let maximumDevices = 12
+    private static let maximumDevices = 40
 
     init(_ fixture: ServiceFixture, seed: UInt64) {
         self.fixture = fixture

@@ -35,8 +35,8 @@ struct WireRequest: Sendable {
     }
 }
 
-/// A TCP connection to loopback whose bytes a test writes itself. It waits on a thread of the dispatch queue, never on one
-/// of Swift's own, so that many of them can wait for a service that is being killed.
+/// A TCP connection to loopback whose bytes a test writes itself. It waits on a thread of its own, never on one of Swift's,
+/// so that many of them can wait for a service of the same process.
 ///
 /// `@unchecked`: one task uses a connection at a time.
 final class WireConnection: @unchecked Sendable {
@@ -91,7 +91,7 @@ final class WireConnection: @unchecked Sendable {
 
     private func waiting<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(returning: body()) }
+            Thread.detachNewThread { continuation.resume(returning: body()) }
         }
     }
 
