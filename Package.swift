@@ -167,7 +167,10 @@ let package = Package(
                 ], swiftSettings: settings),
             .testTarget(
                 name: "IntegrationTests",
-                dependencies: ["synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthContract", "StrictJSON"],
+                dependencies: [
+                    "synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthServer", "AuthService", "SQLiteStores",
+                    "AuthContract", "StrictJSON", crypto, logging,
+                ],
                 swiftSettings: settings),
         ],
     ].flatMap { $0 },
