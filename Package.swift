@@ -165,7 +165,7 @@ let package = Package(
                 ], swiftSettings: settings),
             .testTarget(
                 name: "IntegrationTests",
-                dependencies: ["synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthContract", "StrictJSON"],
+                dependencies: ["synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthContract", "StrictJSON", grdb],
                 swiftSettings: settings),
         ],
     ].flatMap { $0 },

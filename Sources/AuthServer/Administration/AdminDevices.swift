@@ -90,7 +90,8 @@ extension AdminAPI {
 
     private func existingDevice(_ id: DeviceID, of app: AppID) async throws -> DeviceRecord {
         guard let device = try await service.administration.show(id, of: app) else {
-            throw Refusal(.notFound, "\(app) has no device \(id)")
+            let reason = "\(app) has no device \(id)"
+            throw Refusal(.notFound, reason, hint: reason)
         }
         return device
     }

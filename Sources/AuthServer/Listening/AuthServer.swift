@@ -75,7 +75,12 @@ public struct AuthServer: Sendable {
 
         // Shut down in reverse order: first nobody is listened to any more, then what they left is written down.
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
-            .init(service: Background(service: service, further: background)), .init(service: operationsListener),
+            .init(
+                service: Background(
+                    service: service,
+                    heads: AuditHeadLog(trail: service.auditTrail, logger: logger, metrics: metrics),
+                    further: background)),
+            .init(service: operationsListener),
             .init(service: publicListener),
         ]
         if let certificate {
@@ -149,15 +154,18 @@ public struct AuthServer: Sendable {
         }
     }
 
-    /// The service's own work: following the store, writing down when devices were seen.
+    /// The service's own work: following the store, writing down when devices were seen, logging audit heads.
     private struct Background: Service {
         let service: AuthService
+        let heads: AuditHeadLog
         let further: @Sendable () async -> Void
 
         func run() async throws {
             await cancelWhenGracefulShutdown {
                 async let further: Void = further()
+                async let heads: Void = heads.run()
                 await service.run()
+                await heads
                 await further
             }
         }

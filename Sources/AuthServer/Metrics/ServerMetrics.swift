@@ -78,6 +78,8 @@ struct ServerMetrics: Sendable {
         registry.count(Self.securityEvents, [("event", "admin_credential_refused")])
     }
 
+    func securityEvent(_ event: String) { registry.count(Self.securityEvents, [("event", event)]) }
+
     func ready(_ name: String, _ isReady: Bool) {
         registry.set(Self.readiness, [("check", name)], to: isReady ? 1 : 0)
     }

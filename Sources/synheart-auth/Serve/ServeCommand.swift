@@ -32,9 +32,9 @@ struct ServeCommand: AsyncParsableCommand {
             LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level) }
             let logger = Logger(label: "synheart-auth")
 
-            let path = configuration.text(.database) ?? "synheart-auth.sqlite"
+            let path = configuration.databasePath
             let stores = try SQLiteStores(path: path)
-            let key = try configuration.serviceKey ?? ServiceKeyFile(database: path).load()
+            let key = try configuration.storeKey()
             let providers = try await Providers(configuration, stores: stores, database: path)
             let service = AuthService(
                 stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
