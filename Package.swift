@@ -145,7 +145,7 @@ let package = Package(
 
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(
-            "AuthServer", ["AuthService", "AuthContract", "StrictJSON", logging, nioSSL, yams] + hummingbird,
+            "AuthServer", ["AuthService", "AuthContract", "StrictJSON", crypto, logging, nioSSL, yams] + hummingbird,
             tests: [
                 "AuthService", "AuthContract", "StrictJSON", "StoreConformance", crypto, asn1, x509, logging, nioPosix,
                 nioSSL,

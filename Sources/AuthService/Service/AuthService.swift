@@ -91,6 +91,9 @@ public struct AuthService: Sendable {
         administration = DeviceAdministration(store: stores.devices, devices: devices, clock: clock)
     }
 
+    /// How often a device was remembered when one was asked for.
+    public var deviceCacheUse: CacheUse { devices.use }
+
     // MARK: The device API
 
     /// Counts an address's challenges and registrations; called before the body is read.
