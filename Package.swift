@@ -147,7 +147,7 @@ let package = Package(
 
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(
-            "AuthServer", ["AuthService", "AuthContract", "StrictJSON", logging, nioSSL, yams] + hummingbird,
+            "AuthServer", ["AuthService", "AuthContract", "StrictJSON", crypto, logging, nioSSL, yams] + hummingbird,
             tests: [
                 "AuthService", "AuthContract", "StrictJSON", "StoreConformance", crypto, asn1, x509, logging, nioPosix,
                 nioSSL,
@@ -169,7 +169,7 @@ let package = Package(
                 name: "IntegrationTests",
                 dependencies: [
                     "synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthServer", "AuthService", "SQLiteStores",
-                    "AuthContract", "StrictJSON", crypto, logging,
+                    "AuthContract", "StrictJSON", crypto, logging, grdb,
                 ],
                 swiftSettings: settings),
         ],

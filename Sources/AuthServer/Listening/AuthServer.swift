@@ -17,6 +17,7 @@ public struct AuthServer: Sendable {
     private let logger: Logger
     private let random: any RandomSource
     private let metrics: ServerMetrics
+    private let gauges: [MetricsSource]
 
     /// Where the server listens, once it does.
     public struct Addresses: Sendable {
@@ -28,10 +29,14 @@ public struct AuthServer: Sendable {
 
     /// A server for this service over these stores.
     ///
-    /// - Parameter readiness: what `/readyz` asks; nil: each store, the service key and the clock.
+    /// - Parameters:
+    ///   - readiness: what `/readyz` asks; nil: each store, the service key and the clock.
+    ///   - metrics: where is counted; nil: metrics of this server alone.
+    ///   - gauges: what is scraped beside the service's own metrics.
     public init(
         service: AuthService, stores: AuthService.Stores, settings: ServerSettings, readiness: Readiness? = nil,
-        logger: Logger, random: any RandomSource = SystemRandom()
+        metrics: ServerMetrics? = nil, gauges: [MetricsSource] = [], logger: Logger,
+        random: any RandomSource = SystemRandom()
     ) {
         self.service = service
         self.stores = stores
@@ -39,7 +44,9 @@ public struct AuthServer: Sendable {
         self.readiness = readiness ?? Readiness(service: service, stores: stores, random: random)
         self.logger = logger
         self.random = random
-        metrics = ServerMetrics(startedAt: service.clock.now)
+        self.metrics = metrics ?? ServerMetrics(startedAt: service.clock.now)
+        self.gauges = gauges
+        self.metrics.describe(gauges)
     }
 
     /// Listens until cancellation or, where `stopsOnSignals`, SIGTERM or SIGINT; requests in flight are finished, for at
@@ -67,15 +74,22 @@ public struct AuthServer: Sendable {
         let operationsListener = listener(
             "operations",
             OperationsResponder(
-                service: service, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)), random: random,
-                readiness: readiness, metrics: metrics, administration: AdminAPI(service: service, stores: stores),
+                service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
+                random: random,
+                readiness: readiness, metrics: metrics, gauges: gauges,
+                administration: AdminAPI(service: service, stores: stores),
                 log: log),
             host: settings.operations.host, port: settings.operations.port, certificate: nil
         ) { await rendezvous.operationsListener(at: $0) }
 
         // Shut down in reverse order: first nobody is listened to any more, then what they left is written down.
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
-            .init(service: Background(service: service, further: background)), .init(service: operationsListener),
+            .init(
+                service: Background(
+                    service: service,
+                    heads: AuditHeadLog(trail: service.auditTrail, logger: logger, metrics: metrics),
+                    further: background)),
+            .init(service: operationsListener),
             .init(service: publicListener),
         ]
         if let certificate {
@@ -149,15 +163,18 @@ public struct AuthServer: Sendable {
         }
     }
 
-    /// The service's own work: following the store, writing down when devices were seen.
+    /// The service's own work: following the store, writing down when devices were seen, logging audit heads.
     private struct Background: Service {
         let service: AuthService
+        let heads: AuditHeadLog
         let further: @Sendable () async -> Void
 
         func run() async throws {
             await cancelWhenGracefulShutdown {
                 async let further: Void = further()
+                async let heads: Void = heads.run()
                 await service.run()
+                await heads
                 await further
             }
         }

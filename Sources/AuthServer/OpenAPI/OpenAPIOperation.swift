@@ -218,6 +218,7 @@ extension OpenAPIOperation {
         case .lowerScheme: (requestSchema, successSchema) = ("SchemeFloor", "Device")
         case .queryAudit: successSchema = "AuditPage"
         case .verifyAudit: successSchema = "AuditVerdict"
+        case .showAuditHead: successSchema = "AuditHead"
         case .showStatistics: successSchema = "Statistics"
         case .listCredentials: successSchema = "CredentialList"
         case .createCredential: (requestSchema, successSchema, successStatus) = ("CredentialRequest", "Credential", 201)

@@ -187,8 +187,15 @@ enum OpenAPISchemas {
               "app_id": {"type": ["string", "null"]}, "device_id": {"type": ["string", "null"]},
               "detail": {"type": "object"}, "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}}},
             "next_before": {"type": ["integer", "null"]}}},
-          "AuditVerdict": {"type": "object", "required": ["intact", "first_broken"], "properties": {
-            "intact": {"type": "boolean"}, "first_broken": {"type": ["integer", "null"]}}},
+          "AuditVerdict": {"type": "object", "required": ["intact", "finding", "first_broken", "message"], "properties": {
+            "intact": {"type": "boolean"},
+            "finding": {"type": "string", "enum": ["intact", "broken_link", "cut", "rewritten", "foreign_head"]},
+            "first_broken": {"type": ["integer", "null"]}, "message": {"type": "string"}}},
+          "AuditHead": {"type": "object", "required": ["head", "sequence", "at", "hash", "public_key"], "properties": {
+            "head": {"type": "string", "pattern": "^audit-head-v1\\.[0-9]+\\.[0-9]+\\.[A-Za-z0-9_-]{43}\\.[A-Za-z0-9_-]{86}$"},
+            "sequence": {"type": "integer", "minimum": 0}, "at": {"$ref": "#/components/schemas/Time"},
+            "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+            "public_key": {"$ref": "#/components/schemas/Base64"}}},
           "DeviceCounts": {"type": "object",
             "required": ["pending", "registered", "rejected", "revoked", "deregistered"],
             "additionalProperties": {"type": "integer", "minimum": 0}},

@@ -12,6 +12,7 @@ final class DeviceDirectory: Sendable {
         var devices: RecentMemory<DeviceID, DeviceRow>
         /// Counts what made the memory forget, so that a row read before that is not remembered after it.
         var epoch = 0
+        var use = CacheUse()
     }
 
     /// Seconds that a row is used where the announcement of a change was lost.
@@ -27,13 +28,18 @@ final class DeviceDirectory: Sendable {
         memory = Locked(Memory(devices: RecentMemory(capacity: capacity)))
     }
 
+    /// How often a device was remembered.
+    var use: CacheUse { memory.access { $0.use } }
+
     /// The device of this app, from memory or from the store. Absence is not remembered.
     func find(_ id: DeviceID, of app: AppID) async throws(Refusal) -> Found? {
         let now = clock.now
-        let remembered = memory.access { memory in memory.devices[id] }
-        if let remembered, remembered.device.appID == app, remembered.life.contains(now) {
-            return Found(row: remembered, isFresh: false)
+        let remembered = memory.access { memory in
+            let remembered = memory.devices[id].flatMap { $0.device.appID == app && $0.life.contains(now) ? $0 : nil }
+            memory.use.note(hit: remembered != nil)
+            return remembered
         }
+        if let remembered { return Found(row: remembered, isFresh: false) }
         return try await readRow(id, of: app).map { Found(row: $0, isFresh: true) }
     }
 

@@ -40,6 +40,8 @@ public struct AuthService: Sendable {
     public let credentials: CredentialRules
     /// The keys that sign device tokens.
     public let signingKeys: SigningKeys
+    /// The audit log: whether it is whole, and where it ends.
+    public let auditTrail: AuditTrail
     /// The clock that everything is judged by.
     public let clock: any ServiceClock
 
@@ -82,11 +84,15 @@ public struct AuthService: Sendable {
             pendingProofs: pendingProofs, clock: clock, random: random)
         rotation = RotationRules(devices: devices, store: stores.devices, challenges: challenges)
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
+        auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
         tokens = TokenIssuer(
             keys: signingKeys, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
         credentials = CredentialRules(store: stores.credentials, clock: clock, random: random)
         administration = DeviceAdministration(store: stores.devices, devices: devices, clock: clock)
     }
+
+    /// How often a device was remembered when one was asked for.
+    public var deviceCacheUse: CacheUse { devices.use }
 
     // MARK: The device API
 

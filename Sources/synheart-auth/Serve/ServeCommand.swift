@@ -32,9 +32,15 @@ struct ServeCommand: AsyncParsableCommand {
             LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level) }
             let logger = Logger(label: "synheart-auth")
 
-            let path = configuration.text(.database) ?? "synheart-auth.sqlite"
-            let stores = try SQLiteStores(path: path)
-            let key = try configuration.serviceKey ?? ServiceKeyFile(database: path).load()
+            let path = configuration.databasePath
+            let metrics = ServerMetrics()
+            var storing = SQLiteStores.Options()
+            storing.observer = metrics
+            let stores = try SQLiteStores(path: path, options: storing)
+            let claims = MetricsSource("synheart_replay_claims", help: "Replay claims that live now.") {
+                stores.liveClaims.map { Double($0) }
+            }
+            let key = try configuration.storeKey()
             let providers = try await Providers(configuration, stores: stores, database: path)
             let service = AuthService(
                 stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
@@ -42,7 +48,7 @@ struct ServeCommand: AsyncParsableCommand {
             let server = AuthServer(
                 service: service, stores: stores.all, settings: try fitting(configuration.server, logger),
                 readiness: Readiness(service: service, stores: stores.all, further: [providers.readiness]),
-                logger: logger)
+                metrics: metrics, gauges: [claims], logger: logger)
             let credential = printAdminCredential ? try await firstCredential(service, logger) : nil
             try await server.run(background: { await providers.run(service.apps) }) { addresses in
                 if let credential { print("admin-credential \(credential.exposed)") }

@@ -41,6 +41,7 @@ struct TestServer: Sendable {
     static func with(
         settings: ServerSettings = ServerSettings(), protection: ProtectionSettings = ProtectionSettings(),
         changing changeStores: (inout AuthService.Stores) -> Void = { _ in }, shutdown: ShutdownTrigger? = nil,
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @Sendable (TestServer) async throws -> Void
     ) async throws {
         let clock = TestClock()
@@ -54,7 +55,6 @@ struct TestServer: Sendable {
         _ = try await service.apps.add(AppRecord(JSONFields(.object(record))), actor: "test")
         var settings = settings
         (settings.port, settings.operations.port) = (0, 0)
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let server = AuthServer(service: service, stores: all, settings: settings, logger: logger)
         let (ready, continuation) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
         let group = ServiceGroup(services: [Running(server: server, ready: continuation)], logger: logger)
