@@ -99,7 +99,9 @@ let package = Package(
 
         // The SDK for hosts in other languages: a header, and the symbols behind it.
         [.target(name: "CSynheartAuth")],
-        room("SynheartAuthC", ["CSynheartAuth", "SynheartAuth", "AuthContract", "StrictJSON"], tests: nil),
+        room(
+            "SynheartAuthC", ["CSynheartAuth", "SynheartAuth", "AuthContract", "StrictJSON"],
+            tests: ["CSynheartAuth", "SynheartAuth", "AuthContract", "StrictJSON", crypto]),
 
         // Three verification libraries, each useful alone.
         room(
@@ -165,6 +167,12 @@ let package = Package(
                     "SoftwareDevice", "AttestationTestKit", "AttestationInspection", "PlayIntegrity", logging,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ], swiftSettings: settings),
+            // The SDK in a process that dies where it is told to; IntegrationTests start it.
+            .target(name: "CCrashPoints", path: "Tests/CCrashPoints"),
+            .executableTarget(
+                name: "CrashingDevice",
+                dependencies: ["CCrashPoints", "SynheartAuth", "SoftwareDevice", "AuthContract", "StrictJSON"],
+                path: "Tests/CrashingDevice", swiftSettings: settings),
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: [
