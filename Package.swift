@@ -147,7 +147,9 @@ let package = Package(
         room(
             "AuthServer", ["AuthService", "AuthContract", "StrictJSON", logging, nioSSL, yams] + hummingbird,
             tests: [
-                "AuthService", "AuthContract", "StrictJSON", "StoreConformance", crypto, asn1, x509, logging, nioPosix,
+                "AuthService", "AuthContract", "AndroidKeyAttestation", "PlayIntegrity", "StrictJSON",
+                "StoreConformance",
+                crypto, asn1, x509, logging, nioPosix,
                 nioSSL,
             ] + hummingbird),
 

@@ -46,6 +46,12 @@ final class MetricsRegistry: Sendable {
         change(name, labels) { _ in .value(value) }
     }
 
+    /// Sets every series of a gauge at once; those that are not named any more are gone.
+    func replace(_ name: String, with series: [(labels: Labels, value: Double)]) {
+        let named = series.prefix(Self.maximumSeries).map { (Self.text($0.labels), Series.value($0.value)) }
+        families.withLockedValue { $0[name]?.series = Dictionary(named) { $1 } }
+    }
+
     /// Notes how long something took.
     func observe(_ name: String, _ labels: Labels, seconds: Double) {
         change(name, labels) { series in

@@ -3,7 +3,7 @@ internal import AuthService
 
 /// What the service counts, by the names under which it is scraped.
 struct ServerMetrics: Sendable {
-    private let registry = MetricsRegistry()
+    let registry = MetricsRegistry()
 
     private static let requests = "synheart_requests_total"
     private static let latency = "synheart_request_duration_seconds"
@@ -36,6 +36,7 @@ struct ServerMetrics: Sendable {
             (Self.start, "gauge", "When the process began, unix time."),
         ]
         for (name, type, help) in families { registry.describe(name, type, help) }
+        describeProviders()
         registry.set(Self.start, to: Double(startedAt.seconds))
         for name in [Self.replays, Self.storeErrors] { registry.count(name, by: 0) }
     }

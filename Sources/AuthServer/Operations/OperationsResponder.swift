@@ -61,6 +61,7 @@ struct OperationsResponder: HTTPResponder {
         case "/metrics":
             area = "metrics"
             try requireRead(request)
+            metrics.providers(await service.providerReport(), at: service.clock.now)
             return Answer(body: Array(metrics.text().utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
         case "/openapi.json":
             area = "openapi"
