@@ -155,7 +155,8 @@ let package = Package(
 
         // A phone for development, and the command line.
         room(
-            "SoftwareDevice", ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON"], tests: nil),
+            "SoftwareDevice", ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON", crypto],
+            tests: ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON"]),
         [
             .executableTarget(
                 name: "synheart-auth",
@@ -164,7 +165,7 @@ let package = Package(
                     "SynheartAuth",
                     "SoftwareDevice", "AttestationTestKit", "AttestationInspection", "PlayIntegrity", logging,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                ], swiftSettings: settings),
+                ] + httpClient, swiftSettings: settings),
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: ["synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthContract", "StrictJSON"],
