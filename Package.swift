@@ -151,13 +151,16 @@ let package = Package(
         room(
             "AuthServer", ["AuthService", "AuthContract", "StrictJSON", crypto, logging, nioSSL, yams] + hummingbird,
             tests: [
-                "AuthService", "AuthContract", "StrictJSON", "StoreConformance", crypto, asn1, x509, logging, nioPosix,
+                "AuthService", "AuthContract", "AndroidKeyAttestation", "PlayIntegrity", "StrictJSON",
+                "StoreConformance",
+                crypto, asn1, x509, logging, nioPosix,
                 nioSSL,
             ] + hummingbird),
 
         // A phone for development, and the command line.
         room(
-            "SoftwareDevice", ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON"], tests: nil),
+            "SoftwareDevice", ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON", crypto],
+            tests: ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON"]),
         [
             .executableTarget(
                 name: "synheart-auth",
@@ -166,7 +169,7 @@ let package = Package(
                     "SynheartAuth",
                     "SoftwareDevice", "AttestationTestKit", "AttestationInspection", "PlayIntegrity", logging,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                ], swiftSettings: settings),
+                ] + httpClient, swiftSettings: settings),
             // The SDK in a process that dies where it is told to; IntegrationTests start it.
             .target(name: "CCrashPoints", path: "Tests/CCrashPoints"),
             .executableTarget(

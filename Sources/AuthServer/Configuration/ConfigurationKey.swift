@@ -36,6 +36,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     case appleURL = "providers.apple_url"
     case googleURL = "providers.google_url"
     case revocationsDirectory = "providers.revocations_directory"
+    case revocationsMaximumAge = "providers.revocations_maximum_age_seconds"
     case database
     case serviceKey = "service_key"
     case logLevel = "log_level"
@@ -60,6 +61,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
             .text
         case .serviceKey, .appleKey: .secret
         case .receiptsPerHour: .integer(1...1_000_000)
+        case .revocationsMaximumAge: .integer(60...31_622_400)
         case .flagRiskMetricAbove: .integer(0...1_000_000)
         case .insecureHTTP, .operationsInsecureHTTP: .boolean
         case .trustedProxies, .operationsHosts: .texts

@@ -74,6 +74,9 @@ extension ServiceConfiguration {
             flagRiskMetricAbove: value(.flagRiskMetricAbove).integer.map { Int($0) })
     }
 
+    /// Seconds since a list of revoked keys was last confirmed, after which it is not used.
+    public var revocationsMaximumAge: Int64 { Int64(number(.revocationsMaximumAge)) }
+
     /// Settings that cannot hold together; part of reading them, so that nothing starts that could not work.
     func checkCombinations() throws(ConfigurationError) {
         switch (text(.tlsCertificate), text(.tlsKey)) {

@@ -163,6 +163,7 @@ public struct ServiceConfiguration: Sendable {
             .flagRiskMetricAbove, .appleURL, .googleURL, .revocationsDirectory:
             .null
         case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
+        case .revocationsMaximumAge: .integer(259_200)
         case .trustedProxies: []
         case .insecureHTTP, .operationsInsecureHTTP: false
         case .maximumConnections: .integer(server.maximumConnections)

@@ -3,7 +3,7 @@ public import AuthService
 
 /// What the service counts, by the names under which it is scraped.
 public struct ServerMetrics: Sendable {
-    private let registry = MetricsRegistry()
+    let registry = MetricsRegistry()
     private let latencies: [Route?: MetricsRegistry.Histogram]
     private let schemes: [SignatureScheme: MetricsRegistry.Value]
     private let clockAhead, clockBehind, keyAge: MetricsRegistry.Histogram
@@ -68,6 +68,7 @@ public struct ServerMetrics: Sendable {
     /// Metrics of a process that began at this time.
     public init(startedAt: UnixTime = SystemClock().now) {
         for (name, kind, help) in Self.families { registry.describe(name, kind, help) }
+        describeProviders()
         registry.value(Name.start).set(Double(startedAt.seconds))
         registry.count(Name.replays, by: 0)
         for operation in StoreOperation.allCases {

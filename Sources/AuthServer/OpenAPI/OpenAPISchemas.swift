@@ -204,7 +204,19 @@ enum OpenAPISchemas {
             "devices": {"$ref": "#/components/schemas/DeviceCounts"},
             "apps": {"type": "array", "items": {"type": "object", "required": ["app_id", "devices"], "properties": {
               "app_id": {"$ref": "#/components/schemas/AppID"},
-              "devices": {"$ref": "#/components/schemas/DeviceCounts"}}}}}},
+              "devices": {"$ref": "#/components/schemas/DeviceCounts"},
+              "play_integrity": {"type": "array", "items": {"$ref": "#/components/schemas/IntegrityUsage"}},
+              "revocation_list": {"anyOf": [
+                {"$ref": "#/components/schemas/RevocationList"}, {"type": "null"}]}}}}}},
+          "IntegrityUsage": {"type": "object", "required": ["package", "day", "requests", "quota_refusals"],
+            "description": "What the answering process asked of Google for a package on a day, UTC.", "properties": {
+            "package": {"type": "string"}, "day": {"$ref": "#/components/schemas/Time"},
+            "requests": {"type": "integer", "minimum": 0}, "quota_refusals": {"type": "integer", "minimum": 0}}},
+          "RevocationList": {"type": "object", "required": ["source", "usable", "entries", "age_seconds", "failure"],
+            "properties": {
+            "source": {"type": "string"}, "usable": {"type": "boolean"},
+            "entries": {"type": ["integer", "null"], "minimum": 0},
+            "age_seconds": {"type": ["integer", "null"]}, "failure": {"type": ["string", "null"]}}},
           "Credential": {"type": "object",
             "required": ["id", "name", "role", "apps", "created_at", "expires_at", "revoked_at"], "properties": {
             "id": {"type": "string"}, "name": {"type": "string"}, "role": {"$ref": "#/components/schemas/Role"},

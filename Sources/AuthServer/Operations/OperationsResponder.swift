@@ -64,6 +64,7 @@ struct OperationsResponder: HTTPResponder {
         case "/metrics":
             area = "metrics"
             try requireRead(request)
+            metrics.providers(await service.providerReport(), at: service.clock.now)
             let text = await metrics.text(of: service, stores, with: gauges)
             return Answer(body: Array(text.utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
         case "/openapi.json":

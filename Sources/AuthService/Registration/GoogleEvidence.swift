@@ -96,10 +96,12 @@ struct GoogleEvidence: Sendable {
         _ token: IntegrityToken, _ text: String, _ providers: any EvidenceProviders
     ) async throws -> IntegrityVerdict {
         var outcome = token.decode(with: responseKeys)
-        if case .couldNotCheck = outcome, let account = policy.playIntegrity.serviceAccount,
-            let package = policy.packages.first
-        {
-            outcome = await providers.decode(text, package: package, serviceAccount: account)
+        if case .couldNotCheck = outcome, let account = policy.playIntegrity.serviceAccount {
+            // An opaque token does not say whose it is, and Google decodes it for its own package alone.
+            for package in policy.packages {
+                outcome = await providers.decode(text, package: package, serviceAccount: account)
+                guard case .refused(let error) = outcome, error.code == .rejectedByGoogle else { break }
+            }
         }
         switch outcome {
         case .decoded(let verdict): return verdict
@@ -119,7 +121,7 @@ struct GoogleEvidence: Sendable {
                 .none
             }
         let key: Assurance.Key =
-            switch attested?.securityLevel {
+            switch attested?.provenSecurityLevel {
             case .strongBox: .strongbox
             case .some: .tee
             case nil: .appVouched

@@ -10,6 +10,19 @@ struct PendingProofs: Sendable {
     let deviceStore: any DeviceStore
     let key: ServiceKey
     let clock: any ServiceClock
+    private let postponed = PostponedProofs()
+
+    init(
+        store: any PendingProofStore, apps: AppRegistry, devices: DeviceDirectory, deviceStore: any DeviceStore,
+        key: ServiceKey, clock: any ServiceClock
+    ) {
+        self.store = store
+        self.apps = apps
+        self.devices = devices
+        self.deviceStore = deviceStore
+        self.key = key
+        self.clock = clock
+    }
 
     /// Seconds that a proof is kept.
     static let patience: Int64 = 86_400
@@ -28,6 +41,7 @@ struct PendingProofs: Sendable {
 
     func erase(_ device: DeviceID) async throws(Refusal) {
         try await asking { () async throws(StoreError) in try await store.erasePendingProof(of: device) }
+        postponed.forget(device)
     }
 
     /// Looks at every proof once. What cannot be settled now is looked at again next time.
@@ -43,7 +57,9 @@ struct PendingProofs: Sendable {
                 do {
                     try await settle(proof, isAway: stillAway.contains(proof.appID))
                 } catch {
-                    if error.code == .providerUnavailable { stillAway.insert(proof.appID) }
+                    guard error.code == .providerUnavailable else { continue }
+                    stillAway.insert(proof.appID)
+                    postponed.postpone(proof.deviceID, from: clock.now)
                 }
             }
         }
@@ -58,7 +74,7 @@ struct PendingProofs: Sendable {
         // Somebody decided in the meantime.
         guard device.status == .pending else { return try await erase(proof.deviceID) }
         guard age <= Self.patience else { return try await reject(device, "not_settled_within_a_day") }
-        guard !isAway else { return }
+        guard !isAway, !postponed.isPostponed(proof.deviceID, at: clock.now) else { return }
         let app = try await apps.enabled(proof.appID)
         let evidence: VerifiedEvidence
         do {

@@ -45,6 +45,7 @@ public struct AuthService: Sendable {
     /// The clock that everything is judged by.
     public let clock: any ServiceClock
 
+    private let providers: any EvidenceProviders
     private let protection: Protection
     private let challenges: ChallengeRules
     private let devices: DeviceDirectory
@@ -68,6 +69,7 @@ public struct AuthService: Sendable {
     ) {
         self.clock = clock
         apps = AppRegistry(store: stores.apps, devices: stores.devices, key: key, clock: clock, providers: providers)
+        self.providers = providers
         protection = Protection(settings, clock: clock)
         challenges = ChallengeRules(store: stores.challenges, clock: clock, random: random)
         deviceStore = stores.devices
@@ -225,6 +227,11 @@ public struct AuthService: Sendable {
         seen.note(verified.device.deviceID, at: verified.at)
         return .success(.verified(verified.identity))
     }
+
+    // MARK: For operators
+
+    /// What this process asked of providers, and how what they gave it stands.
+    public func providerReport() async -> ProviderReport { await providers.report() }
 
     // MARK: In the background
 

@@ -15,6 +15,7 @@ struct Providers {
     init(_ configuration: ServiceConfiguration, stores: SQLiteStores, database: String) async throws {
         var revocations = RevocationSettings()
         revocations.directory = configuration.text(.revocationsDirectory) ?? database + "-revocations"
+        revocations.maximumAgeSeconds = configuration.revocationsMaximumAge
         lists = RevocationLists(http: http, settings: revocations)
         var google = GoogleSettings()
         google.playIntegrityURL = configuration.text(.googleURL) ?? google.playIntegrityURL
