@@ -22,7 +22,7 @@ struct SynheartAuthCommand: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             ServeCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self, SigningKeysCommand.self,
-            ConfigCommand.self, DevicesCommand.self, DeviceCommand.self,
+            ConfigCommand.self, DevicesCommand.self, DeviceCommand.self, EvidenceCommand.self,
             AttestationCommand.self, PlayIntegrityCommand.self,
         ])
 }

@@ -55,7 +55,7 @@ struct ChecksCanFailTests {
             let memory = MemoryStores()
             let stores = StoresUnderTest(
                 challenges: challenges ?? memory, replay: replay ?? memory, apps: memory, devices: memory,
-                audit: memory, receipts: receipts(memory), now: SystemClock().now)
+                audit: memory, receipts: receipts(memory), evidence: memory, now: SystemClock().now)
             do { try await check.run(on: stores) } catch let failure as ConformanceFailure {
                 names.insert(failure.guarantee)
             }

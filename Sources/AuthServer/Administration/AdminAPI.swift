@@ -51,6 +51,10 @@ struct AdminAPI: Sendable {
         case .rejectDevice: try await rejectDevice(request)
         case .forceRotation: try await forceRotation(request)
         case .lowerScheme: try await lowerScheme(request)
+        case .listEvidence: try await listEvidence(request)
+        case .exportEvidence: try await exportEvidence(request)
+        case .eraseEvidence: try await eraseEvidence(request)
+        case .eraseAllEvidence: try await eraseAllEvidence(request)
         case .queryAudit: try await queryAudit(request)
         case .verifyAudit: try await verifyAudit(request)
         case .showStatistics: try await showStatistics(request)
@@ -71,6 +75,7 @@ extension AdminRoute {
             [
                 "app_id", "device_id", "status", "platform", "registered_from", "registered_before", "limit", "cursor",
             ]
+        case .listEvidence: ["app_id", "cursor", "limit"]
         case .queryAudit: ["app_id", "device_id", "before", "limit"]
         default: []
         }

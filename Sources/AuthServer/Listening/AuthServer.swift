@@ -69,7 +69,7 @@ public struct AuthServer: Sendable {
             OperationsResponder(
                 service: service, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)), random: random,
                 readiness: readiness, metrics: metrics, administration: AdminAPI(service: service, stores: stores),
-                log: log),
+                risk: RiskCensus(service: service), log: log),
             host: settings.operations.host, port: settings.operations.port, certificate: nil
         ) { await rendezvous.operationsListener(at: $0) }
 

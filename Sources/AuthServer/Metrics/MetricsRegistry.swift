@@ -46,6 +46,13 @@ final class MetricsRegistry: Sendable {
         change(name, labels) { _ in .value(value) }
     }
 
+    /// Sets all series of a gauge at once; those that are not among them are gone.
+    func replace(_ name: String, _ values: [(labels: Labels, value: Double)]) {
+        var series: [String: Series] = [:]
+        for (labels, value) in values.prefix(Self.maximumSeries) { series[Self.text(labels)] = .value(value) }
+        families.withLockedValue { [series] in $0[name]?.series = series }
+    }
+
     /// Notes how long something took.
     func observe(_ name: String, _ labels: Labels, seconds: Double) {
         change(name, labels) { series in

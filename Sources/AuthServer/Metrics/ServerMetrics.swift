@@ -16,6 +16,8 @@ struct ServerMetrics: Sendable {
     private static let development = "synheart_development_requests_total"
     private static let malformed = "synheart_malformed_requests_total"
     private static let operations = "synheart_operations_requests_total"
+    private static let riskMetrics = "synheart_device_risk_metric"
+    private static let overThreshold = "synheart_devices_over_risk_threshold"
     private static let readiness = "synheart_ready"
     private static let start = "synheart_start_time_seconds"
 
@@ -32,6 +34,14 @@ struct ServerMetrics: Sendable {
             (Self.development, "counter", "Requests with the development header, by outcome."),
             (Self.malformed, "counter", "What was refused because it is not HTTP, by listener."),
             (Self.operations, "counter", "Requests to the operations listener, by area and status."),
+            (
+                Self.riskMetrics, "gauge",
+                "Registered devices by their latest App Attest risk metric, by app and range; counted once a minute."
+            ),
+            (
+                Self.overThreshold, "gauge",
+                "Registered devices whose latest risk metric is above the app's flag_risk_metric_above."
+            ),
             (Self.readiness, "gauge", "Whether a thing that the service needs works, by name; as last asked."),
             (Self.start, "gauge", "When the process began, unix time."),
         ]
@@ -80,6 +90,21 @@ struct ServerMetrics: Sendable {
 
     func ready(_ name: String, _ isReady: Bool) {
         registry.set(Self.readiness, [("check", name)], to: isReady ? 1 : 0)
+    }
+
+    /// Shows how the risk metrics of each app's devices are spread.
+    func risk(_ apps: [RiskCensus.App]) {
+        registry.replace(
+            Self.riskMetrics,
+            apps.flatMap { app in
+                RiskCensus.ranges.map { range in
+                    let labels = [("app", app.id.text), ("range", range.name)]
+                    return (labels, Double(app.devices(in: range)))
+                }
+            })
+        registry.replace(
+            Self.overThreshold,
+            apps.compactMap { app in app.overThreshold.map { ([("app", app.id.text)], Double($0)) } })
     }
 
     func text() -> String { registry.text() }

@@ -15,6 +15,7 @@ struct OperationsResponder: HTTPResponder {
     let readiness: Readiness
     let metrics: ServerMetrics
     let administration: AdminAPI
+    let risk: RiskCensus
     let log: RequestLog
 
     func respond(to request: Request, context: ConnectionContext) async throws -> Response {
@@ -61,6 +62,7 @@ struct OperationsResponder: HTTPResponder {
         case "/metrics":
             area = "metrics"
             try requireRead(request)
+            if let apps = await risk.apps() { metrics.risk(apps) }
             return Answer(body: Array(metrics.text().utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
         case "/openapi.json":
             area = "openapi"

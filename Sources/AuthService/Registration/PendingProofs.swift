@@ -10,6 +10,7 @@ struct PendingProofs: Sendable {
     let deviceStore: any DeviceStore
     let key: ServiceKey
     let clock: any ServiceClock
+    let recorder: EvidenceRecorder
 
     /// Seconds that a proof is kept.
     static let patience: Int64 = 86_400
@@ -65,6 +66,7 @@ struct PendingProofs: Sendable {
             evidence = try await app.verify(input(proof, device))
         } catch {
             guard error.code == .invalidAttestation else { throw error }
+            await recorder.note(error.proof, .registration, of: app, device: device.deviceID)
             return try await reject(device, "refused")
         }
         try await accept(device, evidence, app: app)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import AuthContract
+import AuthServer
 import AuthService
 import Foundation
 import StrictJSON
@@ -66,10 +67,11 @@ struct DevicesCommand: AsyncParsableCommand {
         func run() async throws {
             try await reporting {
                 let (app, id) = try target.parsed()
-                guard let device = try await database.administration().administration.show(id, of: app) else {
+                let service = try database.administration()
+                guard let device = try await service.administration.show(id, of: app) else {
                     throw CommandFailure(.refused, "\(app) has no device \(id)")
                 }
-                output.show(device.everything)
+                output.show(device.administrationJSON(try await service.apps.record(app)))
             }
         }
     }
@@ -161,27 +163,5 @@ extension DeviceRecord {
             ("key_rotated_at", keyRotatedAt.map { .string($0.iso8601) } ?? .null),
             ("last_seen", lastSeen.map { .string($0.iso8601) } ?? .null),
         ])
-    }
-
-    /// All of it but receipts.
-    fileprivate var everything: JSONObject {
-        var object = summary
-        object["key_thumbprint"] = .string(key.thumbprint)
-        object["previous_key_until"] = previousKeyUntil.map { .string($0.iso8601) } ?? .null
-        object["must_rotate_by"] = mustRotateBy.map { .string($0.iso8601) } ?? .null
-        object["assurance"] = .object(assurance.json)
-        object["highest_scheme"] = .integer(highestScheme.rawValue)
-        object["admitted_under_observation"] = .bool(admittedUnderObservation)
-        object["device_local_id"] = localID.map { .string($0) } ?? .null
-        if let appAttest {
-            object["app_attest"] = .object(
-                JSONObject([
-                    ("key_id", .string(Base64.standard.encode(appAttest.keyID))), ("app_id", .string(appAttest.appID)),
-                    ("environment", .string(appAttest.environment)), ("counter", .integer(appAttest.counter)),
-                    ("receipt", appAttest.receiptOutcome.map { .string($0) } ?? .null),
-                    ("risk_metric", appAttest.riskMetric.map { .integer($0) } ?? .null),
-                ]))
-        }
-        return object
     }
 }
