@@ -127,8 +127,13 @@ let package = Package(
         // The rules, without HTTP and SQL; what every store must do; the default stores.
         room(
             "AuthService",
-            ["AuthContract", "StrictJSON", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", crypto, logging],
-            tests: ["AuthContract", "StrictJSON", "StoreConformance", "AttestationTestKit", crypto]),
+            [
+                "AuthContract", "StrictJSON", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation",
+                "AttestationInspection", crypto, logging,
+            ],
+            tests: [
+                "AuthContract", "StrictJSON", "StoreConformance", "AttestationTestKit", "AttestationInspection", crypto,
+            ]),
         room("StoreConformance", ["AuthService", "AuthContract", "StrictJSON", crypto], tests: ["AuthService"]),
         room(
             "SQLiteStores", ["AuthService", "AuthContract", "StrictJSON", crypto, grdb, logging, atomics],

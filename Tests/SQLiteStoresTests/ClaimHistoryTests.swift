@@ -135,7 +135,7 @@ struct ClaimHistoryTests {
     }
 
     // In the header, in records, in the last record, behind it, and at the end of the room.
-    @Test(arguments: [8, 40, 95, 96, 96 + 30, 96 + 24 * 5, 96 + 24 * 10, 96 + 24 * 11 + 20, 96 + 24 * 300_000])
+    @Test(arguments: [8, 40, 95, 96, 96 + 30, 96 + 24 * 5, 96 + 24 * 10, 96 + 24 * 11 + 20, 96 + 24 * 90_000])
     func `A flipped bit anywhere is a loss of history, once, and the segment is put aside`(_ offset: Int) async throws {
         let claims = bench.claims(10)
         let first = try bench.open()

@@ -160,7 +160,7 @@ public struct ServiceConfiguration: Sendable {
         case .host: .string(server.host)
         case .port: .integer(server.port)
         case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey, .appleTeamID, .appleKeyID, .appleKey,
-            .flagRiskMetricAbove, .appleURL, .googleURL, .revocationsDirectory:
+            .appleURL, .googleURL, .revocationsDirectory:
             .null
         case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
         case .revocationsMaximumAge: .integer(259_200)

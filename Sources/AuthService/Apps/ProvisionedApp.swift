@@ -57,7 +57,11 @@ public final class ProvisionedApp: Sendable {
             let counter: UInt32
             do {
                 counter = try apple.verifyAssertion(assertion, by: evidence, clientDataHash: nonce.bytes)
-            } catch { throw Refusal(.invalidAttestation, error.reason) }
+            } catch {
+                var refusal = Refusal(.invalidAttestation, error.reason)
+                refusal.proof = error.proof
+                throw refusal
+            }
             let advanced = try await asking { () async throws(StoreError) in
                 try await store.advanceCounter(
                     device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)

@@ -12,6 +12,7 @@ struct RequestVerifier: Sendable {
     let clock: any ServiceClock
     /// Where clients reach our own routes; nil: loopback alone.
     let publicOrigin: RequestOrigin?
+    let recorder: EvidenceRecorder
 
     /// Seconds after its timestamp that a request's claims live, whatever the app's window is.
     static let claimLife: Int64 = 600 + 60

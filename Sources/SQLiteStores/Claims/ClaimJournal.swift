@@ -19,7 +19,7 @@ final class ClaimJournal: ReplayStore {
         var retryInterval: Duration = .milliseconds(250)
         /// After how much of the service's time, and after how many records, the next segment is begun.
         var segmentSeconds: Int64 = 60
-        var segmentRecords = 200_000
+        var segmentRecords = 50_000
 
         /// Room for as many again until the next segment is there.
         var segmentCapacity: Int { SegmentHeader.size + 2 * segmentRecords * ClaimRecord.size }

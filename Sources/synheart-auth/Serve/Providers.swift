@@ -44,7 +44,7 @@ struct Providers {
         await lists.keep(
             records.compactMap { $0.android?.keyAttestation.statusList }.filter { $0 != "none" })
         async let keepingLists: Void = lists.run()
-        await receipts?.run()
+        await receipts?.run { app in ((try? await apps.record(app)) ?? nil)?.ios?.flagRiskMetricAbove }
         await keepingLists
     }
 
