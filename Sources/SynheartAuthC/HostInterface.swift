@@ -54,9 +54,12 @@ private func create(
     handle?.pointee = nil
     guard let handle else { return invalidArgument("handle", result) }
     guard let baseURL = CText.string(baseURL) else { return invalidArgument("base_url", result) }
+    // NULL is the platform's own place; what cannot be read is not NULL.
+    let directoryText = CText.string(directory)
+    guard directory == nil || directoryText != nil else { return invalidArgument("directory", result) }
     do throws(SynheartAuthError) {
         var configuration = try SynheartAuth.Configuration(baseUrl: baseURL)
-        change(&configuration, CText.string(directory))
+        change(&configuration, directoryText)
         handle.pointee = OpaquePointer(Unmanaged.passRetained(Instance(SynheartAuth(configuration))).toOpaque())
         return succeed([:], result)
     } catch {

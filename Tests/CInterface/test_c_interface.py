@@ -221,6 +221,9 @@ class HostFace(unittest.TestCase):
     def test_bad_arguments(self):
         self.assertEqual(self.create(b"http://example.com")[0], 15)
         self.assertEqual(self.create(b"\xff")[0], 101)
+        directory, self.directory = self.directory, b"\xff"
+        self.assertEqual(self.create()[0], 101)
+        self.directory = directory
         self.assertEqual(self.create()[0], 0)
         self.assertEqual(self.call("register_device", None)[0], 101)
         self.assertEqual(self.call("register_device", b"not an app id")[0], 15)
