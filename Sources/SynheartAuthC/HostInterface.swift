@@ -148,6 +148,28 @@ func resetDeviceIdentity(
     }
 }
 
+@_cdecl("synheart_auth_device_token")
+func deviceToken(
+    _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ audience: UnsafePointer<CChar>?, _ result: Result?
+) -> Int32 {
+    let audienceText = CText.string(audience)
+    guard audience == nil || audienceText != nil else { return invalidArgument("audience", result) }
+    return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        let token = try await sdk.deviceToken(appId: appId, audience: audienceText)
+        return [
+            "token": .string(token.token), "remaining_seconds": .integer(max(token.remaining.components.seconds, 0)),
+        ]
+    }
+}
+
+@_cdecl("synheart_auth_maintain")
+func maintain(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        try await sdk.maintain(appId: appId)
+        return [:]
+    }
+}
+
 @_cdecl("synheart_auth_correct_clock_skew")
 func correctClockSkew(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ serverTimestamp: Double, _ result: Result?
