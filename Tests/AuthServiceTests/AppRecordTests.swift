@@ -56,6 +56,7 @@ struct AppRecordTests {
             ],
             "keys": [
                 "maximum_age_days": 90, "grace_days": 1, "overlap_seconds": 10, "reattest_on_rotation": true,
+                "rebind_on_rotation": true,
                 "key_proof": "required",
             ],
             "registration": ["approval": "manual", "provider_outage": "pending", "maximum_pending": 5],
@@ -87,7 +88,7 @@ struct AppRecordTests {
         #expect(record.buildChannel == .production && !record.developmentIntegrityAllowed)
         #expect(record.ios?.environments == [.production])
         #expect(record.signature.minimumScheme == .one && record.signature.authorities.isEmpty)
-        #expect(record.keys.keyProof == .optional && !record.keys.reattestOnRotation)
+        #expect(record.keys.keyProof == .optional && !record.keys.reattestOnRotation && !record.keys.rebindOnRotation)
         #expect(record.signature.pastWindowSeconds == 300 && record.signature.futureWindowSeconds == 60)
         #expect(record.signature.unsignedQuery == .refuseOnWrites && record.signature.replayOnReads)
         #expect(record.keys.overlapSeconds == 60 && record.keys.graceDays == 7 && record.keys.maximumAgeDays == nil)

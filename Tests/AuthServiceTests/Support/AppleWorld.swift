@@ -35,14 +35,18 @@ struct AppleWorld {
         _ key: P256.Signing.PrivateKey, attestedBy attestKey: AppleAttestKey = AppleAttestKey(),
         by other: AppleAuthority? = nil, proving: Bool = true
     ) async throws -> (RegisterRequest, AppleAttestKey) {
-        let date = world.clock.now.date
         let request = try await world.enrolment(
-            key,
-            proof: { nonce in
-                Base64.standard.encode(
-                    try phone(by: other ?? authority).attest(attestKey, clientDataHash: nonce.bytes, at: date))
-            }, proving: proving)
+            key, proof: { try attestation(of: attestKey, over: $0, by: other) }, proving: proving)
         return (request, attestKey)
+    }
+
+    /// An attestation of an App Attest key, as a body carries it.
+    func attestation(
+        of attestKey: AppleAttestKey, over nonce: BindingNonce, by other: AppleAuthority? = nil
+    ) throws -> String {
+        Base64.standard.encode(
+            try phone(by: other ?? authority).attest(
+                attestKey, clientDataHash: nonce.bytes, at: world.clock.now.date))
     }
 
     /// A registered device with its App Attest key.
