@@ -30,13 +30,16 @@ public struct SoftwareDevice: Sendable {
     /// The team that simulated apps belong to.
     public static let team = "TESTTEAM01"
 
-    /// A device in `directory`, attested by `authority`.
-    public init(directory: String, settings: Settings, authority: AppleAuthority) throws {
+    /// A device in `directory`, attested by `authority`, that signs for the auth service and for these origins.
+    public init(
+        directory: String, settings: Settings, authority: AppleAuthority, origins: Set<RequestOrigin> = []
+    ) throws {
         var configuration = try SynheartAuth.Configuration(baseUrl: settings.url)
         configuration.storage = FileStorage(directory: directory)
         configuration.keyStore = SoftwareKeyStore(directory: directory + "/keys")
         configuration.attestation = SimulatedAppAttest(
             iosAppID: settings.iosAppID, authority: authority, directory: directory + "/app-attest")
+        configuration.origins = origins
         sdk = SynheartAuth(configuration)
         self.settings = settings
     }
