@@ -15,7 +15,7 @@ struct AppRecordTests {
     private static let privateKey = "-----BEGIN PRIVATE KEY-----S3CR3T"
 
     /// Every member, none at its default.
-    private static func everything() -> JSONValue {
+    static func everything() -> JSONValue {
         [
             "app_id": "com.example.app", "name": "Example", "enabled": false, "mode": "observe",
             "build_channel": "staging",
@@ -265,7 +265,7 @@ struct AppRecordTests {
 
     // MARK: JSON by path
 
-    private static func leaves(_ json: JSONValue, _ path: [String] = []) -> [([String], JSONValue)] {
+    static func leaves(_ json: JSONValue, _ path: [String] = []) -> [([String], JSONValue)] {
         guard let object = json.object else { return [(path, json)] }
         return object.members.flatMap { leaves($0.value, path + [$0.name]) }
     }
@@ -274,7 +274,7 @@ struct AppRecordTests {
         path.reduce(Optional(json)) { $0?.object?[$1] }
     }
 
-    private static func setting(_ json: JSONValue, _ path: [String], _ value: JSONValue) -> JSONValue {
+    static func setting(_ json: JSONValue, _ path: [String], _ value: JSONValue) -> JSONValue {
         guard let name = path.first, var object = json.object else { return value }
         object[name] = setting(object[name] ?? .null, Array(path.dropFirst()), value)
         return .object(object)

@@ -9,6 +9,8 @@ import StrictJSON
 struct AppleWorld {
     let world: World
     let authority: AppleAuthority
+    /// The app as attestations name it.
+    var app = AppleApp(appID: "\(World.team).\(World.appID)")
     /// The app's record, for changing one thing of it.
     let members: [String: JSONValue]
 
@@ -26,8 +28,7 @@ struct AppleWorld {
     private static let shared = Result { try AppleAuthority(from: (World.start - 86_400).date) }
 
     private func phone(by authority: AppleAuthority) -> AppleDevice {
-        AppleDevice(
-            system: .iOS("27.0.1"), app: AppleApp(appID: "\(World.team).\(World.appID)"), authority: authority)
+        AppleDevice(system: .iOS("27.0.1"), app: app, authority: authority)
     }
 
     /// A registration by an attestation of a new App Attest key, or of this one.
