@@ -145,7 +145,8 @@ let package = Package(
 
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(
-            "AuthServer", ["AuthService", "AuthContract", "StrictJSON", crypto, logging, nioSSL, yams] + hummingbird,
+            "AuthServer",
+            ["AuthService", "AuthContract", "StrictJSON", crypto, logging, nioSSL, nioPosix, yams] + hummingbird,
             tests: [
                 "AuthService", "AuthContract", "StrictJSON", "StoreConformance", crypto, asn1, x509, logging, nioPosix,
                 nioSSL,
@@ -160,12 +161,16 @@ let package = Package(
                 dependencies: [
                     "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores", "AuthContract", "StrictJSON",
                     "SynheartAuth",
-                    "SoftwareDevice", "AttestationTestKit", "AttestationInspection", "PlayIntegrity", logging,
+                    "SoftwareDevice", "AttestationTestKit", "AttestationInspection", "PlayIntegrity", logging, x509,
+                    asn1,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ], swiftSettings: settings),
             .testTarget(
                 name: "IntegrationTests",
-                dependencies: ["synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthContract", "StrictJSON", grdb],
+                dependencies: [
+                    "synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthContract", "StrictJSON", grdb, crypto, asn1,
+                    x509,
+                ],
                 swiftSettings: settings),
         ],
     ].flatMap { $0 },

@@ -97,7 +97,15 @@ public struct AuthServer: Sendable {
         }
         var configuration = ServiceGroupConfiguration(services: services, gracefulShutdownSignals: [], logger: logger)
         configuration.maximumGracefulShutdownDuration = settings.shutdown
-        try await Self.run(ServiceGroup(configuration: configuration), stopsOnSignals: stopsOnSignals)
+        do {
+            try await Self.run(ServiceGroup(configuration: configuration), stopsOnSignals: stopsOnSignals)
+        } catch {
+            // The library's error does not say which address it is about.
+            guard await !rendezvous.isReady, let refused = await settings.unavailableListeners().first else {
+                throw error
+            }
+            throw refused
+        }
     }
 
     /// The first signal lets requests finish, the second one does not.
@@ -218,6 +226,8 @@ private actor Rendezvous {
         operationsURL = url
         await announce()
     }
+
+    var isReady: Bool { publicURL != nil && operationsURL != nil }
 
     private func announce() async {
         guard let publicURL, let operationsURL else { return }
