@@ -95,7 +95,8 @@ public struct AuthServer: Sendable {
         if let certificate {
             services.insert(.init(service: CertificateWatch(certificate: certificate, logger: logger)), at: 0)
         }
-        var configuration = ServiceGroupConfiguration(services: services, gracefulShutdownSignals: [], logger: logger)
+        var configuration = ServiceGroupConfiguration(
+            services: services, gracefulShutdownSignals: [], logger: quietLogger)
         configuration.maximumGracefulShutdownDuration = settings.shutdown
         do {
             try await Self.run(ServiceGroup(configuration: configuration), stopsOnSignals: stopsOnSignals)
@@ -133,9 +134,6 @@ public struct AuthServer: Sendable {
         let settings = settings
         let malformed = malformedAnswer(listener: name)
         let scheme = certificate == nil ? "http" : "https"
-        var quiet = logger
-        // The library writes the address on its own before both listeners are ready.
-        quiet.logLevel = max(quiet.logLevel, .warning)
         return Application(
             responder: responder,
             server: HTTPServerBuilder { responder in
@@ -149,7 +147,14 @@ public struct AuthServer: Sendable {
             onServerRunning: { channel in
                 let host = host.contains(":") ? "[\(host)]" : host
                 await onRunning("\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
-            }, logger: quiet)
+            }, logger: quietLogger)
+    }
+
+    /// For libraries: they write addresses before both listeners are ready, and at lower levels everything that they hold.
+    private var quietLogger: Logger {
+        var quiet = logger
+        quiet.logLevel = max(quiet.logLevel, .warning)
+        return quiet
     }
 
     /// What is answered to bytes that are not a request.

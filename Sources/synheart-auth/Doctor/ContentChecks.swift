@@ -82,7 +82,7 @@ struct ContentChecks {
                 "credentials", "\(credential.name) (\(credential.id)) ends \(credential.expiresAt.iso8601)",
                 do: "make a new one, and revoke this one when it is in use")
         }
-        diagnosis.ok("credentials", "\(live.count) are good")
+        diagnosis.ok("credentials", "neither expired nor revoked: \(live.count)")
     }
 
     // MARK: Apps
