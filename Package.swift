@@ -154,7 +154,8 @@ let package = Package(
 
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(
-            "AuthServer", ["AuthService", "AuthContract", "StrictJSON", crypto, logging, nioSSL, yams] + hummingbird,
+            "AuthServer",
+            ["AuthService", "AuthContract", "StrictJSON", crypto, logging, nioSSL, nioPosix, yams] + hummingbird,
             tests: [
                 "AuthService", "AuthContract", "AndroidKeyAttestation", "PlayIntegrity", "StrictJSON",
                 "StoreConformance",
@@ -172,7 +173,8 @@ let package = Package(
                 dependencies: [
                     "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores", "AuthContract", "StrictJSON",
                     "SynheartAuth",
-                    "SoftwareDevice", "AttestationTestKit", "AttestationInspection", "PlayIntegrity", logging,
+                    "SoftwareDevice", "AttestationTestKit", "AttestationInspection", "PlayIntegrity", logging, x509,
+                    asn1,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ] + httpClient, swiftSettings: settings),
             // The SDK in a process that dies where it is told to; IntegrationTests start it.
@@ -185,7 +187,7 @@ let package = Package(
                 name: "IntegrationTests",
                 dependencies: [
                     "synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthServer", "AuthService", "SQLiteStores",
-                    "AuthContract", "StrictJSON", crypto, logging, grdb,
+                    "AuthContract", "StrictJSON", crypto, logging, grdb, asn1, x509,
                 ],
                 swiftSettings: settings),
         ],

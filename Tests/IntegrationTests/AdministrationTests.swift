@@ -174,3 +174,45 @@ import Testing
         #expect(since.duration(to: .now) < .seconds(2))
     }
 }
+
+/// What `serve` says where it cannot start.
+@Suite struct StartTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test func anAddressThatIsTakenIsNamed() async throws {
+        let service = try await RunningService(database: folder.path("first.sqlite"))
+        let second = try await Binary.run([
+            "serve", "--database", folder.path("second.sqlite"), "--port", String(service.port), "--operations-port",
+            "0",
+        ])
+        #expect(second.status == 2)
+        #expect(second.output.isEmpty)
+        #expect(
+            second.errors.contains("server.port: cannot listen at 127.0.0.1 port \(service.port)"), "\(second.errors)")
+        #expect(service.stop() == 0)
+    }
+
+    @Test func aDatabaseThatIsServedIsNotServedTwice() async throws {
+        let service = try await RunningService(database: folder.path("first.sqlite"))
+        let second = try await Binary.run([
+            "serve", "--database", folder.path("first.sqlite"), "--port", "0", "--operations-port", "0",
+        ])
+        #expect(second.status == 2)
+        #expect(second.errors.contains("Another service"), "\(second.errors)")
+        #expect(service.stop() == 0)
+    }
+
+    @Test func aKeyOfApplesThatIsNoneIsRefused() async throws {
+        let refused = try await Binary.run(
+            ["serve", "--database", folder.path("first.sqlite"), "--port", "0", "--operations-port", "0"],
+            environment: [
+                "SYNHEART_AUTH_PROVIDERS_APPLE_TEAM_ID": "TEAMID1234",
+                "SYNHEART_AUTH_PROVIDERS_APPLE_KEY_ID": "KEYID12345",
+                "SYNHEART_AUTH_PROVIDERS_APPLE_KEY": "no key",
+            ])
+        #expect(refused.status == 2, "\(refused.errors)")
+        #expect(refused.output.isEmpty)
+    }
+}

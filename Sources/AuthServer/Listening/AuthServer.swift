@@ -95,9 +95,18 @@ public struct AuthServer: Sendable {
         if let certificate {
             services.insert(.init(service: CertificateWatch(certificate: certificate, logger: logger)), at: 0)
         }
-        var configuration = ServiceGroupConfiguration(services: services, gracefulShutdownSignals: [], logger: logger)
+        var configuration = ServiceGroupConfiguration(
+            services: services, gracefulShutdownSignals: [], logger: quietLogger)
         configuration.maximumGracefulShutdownDuration = settings.shutdown
-        try await Self.run(ServiceGroup(configuration: configuration), stopsOnSignals: stopsOnSignals)
+        do {
+            try await Self.run(ServiceGroup(configuration: configuration), stopsOnSignals: stopsOnSignals)
+        } catch {
+            // The library's error does not say which address it is about.
+            guard await !rendezvous.isReady, let refused = await settings.unavailableListeners().first else {
+                throw error
+            }
+            throw refused
+        }
     }
 
     /// The first signal lets requests finish, the second one does not.
@@ -125,9 +134,6 @@ public struct AuthServer: Sendable {
         let settings = settings
         let malformed = malformedAnswer(listener: name)
         let scheme = certificate == nil ? "http" : "https"
-        var quiet = logger
-        // The library writes the address on its own before both listeners are ready.
-        quiet.logLevel = max(quiet.logLevel, .warning)
         return Application(
             responder: responder,
             server: HTTPServerBuilder { responder in
@@ -141,7 +147,14 @@ public struct AuthServer: Sendable {
             onServerRunning: { channel in
                 let host = host.contains(":") ? "[\(host)]" : host
                 await onRunning("\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
-            }, logger: quiet)
+            }, logger: quietLogger)
+    }
+
+    /// For libraries: they write addresses before both listeners are ready, and at lower levels everything that they hold.
+    private var quietLogger: Logger {
+        var quiet = logger
+        quiet.logLevel = max(quiet.logLevel, .warning)
+        return quiet
     }
 
     /// What is answered to bytes that are not a request.
@@ -218,6 +231,8 @@ private actor Rendezvous {
         operationsURL = url
         await announce()
     }
+
+    var isReady: Bool { publicURL != nil && operationsURL != nil }
 
     private func announce() async {
         guard let publicURL, let operationsURL else { return }

@@ -98,7 +98,9 @@ struct PublicResponder: HTTPResponder {
         case .challenge:
             try service.admitEnrolment(from: provenance.address)
             let (http, body) = try await read(request, target, provenance)
-            return .json(try await service.issueChallenge(ChallengeRequest(received: body), http))
+            let question = try ChallengeRequest(received: body)
+            progress.claimed = ClaimedIdentity(app: question.appID)
+            return .json(try await service.issueChallenge(question, http))
         case .register:
             try service.admitEnrolment(from: provenance.address)
             let (http, body) = try await read(request, target, provenance)

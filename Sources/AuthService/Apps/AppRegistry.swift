@@ -125,8 +125,9 @@ public final class AppRegistry: Sendable {
         return changed
     }
 
-    /// A record that was put together in code is held to the same rules as one that was read.
-    private func check(_ record: AppRecord) throws {
+    /// Throws where a record cannot be used, such as for an anchor that is no certificate. One that was put together in code
+    /// is held to the same rules as one that was read.
+    public func check(_ record: AppRecord) throws {
         _ = try AppRecord(JSONFields(.object(record.json(secrets: .plain))))
         _ = try ProvisionedApp(record, providers: providers)
     }

@@ -61,11 +61,7 @@ extension AdministrationCommand {
     func run() async throws {
         try await reporting {
             let administration = try options.open(creating: Self.makesDatabase)
-            do { try await perform(administration, options.output) } catch {
-                await administration.close()
-                throw error
-            }
-            await administration.close()
+            try await closing(administration.close) { try await perform(administration, options.output) }
         }
     }
 }

@@ -30,8 +30,8 @@ struct ServiceOptions: ParsableArguments {
     @Option(help: "The SQLite database. Default: synheart-auth.sqlite.") var database: String?
 
     /// The settings in effect.
-    func configuration() throws -> ServiceConfiguration {
-        try ServiceConfiguration.inEffect(config: config, flags: flags, for: .service)
+    func configuration(for scope: ServiceConfiguration.Scope = .service) throws -> ServiceConfiguration {
+        try ServiceConfiguration.inEffect(config: config, flags: flags, for: scope)
     }
 
     private var flags: [ConfigurationKey: [String]] {

@@ -106,7 +106,7 @@ import Testing
                 "synheart_replay_refusals_total 1",
                 #"synheart_attestations_total{provider="development",result="accepted"} 1"#,
                 "synheart_key_age_seconds_count 2", #"synheart_key_age_seconds_bucket{le="86400"} 2"#,
-                // Of the replay too the signature was refused only after its time was looked at.
+                // A replay is refused: its time says nothing of anybody's clock.
                 #"synheart_clock_offset_seconds_count{direction="ahead"} 2"#,
                 #"synheart_cache_lookups_total{cache="devices",result="hit"} 2"#,
                 #"synheart_cache_lookups_total{cache="apps",result="miss"} 1"#,
