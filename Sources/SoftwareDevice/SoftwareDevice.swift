@@ -16,13 +16,16 @@ public struct SoftwareDevice: Sendable {
         /// The auth service.
         public let url: String
         public let appID: AppID
+        /// Which phone it plays.
+        public let platform: Platform
         /// Team id and bundle id.
         public let iosAppID: String
 
         /// Settings of their parts.
-        public init(url: String, appID: AppID, iosAppID: String) {
+        public init(url: String, appID: AppID, platform: Platform = .ios, iosAppID: String) {
             self.url = url
             self.appID = appID
+            self.platform = platform
             self.iosAppID = iosAppID
         }
     }
@@ -66,7 +69,7 @@ extension SoftwareDevice.Settings {
             JSONValue(parsing: Array(try Data(contentsOf: URL(fileURLWithPath: file(directory))))))
         return Self(
             url: try fields.string("url"), appID: try fields.parsed("app_id") { try AppID($0) },
-            iosAppID: try fields.string("ios_app_id"))
+            platform: try fields.optionalChoice("platform") ?? .ios, iosAppID: try fields.string("ios_app_id"))
     }
 
     /// Saves the settings in a folder, which is made where it is not there.
@@ -74,7 +77,8 @@ extension SoftwareDevice.Settings {
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let json = JSONObject([
-            ("url", .string(url)), ("app_id", .string(appID.text)), ("ios_app_id", .string(iosAppID)),
+            ("url", .string(url)), ("app_id", .string(appID.text)), ("platform", .string(platform.rawValue)),
+            ("ios_app_id", .string(iosAppID)),
         ])
         try Data((JSONValue.object(json).text(.pretty) + "\n").utf8)
             .write(to: URL(fileURLWithPath: Self.file(directory)), options: .atomic)

@@ -129,6 +129,19 @@ import Testing
         #expect(lines.allSatisfy { $0.contains(": ") })
     }
 
+    @Test func anAndroidPhoneIsPlayedToo() async throws {
+        try await provision()
+        let service = try await RunningService(database: folder.path("db.sqlite"))
+        let arguments = ["--dir", folder.path("cli"), "--json"] + authorities
+        let registered = try await Binary.run(
+            ["device", "register", "--url", service.publicURL, "--app", app, "--platform", "android"] + arguments)
+        #expect(registered.status == 0, "\(registered.errors)")
+        let status = try JSONValue(parsing: try await Binary.run(["device", "status"] + arguments).output)
+        #expect(status.object?["platform"] == "android")
+        #expect(status.object?["assurance"]?.object?["key"] == "tee")
+        #expect(status.object?["assurance"]?.object?["labels"] == ["MEETS_DEVICE_INTEGRITY"])
+    }
+
     @Test func theDemoRunsToItsEnd() async throws {
         let demo = try await Binary.run(["demo"])
         #expect(demo.status == 0, "\(demo.errors)")
