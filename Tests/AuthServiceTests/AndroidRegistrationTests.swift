@@ -14,7 +14,8 @@ struct AndroidRegistrationTests {
 
     /// An app that demands `proof`, trusts the test's Google, and has its response keys.
     private static func world(
-        _ proof: String, keys: Bool = true, statusList: String = "none", testResponses: Bool = false
+        _ proof: String, keys: Bool = true, statusList: String? = "none", testResponses: Bool = false,
+        reattests: Bool = false
     ) async throws -> World {
         let google = try google.get()
         let pair: JSONValue = [
@@ -29,8 +30,9 @@ struct AndroidRegistrationTests {
         return try await World([
             "android": World.android([
                 "proof": .string(proof), "trust_anchors": [.string(try google.rootsPEM())],
-                "play_integrity": integrity, "key_attestation": ["status_list": .string(statusList)],
-            ])
+                "play_integrity": integrity,
+                "key_attestation": ["status_list": statusList.map { .string($0) } ?? .null],
+            ]), "keys": ["reattest_on_rotation": .bool(reattests)],
         ])
     }
 
@@ -102,6 +104,57 @@ struct AndroidRegistrationTests {
     func strongBox() async throws {
         let world = try await Self.world("key_attestation")
         #expect(try await Self.register(world, Proofs(token: nil, chain: .strongBox)).key == .strongbox)
+        // A leaked key of a trusted environment can sign whatever it likes about itself.
+        var claimed = KeyAttestationOptions.strongBox
+        claimed.certifiedSecurityLevel = 1
+        #expect(try await Self.register(world, Proofs(token: nil, chain: claimed)).key == .tee)
+    }
+
+    @Test(
+        "Where only tokens are asked for and no list of revoked keys is named, a chain must verify and counts for nothing"
+    )
+    func unlistedChain() async throws {
+        let world = try await Self.world("play_integrity", statusList: nil)
+        #expect(try await register(world, Proofs()).key == .appVouched)
+        var refused = Proofs()
+        refused.chain?.rootOfTrust?.deviceLocked = 0
+        try await expect(.invalidAttestation) { try await register(world, refused) }
+    }
+
+    @Test("A rotation attests its key again: by a chain with the rotation's challenge, which the hardware signs")
+    func rotationWithKeyAttestation() async throws {
+        let world = try await Self.world("key_attestation", reattests: true)
+        let google = try Self.google.get()
+        let appID = try AppID(World.appID)
+        let old = P256.Signing.PrivateKey()
+        let challenge = try await world.challenge()
+        let answer = try await world.register(
+            RegisterRequest(
+                appID: appID, publicKeyText: DevicePublicKey(old.publicKey).base64, challenge: challenge,
+                platform: .android, proof: nil,
+                keyAttestation: try google.attest(old.publicKey, challenge: challenge, at: world.clock.now.date)), [])
+        let device = TestDevice(appID: appID, id: answer.deviceID, key: old)
+
+        let new = P256.Signing.PrivateKey()
+        func body(_ attested: P256.Signing.PublicKey, signedFor other: [UInt8]? = nil) async throws -> RotateKeyRequest
+        {
+            let challenge = try await world.challenge(World.appID, .rotate)
+            return RotateKeyRequest(
+                appID: appID, deviceID: device.id, newPublicKeyText: DevicePublicKey(new.publicKey).base64,
+                challenge: challenge,
+                keyAttestation: try google.attest(
+                    attested, challenge: other ?? challenge, at: world.clock.now.date, options: .strongBox))
+        }
+        let ofTheOldKey = try await body(old.publicKey)
+        try await expect(.invalidAttestation) { try await world.rotate(device, ofTheOldKey) }
+        let ofAnotherChallenge = try await body(new.publicKey, signedFor: challenge)
+        try await expect(.invalidAttestation) { try await world.rotate(device, ofAnotherChallenge) }
+        let withoutProof = RotateKeyRequest(
+            appID: appID, deviceID: device.id, newPublicKeyText: DevicePublicKey(new.publicKey).base64)
+        try await expect(.invalidAttestation) { try await world.rotate(device, withoutProof) }
+        #expect(try await world.row(device).assurance.key == .tee)
+        try await world.rotate(device, try await body(new.publicKey))
+        #expect(try await world.row(device).assurance.key == .strongbox)
     }
 
     @Test("Both proofs bind challenge and key")

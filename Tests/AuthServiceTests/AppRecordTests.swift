@@ -24,6 +24,7 @@ struct AppRecordTests {
                 "app_ids": ["TEAMID1234.com.example.app", "TEAMID1234.com.example.app.beta"],
                 "environments": ["development", "production"], "trust_anchors": [], "categories": [2, 4],
                 "minimum_bundle_version": "1.2.3", "assertions_required_on": ["/v1/pay"],
+                "flag_risk_metric_above": 8,
             ],
             "android": [
                 "packages": ["com.example.app"], "certificate_digests": [.string(World.certificateDigest)],
@@ -60,6 +61,7 @@ struct AppRecordTests {
                 "key_proof": "required",
             ],
             "registration": ["approval": "manual", "provider_outage": "pending", "maximum_pending": 5],
+            "evidence": ["record": true, "keep_days": 7],
         ]
     }
 
@@ -93,13 +95,15 @@ struct AppRecordTests {
         #expect(record.signature.unsignedQuery == .refuseOnWrites && record.signature.replayOnReads)
         #expect(record.keys.overlapSeconds == 60 && record.keys.graceDays == 7 && record.keys.maximumAgeDays == nil)
         #expect(record.registration.approval == .auto && record.registration.providerOutage == .refuse)
+        #expect(!record.evidence.record && record.evidence.keepDays == 30)
+        #expect(record.ios?.flagRiskMetricAbove == nil)
     }
 
     @Test("A member that is not known is refused by its path, at every level")
     func unknownMembers() throws {
         for path in [
             [], ["ios"], ["android"], ["android", "play_integrity"], ["android", "key_attestation"], ["signature"],
-            ["keys"], ["registration"],
+            ["keys"], ["registration"], ["evidence"],
         ] as [[String]] {
             let json = Self.setting(Self.everything(), path + ["maximum_agee"], "x")
             let error = #expect(throws: JSONError.self) { try record(json) }
@@ -134,6 +138,8 @@ struct AppRecordTests {
             ("signature.authorities", [""]), ("keys.maximum_age_days", 0), ("keys.overlap_seconds", 3601),
             ("keys.overlap_seconds", -1), ("keys.key_proof", "never"), ("registration.approval", "none"),
             ("registration.provider_outage", "accept"), ("registration.maximum_pending", -1),
+            ("evidence.record", "yes"), ("evidence.keep_days", 0), ("evidence.keep_days", 366),
+            ("ios.flag_risk_metric_above", -1), ("ios.flag_risk_metric_above", "8"),
         ] as [(String, JSONValue)])
     func outOfRange(path: String, value: JSONValue) throws {
         let json = Self.setting(Self.everything(), path.split(separator: ".").map(String.init), value)

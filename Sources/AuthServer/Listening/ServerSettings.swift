@@ -47,7 +47,10 @@ public struct ServerSettings: Sendable {
         }
     }
 
-    static func isLoopback(_ host: String) -> Bool { host == "localhost" || IPAddress(host)?.isLoopback ?? false }
+    /// Whether nobody but this machine can reach this host.
+    public static func isLoopback(_ host: String) -> Bool {
+        host == "localhost" || IPAddress(host)?.isLoopback ?? false
+    }
 }
 
 /// Certificate and key, PEM files; read again when they change.

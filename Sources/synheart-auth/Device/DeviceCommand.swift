@@ -11,21 +11,24 @@ struct DeviceCommand: AsyncParsableCommand {
         commandName: "device",
         abstract: "A software device: the real SDK, with keys in a folder, attested by the test kit.",
         discussion: """
-            The app must trust the test kit's authority, as the record of `apps example` does (channels dev and staging alone).
+            The app must trust the test kit's Apple or Google, as the record of `apps example` does (channels dev and staging alone).
 
               synheart-auth device register --url http://127.0.0.1:8080 --app com.example.app
               synheart-auth device sign --method POST --path /v1/pay --body body.json > headers
               curl -H @headers --data-binary @body.json https://api.example.com/v1/pay
               synheart-auth device sign --scheme 2 --url 'https://api.example.com/v1/pay?a=b'
               synheart-auth device rotate
+              synheart-auth device register --app com.example.app --platform android --dir android-device
             """,
         subcommands: [Register.self, Sign.self, Status.self, Rotate.self, Reset.self])
+
+    enum Phone: String, ExpressibleByArgument, CaseIterable { case ios, android }
 
     /// Which device.
     struct Folder: ParsableArguments {
         @Option(name: .customLong("dir"), help: "The folder that the device lives in.") var directory =
             "synheart-device"
-        @Option(help: "The test kit's authority; made where there is none.") var authority = "synheart-authority.pem"
+        @OptionGroup var authorities: AuthorityOptions
 
         /// The device that was registered from this folder.
         ///
@@ -38,9 +41,16 @@ struct DeviceCommand: AsyncParsableCommand {
         }
 
         func device(_ settings: SoftwareDevice.Settings, origins: Set<RequestOrigin> = []) throws -> SoftwareDevice {
-            try SoftwareDevice(
-                directory: directory, settings: settings, authority: try AuthorityFile.load(authority),
-                origins: origins)
+            switch settings.platform {
+            case .ios:
+                try SoftwareDevice(
+                    directory: directory, settings: settings, authority: try authorities.apple(), origins: origins)
+            case .android:
+                try SoftwareDevice(
+                    directory: directory, settings: settings,
+                    attestation: SimulatedAndroid(
+                        package: settings.appID.text, authority: try authorities.google()), origins: origins)
+            }
         }
     }
 
@@ -48,6 +58,7 @@ struct DeviceCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Register the device; again: nothing happens.")
         @Option(help: "The auth service.") var url = "http://127.0.0.1:8080"
         @Option(name: .customLong("app"), help: "The app id.") var app: String
+        @Option(help: "The phone that it plays: ios or android.") var platform = Phone.ios
         @Option(name: .customLong("ios-app-id"), help: "Team id and bundle id that the attestation names.")
         var iosAppID: String?
         @OptionGroup var folder: Folder
@@ -57,7 +68,8 @@ struct DeviceCommand: AsyncParsableCommand {
             try await reporting {
                 let appID = try AppID(app)
                 let settings = SoftwareDevice.Settings(
-                    url: url, appID: appID, iosAppID: iosAppID ?? "\(SoftwareDevice.team).\(appID)")
+                    url: url, appID: appID, platform: platform == .ios ? .ios : .android,
+                    iosAppID: iosAppID ?? "\(SoftwareDevice.team).\(appID)")
                 if let existing = try SoftwareDevice.Settings.load(folder.directory), existing.appID != appID {
                     throw CommandFailure(
                         .refused, "\(folder.directory) holds a device of \(existing.appID): choose another --dir")

@@ -34,20 +34,24 @@ struct AppleWorld {
     /// A registration by an attestation of a new App Attest key, or of this one.
     func enrolment(
         _ key: P256.Signing.PrivateKey, attestedBy attestKey: AppleAttestKey = AppleAttestKey(),
-        by other: AppleAuthority? = nil, proving: Bool = true
+        by other: AppleAuthority? = nil, proving: Bool = true,
+        changing change: (inout AppleAttestationOptions) -> Void = { _ in }
     ) async throws -> (RegisterRequest, AppleAttestKey) {
+        var options = AppleAttestationOptions()
+        change(&options)
         let request = try await world.enrolment(
-            key, proof: { try attestation(of: attestKey, over: $0, by: other) }, proving: proving)
+            key, proof: { try attestation(of: attestKey, over: $0, by: other, options: options) }, proving: proving)
         return (request, attestKey)
     }
 
     /// An attestation of an App Attest key, as a body carries it.
     func attestation(
-        of attestKey: AppleAttestKey, over nonce: BindingNonce, by other: AppleAuthority? = nil
+        of attestKey: AppleAttestKey, over nonce: BindingNonce, by other: AppleAuthority? = nil,
+        options: AppleAttestationOptions = AppleAttestationOptions()
     ) throws -> String {
         Base64.standard.encode(
             try phone(by: other ?? authority).attest(
-                attestKey, clientDataHash: nonce.bytes, at: world.clock.now.date))
+                attestKey, clientDataHash: nonce.bytes, at: world.clock.now.date, options: options))
     }
 
     /// A registered device with its App Attest key.
