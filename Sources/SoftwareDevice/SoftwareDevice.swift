@@ -33,20 +33,27 @@ public struct SoftwareDevice: Sendable {
     /// The team that simulated apps belong to.
     public static let team = "TESTTEAM01"
 
-    /// A device in `directory`, attested by `authority`.
-    public init(directory: String, settings: Settings, authority: AppleAuthority) throws {
+    /// A device in `directory`, attested by `authority`, that signs for the auth service and for these origins.
+    public init(
+        directory: String, settings: Settings, authority: AppleAuthority, origins: Set<RequestOrigin> = []
+    ) throws {
         try self.init(
             directory: directory, settings: settings,
             attestation: SimulatedAppAttest(
-                iosAppID: settings.iosAppID, authority: authority, directory: directory + "/app-attest"))
+                iosAppID: settings.iosAppID, authority: authority, directory: directory + "/app-attest"),
+            origins: origins)
     }
 
     /// A device in `directory`, attested in this way.
-    public init(directory: String, settings: Settings, attestation: any AttestationProvider) throws {
+    public init(
+        directory: String, settings: Settings, attestation: any AttestationProvider,
+        origins: Set<RequestOrigin> = []
+    ) throws {
         var configuration = try SynheartAuth.Configuration(baseUrl: settings.url)
         configuration.storage = FileStorage(directory: directory)
         configuration.keyStore = SoftwareKeyStore(directory: directory + "/keys")
         configuration.attestation = attestation
+        configuration.origins = origins
         sdk = SynheartAuth(configuration)
         self.settings = settings
     }

@@ -10,7 +10,7 @@ import Testing
 /// Android's two proofs, made by a Google of one's own.
 @Suite("Registration of Android devices")
 struct AndroidRegistrationTests {
-    private static let google = Result { try GoogleAuthority() }
+    static let google = Result { try GoogleAuthority() }
 
     /// An app that demands `proof`, trusts the test's Google, and has its response keys.
     private static func world(
@@ -37,7 +37,7 @@ struct AndroidRegistrationTests {
     }
 
     /// What of the two proofs is sent, and what is wrong with it.
-    private struct Proofs {
+    struct Proofs {
         var token: PlayTokenOptions? = PlayTokenOptions()
         var chain: KeyAttestationOptions? = KeyAttestationOptions()
         /// Whether token and chain are made for another challenge.
@@ -46,8 +46,8 @@ struct AndroidRegistrationTests {
         var attested: P256.Signing.PublicKey?
     }
 
-    private func register(_ world: World, _ proofs: Proofs) async throws -> Assurance {
-        let google = try Self.google.get()
+    static func register(_ world: World, _ proofs: Proofs) async throws -> Assurance {
+        let google = try google.get()
         let key = P256.Signing.PrivateKey()
         let now = world.clock.now.date
         let challenge = try await world.challenge()
@@ -75,39 +75,39 @@ struct AndroidRegistrationTests {
         ]
         for (proof, tokenAlone, chainAlone) in expected {
             let world = try await Self.world(proof)
-            #expect(try await refusal { try await register(world, token) }?.code == tokenAlone, "\(proof)")
-            #expect(try await refusal { try await register(world, chain) }?.code == chainAlone, "\(proof)")
-            let assurance = try await register(world, Proofs())
+            #expect(try await refusal { try await Self.register(world, token) }?.code == tokenAlone, "\(proof)")
+            #expect(try await refusal { try await Self.register(world, chain) }?.code == chainAlone, "\(proof)")
+            let assurance = try await Self.register(world, Proofs())
             #expect(assurance == Assurance(app: .test, key: .tee, labels: ["MEETS_DEVICE_INTEGRITY"]))
             var badToken = Proofs()
             badToken.token?.package = "com.example.evil"
-            try await expect(.invalidAttestation, "\(proof)") { try await register(world, badToken) }
+            try await expect(.invalidAttestation, "\(proof)") { try await Self.register(world, badToken) }
             var badChain = Proofs()
             badChain.chain?.packages = [.init("com.example.evil")]
-            try await expect(.invalidAttestation, "\(proof)") { try await register(world, badChain) }
+            try await expect(.invalidAttestation, "\(proof)") { try await Self.register(world, badChain) }
         }
     }
 
     @Test("A token says whose word it is: Google's, but for a response made for tests")
     func assurance() async throws {
         let world = try await Self.world("play_integrity")
-        let assurance = try await register(world, Proofs(chain: nil))
+        let assurance = try await Self.register(world, Proofs(chain: nil))
         #expect(assurance == Assurance(app: .playIntegrity, key: .appVouched, labels: ["MEETS_DEVICE_INTEGRITY"]))
         var response = Proofs(chain: nil)
         response.token?.isTestingResponse = true
-        try await expect(.invalidAttestation) { try await register(world, response) }
+        try await expect(.invalidAttestation) { try await Self.register(world, response) }
         let allowing = try await Self.world("play_integrity", testResponses: true)
-        #expect(try await register(allowing, response).app == .test)
+        #expect(try await Self.register(allowing, response).app == .test)
     }
 
     @Test("StrongBox is told from a trusted environment")
     func strongBox() async throws {
         let world = try await Self.world("key_attestation")
-        #expect(try await register(world, Proofs(token: nil, chain: .strongBox)).key == .strongbox)
+        #expect(try await Self.register(world, Proofs(token: nil, chain: .strongBox)).key == .strongbox)
         // A leaked key of a trusted environment can sign whatever it likes about itself.
         var claimed = KeyAttestationOptions.strongBox
         claimed.certifiedSecurityLevel = 1
-        #expect(try await register(world, Proofs(token: nil, chain: claimed)).key == .tee)
+        #expect(try await Self.register(world, Proofs(token: nil, chain: claimed)).key == .tee)
     }
 
     @Test(
@@ -161,10 +161,10 @@ struct AndroidRegistrationTests {
     func binding() async throws {
         let world = try await Self.world("either")
         for proofs in [Proofs(chain: nil, isForOther: true), Proofs(token: nil, isForOther: true)] {
-            try await expect(.invalidAttestation) { try await register(world, proofs) }
+            try await expect(.invalidAttestation) { try await Self.register(world, proofs) }
         }
         let other = Proofs(token: nil, attested: P256.Signing.PrivateKey().publicKey)
-        try await expect(.invalidAttestation) { try await register(world, other) }
+        try await expect(.invalidAttestation) { try await Self.register(world, other) }
     }
 
     @Test("With either, what could not be asked does not refuse where the other verified; what was refused does")
@@ -172,22 +172,22 @@ struct AndroidRegistrationTests {
         // No response keys, and Google is away.
         let world = try await Self.world("either", keys: false)
         world.google.goAway()
-        #expect(try await register(world, Proofs()).key == .tee)
-        try await expect(.providerUnavailable) { try await register(world, Proofs(chain: nil)) }
+        #expect(try await Self.register(world, Proofs()).key == .tee)
+        try await expect(.providerUnavailable) { try await Self.register(world, Proofs(chain: nil)) }
         var refused = Proofs()
         refused.chain?.rootOfTrust?.deviceLocked = 0
-        try await expect(.invalidAttestation) { try await register(world, refused) }
+        try await expect(.invalidAttestation) { try await Self.register(world, refused) }
         let both = try await Self.world("both", keys: false)
         both.google.goAway()
-        try await expect(.providerUnavailable) { try await register(both, Proofs()) }
+        try await expect(.providerUnavailable) { try await Self.register(both, Proofs()) }
     }
 
     @Test("Without a usable list of revoked keys a chain cannot be judged")
     func statusList() async throws {
         let world = try await Self.world("key_attestation", statusList: "https://example.com/status")
-        try await expect(.providerUnavailable) { try await register(world, Proofs(token: nil)) }
+        try await expect(.providerUnavailable) { try await Self.register(world, Proofs(token: nil)) }
         let either = try await Self.world("either", statusList: "https://example.com/status")
-        #expect(try await register(either, Proofs()).key == .appVouched)
+        #expect(try await Self.register(either, Proofs()).key == .appVouched)
     }
 
     @Test("An iOS registration has no key attestation: what is sent and cannot be verified refuses")

@@ -40,6 +40,24 @@ extension KeyAttestationPolicy {
         try fields.overlay("certificate_digests", on: &policy.certificateDigests) { $0.set(of: \.digest) }
         return policy
     }
+
+    /// Every member, as ``applying(_:)`` reads it; that the hardware must have generated the key is none of them.
+    public var json: JSONObject {
+        func names<Element>(_ values: Set<Element>?, _ name: (Element) -> String?) -> JSONValue {
+            values.map { .array($0.compactMap(name).sorted().map { .string($0) }) } ?? .null
+        }
+        return JSONObject([
+            ("minimum_security_level", minimumSecurityLevel.map { .string($0.name) } ?? .null),
+            ("require_equal_levels", .bool(requiresEqualLevels)), ("boot_states", names(bootStates) { $0.name }),
+            ("boot_keys", names(bootKeys) { hexadecimal($0) }),
+            ("purposes", names(purposes?.allowed) { KeyMintNames.purposes[$0] }),
+            ("algorithms", names(algorithms) { KeyMintNames.algorithms[$0] }),
+            ("maximum_patch_age_days", maximumPatchAgeDays.map { .integer($0) } ?? .null),
+            ("dates", .string(dates.rawValue)), ("require_chained_names", .bool(requiresChainedNames)),
+            ("packages", names(packages) { $0 }),
+            ("certificate_digests", names(certificateDigests) { hexadecimal($0) }),
+        ])
+    }
 }
 
 extension JSONValue {

@@ -18,7 +18,7 @@ extension ServerMetrics {
             (Self.listEntries, "Entries of a list of revoked keys."),
             (Self.listUsable, "Whether there is a list of revoked keys from a source, young enough to be used."),
         ] {
-            registry.describe(name, "gauge", help)
+            registry.describe(name, .gauge, help)
         }
     }
 

@@ -10,11 +10,12 @@ struct PendingProofs: Sendable {
     let deviceStore: any DeviceStore
     let key: ServiceKey
     let clock: any ServiceClock
+    let recorder: EvidenceRecorder
     private let postponed = PostponedProofs()
 
     init(
         store: any PendingProofStore, apps: AppRegistry, devices: DeviceDirectory, deviceStore: any DeviceStore,
-        key: ServiceKey, clock: any ServiceClock
+        key: ServiceKey, clock: any ServiceClock, recorder: EvidenceRecorder
     ) {
         self.store = store
         self.apps = apps
@@ -22,6 +23,7 @@ struct PendingProofs: Sendable {
         self.deviceStore = deviceStore
         self.key = key
         self.clock = clock
+        self.recorder = recorder
     }
 
     /// Seconds that a proof is kept.
@@ -81,6 +83,7 @@ struct PendingProofs: Sendable {
             evidence = try await app.verify(input(proof, device))
         } catch {
             guard error.code == .invalidAttestation else { throw error }
+            await recorder.note(error.proof, .registration, of: app, device: device.deviceID)
             return try await reject(device, "refused")
         }
         try await accept(device, evidence, app: app)

@@ -74,10 +74,35 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
         try fields.overlay("refuse_device_recall", on: &policy.refusedDeviceRecall, none: []) { $0.set(of: \.string) }
         return policy
     }
+
+    /// Every member, as ``applying(_:)`` reads it.
+    public var json: JSONObject {
+        func words(_ words: Set<String>) -> JSONValue { .array(words.sorted().map { .string($0) }) }
+        func number(_ number: Int64?) -> JSONValue { number.map { .integer($0) } ?? .null }
+        return JSONObject([
+            (
+                "certificate_digests",
+                certificateDigests.map { .array($0.map(CertificateDigest.text).sorted().map { .string($0) }) } ?? .null
+            ),
+            ("recognition_verdicts", recognitionVerdicts.map(words) ?? .null),
+            ("minimum_version_code", number(minimumVersionCode)), ("device_labels", words(deviceLabels)),
+            ("minimum_sdk_version", number(minimumSDKVersion)), ("require_licensed", .bool(requiresLicense)),
+            ("maximum_age_seconds", number(maximumAgeSeconds)),
+            ("maximum_future_seconds", number(maximumFutureSeconds)),
+            ("allow_test_responses", .bool(allowsTestResponses)), ("refuse_play_protect", words(refusedPlayProtect)),
+            ("refuse_app_access_risk", words(refusedAppAccessRisk)),
+            ("maximum_activity_level", number(maximumActivityLevel)),
+            ("refuse_device_recall", words(refusedDeviceRecall)),
+        ])
+    }
 }
 
 /// A certificate digest as people and Google write it.
 enum CertificateDigest {
+    static func text(_ octets: [UInt8]) -> String {
+        octets.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
     /// The 32 octets of a SHA-256 in base64 of either alphabet, or in hexadecimal; nil for anything else.
     static func octets(_ text: String) -> [UInt8]? {
         if text.utf8.count == 64 {

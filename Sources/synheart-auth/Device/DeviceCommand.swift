@@ -16,6 +16,7 @@ struct DeviceCommand: AsyncParsableCommand {
               synheart-auth device register --url http://127.0.0.1:8080 --app com.example.app
               synheart-auth device sign --method POST --path /v1/pay --body body.json > headers
               curl -H @headers --data-binary @body.json https://api.example.com/v1/pay
+              synheart-auth device sign --scheme 2 --url 'https://api.example.com/v1/pay?a=b'
               synheart-auth device rotate
               synheart-auth device register --app com.example.app --platform android --dir android-device
             """,
@@ -30,22 +31,25 @@ struct DeviceCommand: AsyncParsableCommand {
         @OptionGroup var authorities: AuthorityOptions
 
         /// The device that was registered from this folder.
-        func device() throws -> SoftwareDevice {
+        ///
+        /// - Parameter origins: where its requests may be sent to, beside the auth service.
+        func device(origins: Set<RequestOrigin> = []) throws -> SoftwareDevice {
             guard let settings = try SoftwareDevice.Settings.load(directory) else {
                 throw CommandFailure(.impossible, "there is no device in \(directory): `device register` makes one")
             }
-            return try device(settings)
+            return try device(settings, origins: origins)
         }
 
-        func device(_ settings: SoftwareDevice.Settings) throws -> SoftwareDevice {
+        func device(_ settings: SoftwareDevice.Settings, origins: Set<RequestOrigin> = []) throws -> SoftwareDevice {
             switch settings.platform {
             case .ios:
-                try SoftwareDevice(directory: directory, settings: settings, authority: try authorities.apple())
+                try SoftwareDevice(
+                    directory: directory, settings: settings, authority: try authorities.apple(), origins: origins)
             case .android:
                 try SoftwareDevice(
                     directory: directory, settings: settings,
                     attestation: SimulatedAndroid(
-                        package: settings.appID.text, authority: try authorities.google()))
+                        package: settings.appID.text, authority: try authorities.google()), origins: origins)
             }
         }
     }
@@ -90,23 +94,45 @@ struct DeviceCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the headers of a signed request, as `curl -H @FILE` takes them.")
         @Option(help: "The HTTP method.") var method = "GET"
-        @Option(help: "The path, escaped, without a query.") var path: String
+        @Option(help: "Scheme 1: the path, escaped, without a query.") var path: String?
+        @Option(help: "The whole URL; needed for scheme 2, which signs all of it.") var url: String?
+        @Option(help: "The signature scheme: 1, or 2 (RFC 9421).") var scheme = 1
         @Option(help: "A file with the body; - for standard input.") var body: String?
         @OptionGroup var folder: Folder
         @OptionGroup var output: OutputOptions
 
+        func validate() throws {
+            guard SignatureScheme(rawValue: scheme) != nil else { throw ValidationError("--scheme is 1 or 2") }
+            guard (path == nil) != (url == nil) else { throw ValidationError("give --path or --url, one of them") }
+            guard scheme == 1 || url != nil else { throw ValidationError("scheme 2 signs the whole --url") }
+        }
+
         func run() async throws {
             try await reporting {
-                let device = try folder.device()
                 let bytes = try body.map { try InputFile.bytes($0) } ?? []
-                let headers = try await asking { () async throws(SynheartAuthError) in
-                    try await device.sdk.signRequest(
-                        appId: device.settings.appID.text, method: method, path: path, bodyBytes: bytes)
-                }
+                let headers = try await sign(bytes)
                 guard !output.json else {
                     return output.show(JSONObject(headers.fields.map { ($0.name, .string($0.value)) }))
                 }
                 for field in headers.fields { print("\(field.name): \(field.value)") }
+            }
+        }
+
+        private func sign(_ bytes: [UInt8]) async throws -> SignedHeaders {
+            guard let url, let scheme = SignatureScheme(rawValue: scheme) else {
+                let device = try folder.device()
+                return try await asking { () async throws(SynheartAuthError) in
+                    try await device.sdk.signRequest(
+                        appId: device.settings.appID.text, method: method, path: path ?? "", bodyBytes: bytes)
+                }
+            }
+            // Whoever types the URL says where the request may go.
+            let authority = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
+            let origin = authority.joined(separator: "/").prefix { $0 != "?" && $0 != "#" }
+            let device = try folder.device(origins: [try RequestOrigin(String(origin))])
+            return try await asking { () async throws(SynheartAuthError) in
+                try await device.sdk.sign(
+                    appId: device.settings.appID.text, scheme: scheme, method: method, url: url, bodyBytes: bytes)
             }
         }
     }

@@ -60,7 +60,7 @@ import Testing
 
     @Test func `What is gone from a report is gone from the gauge`() {
         let registry = MetricsRegistry()
-        registry.describe("g", "gauge", "A gauge.")
+        registry.describe("g", .gauge, "A gauge.")
         registry.replace("g", with: [([("a", "1")], 1), ([("a", "2")], 2)])
         registry.replace("g", with: [([("a", "2")], 3)])
         #expect(registry.text().hasSuffix("# TYPE g gauge\ng{a=\"2\"} 3\n"))
