@@ -53,7 +53,8 @@ struct RequestSigner: Sendable {
                 method: route.method, path: route.rawValue, body: body, record: record, alias: alias)
         }
         let place = try RequestTargetURL(context.configuration.baseUrl + route.rawValue)
-        return try await signSchemeTwo(method: route.method, to: place, body: body, record: record, alias: alias)
+        return try await signSchemeTwo(
+            method: route.method, to: place, digest: ContentDigest(of: body), record: record, alias: alias)
     }
 
     /// Signs under scheme 1 with a key of this name for the device of this record.
