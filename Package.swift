@@ -169,11 +169,17 @@ let package = Package(
             .target(name: "CCrashPoints", path: "Tests/CCrashPoints"),
             .executableTarget(
                 name: "CrashingDevice",
-                dependencies: ["CCrashPoints", "SynheartAuth", "SoftwareDevice", "AuthContract", "StrictJSON"],
+                dependencies: [
+                    "CCrashPoints", "SynheartAuth", "SoftwareDevice", "AttestationTestKit", "AuthContract",
+                    "StrictJSON",
+                ],
                 path: "Tests/CrashingDevice", swiftSettings: settings),
             .testTarget(
                 name: "IntegrationTests",
-                dependencies: ["synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthContract", "StrictJSON"],
+                dependencies: [
+                    "synheart-auth", "SoftwareDevice", "SynheartAuth", "AttestationTestKit", "AuthContract",
+                    "StrictJSON",
+                ],
                 swiftSettings: settings),
         ],
     ].flatMap { $0 },
