@@ -46,12 +46,13 @@ public final class SQLiteStores: Sendable {
     public let signingKeys: any SigningKeyStore
     public let receipts: any ReceiptStore
     public let pendingProofs: any PendingProofStore
+    public let evidence: any EvidenceStore
 
     /// All of them, as the service takes them.
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
-            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs)
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence)
     }
 
     /// Replay claims that live now; nil where this process is not the service.
@@ -88,6 +89,7 @@ public final class SQLiteStores: Sendable {
         signingKeys = SQLiteSigningKeyStore(database: database)
         receipts = SQLiteReceiptStore(database: database)
         pendingProofs = SQLitePendingProofStore(database: database)
+        evidence = SQLiteEvidenceStore(database: database)
         switch role {
         case .administration:
             (heldChallenges, journal) = (nil, nil)

@@ -32,11 +32,18 @@ public struct SoftwareDevice: Sendable {
 
     /// A device in `directory`, attested by `authority`.
     public init(directory: String, settings: Settings, authority: AppleAuthority) throws {
+        try self.init(
+            directory: directory, settings: settings,
+            attestation: SimulatedAppAttest(
+                iosAppID: settings.iosAppID, authority: authority, directory: directory + "/app-attest"))
+    }
+
+    /// A device in `directory`, attested in this way.
+    public init(directory: String, settings: Settings, attestation: any AttestationProvider) throws {
         var configuration = try SynheartAuth.Configuration(baseUrl: settings.url)
         configuration.storage = FileStorage(directory: directory)
         configuration.keyStore = SoftwareKeyStore(directory: directory + "/keys")
-        configuration.attestation = SimulatedAppAttest(
-            iosAppID: settings.iosAppID, authority: authority, directory: directory + "/app-attest")
+        configuration.attestation = attestation
         sdk = SynheartAuth(configuration)
         self.settings = settings
     }

@@ -11,7 +11,7 @@ public enum StoreConformance {
     /// All checks, of all stores.
     public static var checks: [ConformanceCheck] {
         challengeChecks + replayChecks + appChecks + deviceChecks + rotationChecks + listingChecks + auditChecks
-            + receiptChecks + credentialChecks + signingKeyChecks + pendingProofChecks
+            + receiptChecks + credentialChecks + signingKeyChecks + pendingProofChecks + evidenceChecks
     }
 }
 
@@ -27,6 +27,7 @@ public struct StoresUnderTest: Sendable {
     public let credentials: any CredentialStore
     public let signingKeys: any SigningKeyStore
     public let pendingProofs: any PendingProofStore
+    public let evidence: any EvidenceStore
     /// What the stores' own clock shows.
     public let now: UnixTime
 
@@ -34,7 +35,8 @@ public struct StoresUnderTest: Sendable {
     public init(
         challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
         audit: any AuditLog, receipts: any ReceiptStore, credentials: any CredentialStore,
-        signingKeys: any SigningKeyStore, pendingProofs: any PendingProofStore, now: UnixTime
+        signingKeys: any SigningKeyStore, pendingProofs: any PendingProofStore,
+        evidence: any EvidenceStore, now: UnixTime
     ) {
         self.challenges = challenges
         self.replay = replay
@@ -45,17 +47,18 @@ public struct StoresUnderTest: Sendable {
         self.credentials = credentials
         self.signingKeys = signingKeys
         self.pendingProofs = pendingProofs
+        self.evidence = evidence
         self.now = now
     }
 
     /// Stores that are one object.
     public init(
         _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore & CredentialStore
-            & SigningKeyStore & PendingProofStore, now: UnixTime
+            & SigningKeyStore & PendingProofStore & EvidenceStore, now: UnixTime
     ) {
         self.init(
             challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, receipts: stores,
-            credentials: stores, signingKeys: stores, pendingProofs: stores, now: now)
+            credentials: stores, signingKeys: stores, pendingProofs: stores, evidence: stores, now: now)
     }
 }
 

@@ -189,6 +189,23 @@ struct RefusalTests {
             } == nil)
     }
 
+    @Test("The root a second time does not make a factory's of an expired chain that was provisioned remotely")
+    func repeatedRoot() throws {
+        let fixture = try Fixture()
+        let past = (Fixture.time - 2 * 86_400)...(Fixture.time - 86_400)
+        func code(_ order: [Int]?, _ validity: [Int: ClosedRange<Date>]) throws -> KeyAttestationError.Code? {
+            try fixture.code {
+                $0.provisioning = .remoteUnderFactoryRoot
+                $0.order = order
+                $0.validity = validity
+            }
+        }
+        #expect(try code(nil, [:]) == nil)
+        #expect(try code(nil, [1: past]) == .certificateExpired)
+        #expect(try code([0, 1, 2, 3, 4, 4], [1: past]) == .rootRepeated)
+        #expect(try fixture.code { $0.order = [0, 1, 2, 3, 3] } == .rootRepeated)
+    }
+
     @Test("Keys of another challenge, another key, another app")
     func binding() throws {
         let fixture = try Fixture()
@@ -236,6 +253,15 @@ struct RefusalTests {
                 $0.certifiedSecurityLevel = 1
             } == .strongBoxNotCorroborated)
         #expect(try fixture.code { _ in } == .securityLevelTooLow)
+        fixture.policy.minimumSecurityLevel = .trustedEnvironment
+        let claimed = try fixture.verify(
+            fixture.encodings {
+                $0 = .strongBox
+                $0.certifiedSecurityLevel = 1
+            })
+        #expect(claimed.securityLevel == .strongBox)
+        #expect(claimed.provenSecurityLevel == .trustedEnvironment)
+        #expect(try fixture.verify(fixture.encodings { $0 = .strongBox }).provenSecurityLevel == .strongBox)
     }
 
     @Test("Boot keys of one's own: a locked device with a listed key, and no other")

@@ -75,6 +75,7 @@ import Testing
         Forgery("attributes about other content", .contentDigestMismatch) {
             $0.signedAttributes = .unsignedOfOtherContent
         },
+        Forgery("a byte after it", .malformedReceipt) { $0.appended = [0] },
         Forgery("two signers", .wrongSignerCount) { $0.signerInfos = 2 },
         Forgery("no signer", .malformedReceipt) { $0.signerInfos = 0 },
         .authority("a signer that is not for receipts", .signerNotForReceipts) { $0.signerIsForReceipts = false },

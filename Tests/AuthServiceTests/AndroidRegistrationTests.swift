@@ -102,6 +102,10 @@ struct AndroidRegistrationTests {
     func strongBox() async throws {
         let world = try await Self.world("key_attestation")
         #expect(try await register(world, Proofs(token: nil, chain: .strongBox)).key == .strongbox)
+        // A leaked key of a trusted environment can sign whatever it likes about itself.
+        var claimed = KeyAttestationOptions.strongBox
+        claimed.certifiedSecurityLevel = 1
+        #expect(try await register(world, Proofs(token: nil, chain: claimed)).key == .tee)
     }
 
     @Test("Both proofs bind challenge and key")

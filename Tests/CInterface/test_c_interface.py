@@ -6,16 +6,16 @@
 import base64
 import ctypes as c
 import hashlib
-import http.server
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
-import uuid
+
+import stand_in_service
+from stand_in_service import StandInService
 
 state = tempfile.mkdtemp()
 os.environ["XDG_STATE_HOME"] = state
@@ -116,41 +116,19 @@ class NativeFace(unittest.TestCase):
             self.assertEqual(pointer, c.cast(getattr(lib, "synheart_native_" + name), c.c_void_p).value)
 
 
-class Service(http.server.BaseHTTPRequestHandler):
-    device = str(uuid.uuid4())
-    registered = []
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path.endswith("/challenge"):
-            answer = {"challenge": base64.b64encode(os.urandom(32)).decode(), "ttl_seconds": 90}
-            answer["expires_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 90))
-        else:
-            Service.registered.append(body)
-            answer = {"device_id": Service.device, "status": "registered"}
-        data = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("X-Synheart-Server-Time", str(int(time.time())))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *arguments):
-        pass
-
-
 callback = c.CFUNCTYPE
 create_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64, u8, i64, c.POINTER(i64))
 load_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64, c.POINTER(i64))
 delete_t = callback(c.c_int32, c.c_void_p, c.c_char_p)
 attest_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64, u8, u8, i64, c.POINTER(i64))
 write_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64)
+release_t = callback(None, c.c_void_p)
 
 
 class Host(c.Structure):
     _fields_ = [("user", c.c_void_p), ("create_key", create_t), ("load_key", load_t), ("sign", create_t),
                 ("delete_key", delete_t), ("attest", attest_t), ("read_record", load_t), ("write_record", write_t),
-                ("remove_record", delete_t)]
+                ("remove_record", delete_t), ("release", release_t)]
 
 
 def put(value, out, capacity, length):
@@ -194,7 +172,7 @@ host = Host(None, create_t(create), load_t(load), create_t(sign),
 
 class HostFace(unittest.TestCase):
     def setUp(self):
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+        self.server = stand_in_service.start()
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}".encode()
         self.directory = tempfile.mkdtemp().encode()
@@ -219,13 +197,13 @@ class HostFace(unittest.TestCase):
         global lost
         self.assertEqual(self.create(), (0, {}))
         self.assertEqual(self.call("is_registered", APP), (0, {"registered": False}))
-        self.assertEqual(self.call("register_device", APP), (0, {"status": "registered", "device_id": Service.device}))
-        body = Service.registered[-1]
+        self.assertEqual(self.call("register_device", APP), (0, {"status": "registered", "device_id": StandInService.device}))
+        body = StandInService.registered[-1]
         nonce = hashlib.sha256(base64.b64decode(body["challenge"]) + body["public_key"].encode()).digest()
         self.assertEqual(body["platform"], "android")
         self.assertEqual(unb64(body["proof"]), nonce)
         self.assertEqual(self.call("register_device", APP)[1]["status"], "alreadyRegistered")
-        self.assertEqual(self.call("get_device_id", APP)[1], {"device_id": Service.device})
+        self.assertEqual(self.call("get_device_id", APP)[1], {"device_id": StandInService.device})
         data = b'{"a":1}'
         status, answer = self.call("sign_request", APP, b"POST", b"/v1/hsi", data, i64(len(data)))
         headers = answer["headers"]

@@ -13,8 +13,12 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
+    private var authorities: [String] {
+        ["--authority", folder.path("authority.pem"), "--google-authority", folder.path("google.json")]
+    }
+
     private func provision() async throws {
-        let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])
+        let example = try await Binary.run(["apps", "example"] + authorities)
         #expect(example.status == 0, "\(example.errors)")
         let added = try await Binary.run(
             ["apps", "add", "--file", "-", "--database", folder.path("db.sqlite")], input: example.output)
@@ -128,7 +132,10 @@ import Testing
     @Test func theDemoRunsToItsEnd() async throws {
         let demo = try await Binary.run(["demo"])
         #expect(demo.status == 0, "\(demo.errors)")
-        for step in ["NONCE_REPLAY", "INVALID_SIGNATURE", "DEVICE_REVOKED", "As it must be."] {
+        for step in [
+            "NONCE_REPLAY", "INVALID_SIGNATURE", "DEVICE_REVOKED", "app: test, key: strongbox",
+            "labels                   MEETS_DEVICE_INTEGRITY", "ATTESTATION_FAILED", "As it must be.",
+        ] {
             #expect(demo.output.contains(step))
         }
     }

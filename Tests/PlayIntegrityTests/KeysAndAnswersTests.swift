@@ -52,8 +52,8 @@ struct ResponseKeysTests {
         #expect(throws: ResponseKeys.KeyError.encryption) {
             try ResponseKeys(encryptedFile: changed, privateKeyPEM: pem)
         }
-        #expect(throws: ResponseKeys.KeyError.encryption) {
-            try ResponseKeys(encryptedFile: [], privateKeyPEM: "no key")
+        #expect(throws: ResponseKeys.KeyError.privateKey) {
+            try ResponseKeys(encryptedFile: encrypted, privateKeyPEM: "no key")
         }
     }
 

@@ -12,7 +12,8 @@ struct ConformanceTests {
             on: StoresUnderTest(
                 challenges: stores.challenges, replay: stores.replay, apps: stores.apps, devices: stores.devices,
                 audit: stores.audit, receipts: stores.receipts, credentials: stores.credentials,
-                signingKeys: stores.signingKeys, pendingProofs: stores.pendingProofs, now: FixedClock().now))
+                signingKeys: stores.signingKeys, pendingProofs: stores.pendingProofs, evidence: stores.evidence,
+                now: FixedClock().now))
         await stores.close()
     }
 }

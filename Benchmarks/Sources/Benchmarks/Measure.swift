@@ -48,11 +48,11 @@ func opensslVerifyRate() -> Double? {
     return text.split(separator: "\n").last?.split(separator: " ").last.flatMap { Double($0) }
 }
 
-/// Does `work` for each of `items`, 64 at a time, in five rounds.
+/// Does `work` for each of `items`, 64 at a time, in twenty rounds.
 func concurrently<Item: Sendable>(
     _ name: String, _ items: [Item], _ work: @escaping @Sendable (Item) async throws -> Void
 ) async throws -> Measurement {
-    let rounds = 5
+    let rounds = 20
     let size = items.count / rounds
     var best = 0.0
     for round in 0..<rounds {

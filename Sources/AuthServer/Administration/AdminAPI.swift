@@ -55,6 +55,10 @@ struct AdminAPI: Sendable {
         case .rejectDevice: try await rejectDevice(request)
         case .forceRotation: try await forceRotation(request)
         case .lowerScheme: try await lowerScheme(request)
+        case .listEvidence: try await listEvidence(request)
+        case .exportEvidence: try await exportEvidence(request)
+        case .eraseEvidence: try await eraseEvidence(request)
+        case .eraseAllEvidence: try await eraseAllEvidence(request)
         case .queryAudit: try await queryAudit(request)
         case .verifyAudit: try await verifyAudit(request)
         case .showAuditHead: try await showAuditHead(request)
@@ -76,6 +80,7 @@ extension AdminRoute {
             [
                 "app_id", "device_id", "status", "platform", "registered_from", "registered_before", "limit", "cursor",
             ]
+        case .listEvidence: ["app_id", "cursor", "limit"]
         case .queryAudit: ["app_id", "device_id", "before", "limit"]
         case .verifyAudit: ["head"]
         default: []

@@ -39,25 +39,6 @@ extension AdminAPI {
                 ("public_key", .string(Base64.standard.encode(try service.auditTrail.publicKey))),
             ]))
     }
-
-    func showStatistics(_ request: AdminRequest) async throws -> Answer {
-        var totals: [DeviceStatus: Int] = [:]
-        var apps: [JSONValue] = []
-        for record in try await service.apps.records() where request.mayAccess(record.appID) {
-            let counts = try await service.administration.count(of: record.appID)
-            totals.merge(counts, uniquingKeysWith: +)
-            apps.append(["app_id": .string(record.appID.text), "devices": Self.json(counts)])
-        }
-        return .json(
-            JSONObject([
-                ("server_timestamp", .integer(service.clock.now.seconds)), ("devices", Self.json(totals)),
-                ("apps", .array(apps)),
-            ]))
-    }
-
-    private static func json(_ counts: [DeviceStatus: Int]) -> JSONValue {
-        .object(JSONObject(DeviceStatus.allCases.map { ($0.rawValue, .integer(counts[$0] ?? 0)) }))
-    }
 }
 
 extension AuditFinding {

@@ -5,6 +5,7 @@ public import AuthService
 public enum AdminRoute: String, CaseIterable, Sendable {
     case listApps, addApp, showApp, changeApp, removeApp
     case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, lowerScheme
+    case listEvidence, exportEvidence, eraseEvidence, eraseAllEvidence
     case queryAudit, verifyAudit, showAuditHead
     case showStatistics
     case listCredentials, createCredential, revokeCredential
@@ -30,6 +31,10 @@ public enum AdminRoute: String, CaseIterable, Sendable {
         case .forceRotation: ("POST", Self.device + "/force-rotation", .operator, "Make a device rotate its key")
         case .lowerScheme:
             ("POST", Self.device + "/lower-scheme", .operator, "Let a device sign under an older scheme again")
+        case .listEvidence: ("GET", "/evidence", .operator, "List refusals that were recorded, newest first")
+        case .exportEvidence: ("GET", Self.evidence + "/{evidence_id}", .operator, "Export one, to be replayed")
+        case .eraseEvidence: ("DELETE", Self.evidence + "/{evidence_id}", .admin, "Erase one")
+        case .eraseAllEvidence: ("DELETE", Self.evidence, .admin, "Erase all that was recorded of an app")
         case .queryAudit: ("GET", "/audit", .viewer, "Search the audit log, newest first")
         case .verifyAudit: ("GET", "/audit/verify", .viewer, "Check the audit log, and that it contains a head")
         case .showAuditHead: ("GET", "/audit/head", .viewer, "Sign where the audit log ends")
@@ -42,6 +47,7 @@ public enum AdminRoute: String, CaseIterable, Sendable {
         }
     }
 
+    private static let evidence = "/apps/{app_id}/evidence"
     private static let device = "/apps/{app_id}/devices/{device_id}"
 
     /// The HTTP method.

@@ -32,10 +32,10 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     case appleKeyID = "providers.apple_key_id"
     case appleKey = "providers.apple_key"
     case receiptsPerHour = "providers.receipts_per_hour"
-    case flagRiskMetricAbove = "providers.flag_risk_metric_above"
     case appleURL = "providers.apple_url"
     case googleURL = "providers.google_url"
     case revocationsDirectory = "providers.revocations_directory"
+    case revocationsMaximumAge = "providers.revocations_maximum_age_seconds"
     case database
     case serviceKey = "service_key"
     case logLevel = "log_level"
@@ -60,7 +60,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
             .text
         case .serviceKey, .appleKey: .secret
         case .receiptsPerHour: .integer(1...1_000_000)
-        case .flagRiskMetricAbove: .integer(0...1_000_000)
+        case .revocationsMaximumAge: .integer(60...31_622_400)
         case .insecureHTTP, .operationsInsecureHTTP: .boolean
         case .trustedProxies, .operationsHosts: .texts
         case .port, .operationsPort: .integer(0...65_535)

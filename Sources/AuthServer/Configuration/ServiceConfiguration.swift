@@ -160,9 +160,10 @@ public struct ServiceConfiguration: Sendable {
         case .host: .string(server.host)
         case .port: .integer(server.port)
         case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey, .appleTeamID, .appleKeyID, .appleKey,
-            .flagRiskMetricAbove, .appleURL, .googleURL, .revocationsDirectory:
+            .appleURL, .googleURL, .revocationsDirectory:
             .null
         case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
+        case .revocationsMaximumAge: .integer(259_200)
         case .trustedProxies: []
         case .insecureHTTP, .operationsInsecureHTTP: false
         case .maximumConnections: .integer(server.maximumConnections)

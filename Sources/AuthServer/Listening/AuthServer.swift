@@ -77,7 +77,7 @@ public struct AuthServer: Sendable {
                 service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
                 random: random,
                 readiness: readiness, metrics: metrics, gauges: gauges,
-                administration: AdminAPI(service: service, stores: stores),
+                administration: AdminAPI(service: service, stores: stores), risk: RiskCensus(service: service),
                 log: log),
             host: settings.operations.host, port: settings.operations.port, certificate: nil
         ) { await rendezvous.operationsListener(at: $0) }

@@ -12,8 +12,8 @@ public struct ServerSettings: Sendable {
     public var operations = OperationsSettings()
     public var limits = RequestLimits()
     public var deadlines = ReadDeadlines()
-    /// Connections at once, on each listener.
-    public var maximumConnections = 4096
+    /// Connections at once, on each listener. So many that clients which only hold theirs keep nobody out.
+    public var maximumConnections = 16_384
     /// How long requests in flight may take to finish after the signal to stop.
     public var shutdown: Duration = .seconds(10)
 

@@ -111,6 +111,16 @@ final class MetricsRegistry: Sendable {
     /// Adds to a counter.
     func count(_ name: String, _ labels: Labels = [], by amount: Double = 1) { value(name, labels).add(amount) }
 
+    /// Sets every series of a gauge at once; those that are not named any more are gone.
+    func replace(_ name: String, with series: [(labels: Labels, value: Double)]) {
+        let named = series.prefix(Self.maximumSeries).map { series in
+            let value = Value()
+            value.set(series.value)
+            return (Self.text(series.labels), Series.value(value))
+        }
+        families.withLockedValue { $0[name]?.series = Dictionary(named) { $1 } }
+    }
+
     private func series(_ name: String, _ labels: Labels, make: (Kind) -> Series?) -> Series? {
         let key = Self.text(labels)
         return families.withLockedValue { families in

@@ -3,7 +3,7 @@ public import AuthService
 
 /// What the service counts, by the names under which it is scraped.
 public struct ServerMetrics: Sendable {
-    private let registry = MetricsRegistry()
+    let registry = MetricsRegistry()
     private let latencies: [Route?: MetricsRegistry.Histogram]
     private let schemes: [SignatureScheme: MetricsRegistry.Value]
     private let clockAhead, clockBehind, keyAge: MetricsRegistry.Histogram
@@ -28,6 +28,8 @@ public struct ServerMetrics: Sendable {
         static let development = "synheart_development_requests_total"
         static let malformed = "synheart_malformed_requests_total"
         static let operations = "synheart_operations_requests_total"
+        static let riskMetrics = "synheart_device_risk_metric"
+        static let overThreshold = "synheart_devices_over_risk_threshold"
         static let readiness = "synheart_ready"
         static let start = "synheart_start_time_seconds"
     }
@@ -61,6 +63,14 @@ public struct ServerMetrics: Sendable {
         (Name.development, .counter, "Requests with the development header, by outcome."),
         (Name.malformed, .counter, "What was refused because it is not HTTP, by listener."),
         (Name.operations, .counter, "Requests to the operations listener, by area and status."),
+        (
+            Name.riskMetrics, .gauge,
+            "Registered devices by their latest App Attest risk metric, by app and range; counted once a minute."
+        ),
+        (
+            Name.overThreshold, .gauge,
+            "Registered devices whose latest risk metric is above the app's flag_risk_metric_above."
+        ),
         (Name.readiness, .gauge, "Whether a thing that the service needs works, by name; as last asked."),
         (Name.start, .gauge, "When the process began, unix time."),
     ]
@@ -92,6 +102,7 @@ public struct ServerMetrics: Sendable {
         clockAhead = registry.histogram(Name.clockOffset, [("direction", "ahead")])
         clockBehind = registry.histogram(Name.clockOffset, [("direction", "behind")])
         keyAge = registry.histogram(Name.keyAge)
+        describeProviders()
     }
 
     private static func label(_ route: Route?) -> String {
@@ -194,6 +205,21 @@ public struct ServerMetrics: Sendable {
             if let value = await source.read() { registry.value(source.name).set(value) }
         }
         return text()
+    }
+
+    /// Shows how the risk metrics of each app's devices are spread.
+    func risk(_ apps: [RiskCensus.App]) {
+        registry.replace(
+            Name.riskMetrics,
+            with: apps.flatMap { app in
+                RiskCensus.ranges.map { range in
+                    let labels = [("app", app.id.text), ("range", range.name)]
+                    return (labels, Double(app.devices(in: range)))
+                }
+            })
+        registry.replace(
+            Name.overThreshold,
+            with: apps.compactMap { app in app.overThreshold.map { ([("app", app.id.text)], Double($0)) } })
     }
 
     func text() -> String { registry.text() }

@@ -216,6 +216,9 @@ extension OpenAPIOperation {
             (requestSchema, requestIsOptional, successSchema) = ("Nothing", true, "Device")
         case .forceRotation: (requestSchema, requestIsOptional, successSchema) = ("ForcedRotation", true, "Device")
         case .lowerScheme: (requestSchema, successSchema) = ("SchemeFloor", "Device")
+        case .listEvidence: successSchema = "EvidencePage"
+        case .exportEvidence: successSchema = "EvidenceFile"
+        case .eraseEvidence, .eraseAllEvidence: successSchema = "EvidenceErased"
         case .queryAudit: successSchema = "AuditPage"
         case .verifyAudit: successSchema = "AuditVerdict"
         case .showAuditHead: successSchema = "AuditHead"

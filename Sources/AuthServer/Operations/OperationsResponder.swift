@@ -17,6 +17,7 @@ struct OperationsResponder: HTTPResponder {
     let metrics: ServerMetrics
     let gauges: [MetricsSource]
     let administration: AdminAPI
+    let risk: RiskCensus
     let log: RequestLog
 
     func respond(to request: Request, context: ConnectionContext) async throws -> Response {
@@ -64,6 +65,8 @@ struct OperationsResponder: HTTPResponder {
         case "/metrics":
             area = "metrics"
             try requireRead(request)
+            if let apps = await risk.apps() { metrics.risk(apps) }
+            metrics.providers(await service.providerReport(), at: service.clock.now)
             let text = await metrics.text(of: service, stores, with: gauges)
             return Answer(body: Array(text.utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
         case "/openapi.json":

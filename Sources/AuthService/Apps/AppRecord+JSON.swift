@@ -16,7 +16,7 @@ extension AppRecord {
     public init(_ fields: JSONFields) throws {
         try fields.allowOnly(
             "app_id", "name", "enabled", "mode", "build_channel", "development_integrity_allowed", "ios", "android",
-            "signature", "keys", "registration")
+            "signature", "keys", "registration", "evidence")
         appID = try fields.parsed("app_id") { try AppID($0) }
         name = try fields.optionalString("name") ?? appID.text
         enabled = try fields.optionalBool("enabled") ?? true
@@ -29,6 +29,7 @@ extension AppRecord {
         keys = try fields.optionalObject("keys").map { try KeyPolicy($0) } ?? KeyPolicy()
         registration =
             try fields.optionalObject("registration").map { try RegistrationPolicy($0) } ?? RegistrationPolicy()
+        evidence = try fields.optionalObject("evidence").map { try EvidencePolicy($0) } ?? EvidencePolicy()
         try check()
     }
 
@@ -61,7 +62,7 @@ extension AppRecord {
             ("ios", ios.map { .object($0.json) } ?? .null),
             ("android", android.map { .object($0.json(secrets: secrets)) } ?? .null),
             ("signature", .object(signature.json)), ("keys", .object(keys.json)),
-            ("registration", .object(registration.json)),
+            ("registration", .object(registration.json)), ("evidence", .object(evidence.json)),
         ])
     }
 }
@@ -140,11 +141,21 @@ extension RegistrationPolicy {
     }
 }
 
+extension EvidencePolicy {
+    init(_ fields: JSONFields) throws {
+        try fields.allowOnly("record", "keep_days")
+        record = try fields.optionalBool("record") ?? record
+        keepDays = try fields.optionalInteger("keep_days", in: 1...365) ?? keepDays
+    }
+
+    var json: JSONObject { JSONObject([("record", .bool(record)), ("keep_days", .integer(keepDays))]) }
+}
+
 extension IOSPolicy {
     init(_ fields: JSONFields) throws {
         try fields.allowOnly(
-            "app_ids", "environments", "trust_anchors", "categories", "minimum_bundle_version", "assertions_required_on"
-        )
+            "app_ids", "environments", "trust_anchors", "categories", "minimum_bundle_version",
+            "assertions_required_on", "flag_risk_metric_above")
         appIDs = try fields.optionalStrings("app_ids") ?? []
         guard !appIDs.isEmpty, appIDs.allSatisfy({ $0.contains(".") && $0.utf8.count <= 256 }) else {
             throw JSONError(.wrongType, path: fields.pathOf("app_ids"))
@@ -166,6 +177,7 @@ extension IOSPolicy {
         }
         minimumBundleVersion = try fields.optionalString("minimum_bundle_version")
         assertionsRequiredOn = try fields.pathPrefixes("assertions_required_on")
+        flagRiskMetricAbove = try fields.optionalInteger("flag_risk_metric_above", in: 0...1_000_000).map { Int($0) }
     }
 
     var json: JSONObject {
@@ -175,6 +187,7 @@ extension IOSPolicy {
             ("categories", categories.map { .array($0.map { .integer($0) }) } ?? .null),
             ("minimum_bundle_version", minimumBundleVersion.map { .string($0) } ?? .null),
             ("assertions_required_on", .strings(assertionsRequiredOn)),
+            ("flag_risk_metric_above", flagRiskMetricAbove.map { .integer($0) } ?? .null),
         ])
     }
 }

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import Crypto
 
 /// An app's record together with what is prepared from it once: verifiers, anchors, parsed policies.
-public struct ProvisionedApp: Sendable {
+public final class ProvisionedApp: Sendable {
     /// The record.
     public let record: AppRecord
     /// Where scheme 2 requests to other services may be sent.
@@ -57,7 +57,11 @@ public struct ProvisionedApp: Sendable {
             let counter: UInt32
             do {
                 counter = try apple.verifyAssertion(assertion, by: evidence, clientDataHash: nonce.bytes)
-            } catch { throw Refusal(.invalidAttestation, error.reason) }
+            } catch {
+                var refusal = Refusal(.invalidAttestation, error.reason)
+                refusal.proof = error.proof
+                throw refusal
+            }
             let advanced = try await asking { () async throws(StoreError) in
                 try await store.advanceCounter(
                     device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)

@@ -37,16 +37,20 @@ public struct ReceiptRefreshJob: Sendable {
     }
 
     /// Works until the task is cancelled.
-    public func run() async {
+    ///
+    /// - Parameter threshold: the app's `flag_risk_metric_above`: a metric above it writes a security event, and nothing else.
+    public func run(flaggingAbove threshold: @Sendable (AuthContract.AppID) async -> Int? = { _ in nil }) async {
         var streak = 0
         while !Task.isCancelled {
-            let wait = await turn(&streak)
+            let wait = await turn(threshold, &streak)
             do { try await pause(wait) } catch { return }
         }
     }
 
     /// One receipt, where one is due; returns how long to wait before the next.
-    private func turn(_ streak: inout Int) async -> Duration {
+    private func turn(
+        _ threshold: @Sendable (AuthContract.AppID) async -> Int?, _ streak: inout Int
+    ) async -> Duration {
         do throws(StoreError) {
             let now = clock.now
             guard let due = try await store.takeDueReceipt(at: now, lease: now + ReceiptRefreshRules.lease) else {
@@ -56,7 +60,7 @@ public struct ReceiptRefreshJob: Sendable {
             // What a cancelled request says is about the cancellation. The lease brings the receipt back.
             guard !Task.isCancelled else { return .zero }
             let decision = rules.decide(answer, on: due, at: clock.now, jitter: fraction())
-            try await record(decision, of: due)
+            try await record(decision, of: due, flaggingAbove: await threshold(due.appID))
             return wait(after: decision.next, answer, &streak)
         } catch {
             logger.warning("receipts: the store failed", metadata: ["reason": "\(error)"])
@@ -69,13 +73,19 @@ public struct ReceiptRefreshJob: Sendable {
         return await exchange.exchange(due.receipt, appID: appID, environment: environment)
     }
 
-    private func record(_ decision: ReceiptRefreshRules.Decision, of due: DueReceipt) async throws(StoreError) {
+    private func record(
+        _ decision: ReceiptRefreshRules.Decision, of due: DueReceipt, flaggingAbove threshold: Int?
+    ) async throws(StoreError) {
         var event: AuditEvent?
-        if let metric = decision.flagged {
+        if let threshold, let metric = decision.change.replacement?.riskMetric, metric > threshold {
+            logger.notice(
+                "a risk metric is above the app's threshold",
+                metadata: ["app": "\(due.appID)", "metric": "\(metric)", "threshold": "\(threshold)"])
             event = AuditEvent(
                 .securityEvent, at: clock.now, actor: "service", appID: due.appID, deviceID: due.deviceID,
                 detail: JSONObject([
                     ("kind", "app_attest_risk_metric"), ("metric", .integer(metric)),
+                    ("threshold", .integer(threshold)),
                     ("before", due.evidence.riskMetric.map { .integer($0) } ?? .null),
                 ]))
         }

@@ -3,19 +3,13 @@ internal import AuthContract
 internal import Foundation
 internal import StrictJSON
 
-/// How often receipts are exchanged, and when somebody should look.
+/// How often receipts are exchanged.
 public struct ReceiptRefreshPolicy: Sendable, Hashable {
     /// Requests to Apple in an hour, of this process: at least 1.
     public var requestsPerHour: Int64
-    /// A risk metric above this writes a security event; nil: none does. It never refuses anything: Apple means the metric
-    /// as a reason to look, not as a verdict.
-    public var flagRiskMetricAbove: Int?
 
     /// A policy; 360 an hour by default, which is each of 8,600 devices once a day.
-    public init(requestsPerHour: Int64 = 360, flagRiskMetricAbove: Int? = nil) {
-        self.requestsPerHour = max(1, requestsPerHour)
-        self.flagRiskMetricAbove = flagRiskMetricAbove
-    }
+    public init(requestsPerHour: Int64 = 360) { self.requestsPerHour = max(1, requestsPerHour) }
 }
 
 /// What follows from an answer of Apple's: a function of what was stored, what came and the time.
@@ -33,8 +27,6 @@ struct ReceiptRefreshRules: Sendable {
     struct Decision: Sendable {
         var change: ReceiptChange
         var next: Next
-        /// The risk metric that a human should look at.
-        var flagged: Int?
     }
 
     static let day: Int64 = 86_400
@@ -86,7 +78,7 @@ struct ReceiptRefreshRules: Sendable {
             change: ReceiptChange(
                 replacement: .init(receipt: bytes, riskMetric: metric),
                 refresh: ReceiptRefresh(dueAt: next, askedAt: now, outcome: "refreshed")),
-            next: .goOn, flagged: policy.flagRiskMetricAbove.flatMap { metric > $0 ? metric : nil })
+            next: .goOn)
     }
 
     private func kept(

@@ -6,6 +6,7 @@ struct RotationRules: Sendable {
     let devices: DeviceDirectory
     let store: any DeviceStore
     let challenges: ChallengeRules
+    let recorder: EvidenceRecorder
 
     /// Judges a rotation whose request verified.
     func rotate(_ verified: VerifiedRequest, _ body: RotateKeyRequest) async throws(Refusal) -> RotateKeyResponse {
@@ -65,7 +66,12 @@ struct RotationRules: Sendable {
         try await challenges.take(challenge, of: verified.app.record.appID, for: .rotate)
         let nonce = BindingNonce(
             rotationChallenge: challenge, deviceID: body.deviceID, newPublicKeyText: body.newPublicKeyText)
-        return try await verified.app.reattest(device, body, newKey, nonce, at: verified.at, store: store)
+        do {
+            return try await verified.app.reattest(device, body, newKey, nonce, at: verified.at, store: store)
+        } catch {
+            await recorder.note(error.proof, .rotation, of: verified.app, device: device.deviceID)
+            throw error
+        }
     }
 
     private func replace(

@@ -21,6 +21,8 @@ public struct AuditEvent: Sendable, Hashable {
         case credentialCreated = "credential.created"
         case credentialRevoked = "credential.revoked"
         case signingKeyRotated = "signing_key.rotated"
+        case evidenceExported = "evidence.exported"
+        case evidenceErased = "evidence.erased"
         case securityEvent = "security.event"
     }
 

@@ -12,6 +12,7 @@ struct RequestVerifier: Sendable {
     let clock: any ServiceClock
     /// Where clients reach our own routes; nil: loopback alone.
     let publicOrigin: RequestOrigin?
+    let recorder: EvidenceRecorder
 
     /// Seconds after its timestamp that a request's claims live, whatever the app's window is.
     static let claimLife: Int64 = 600 + 60
@@ -71,17 +72,17 @@ struct RequestVerifier: Sendable {
         let attempt = Attempt(signed: signed, message: message, app: app, operation: operation, now: now)
         let verified: VerifiedRequest
         do {
-            verified = try admit(attempt, found.device, &judgement)
+            verified = try admit(attempt, found.row, &judgement)
         } catch {
             // A remembered row never refuses: the device may have been approved or its key rotated elsewhere.
             guard !found.isFresh else { throw error }
             judgement.identified = nil
             guard protection.allowsReread(of: signed.deviceID, from: operation == .foreign ? nil : request.address)
             else { throw Refusal(.rateLimited, "too many rows read again", retryAfter: 1) }
-            guard let device = try await devices.read(signed.deviceID, of: signed.appID) else {
+            guard let row = try await devices.readRow(signed.deviceID, of: signed.appID) else {
                 throw Refusal(.notRegistered, "no such device")
             }
-            verified = try admit(attempt, device, &judgement)
+            verified = try admit(attempt, row, &judgement)
         }
         try protection.admitDevice(signed.deviceID)
         try await claim(signed, message: message, app: app, now: now)
@@ -150,14 +151,15 @@ struct RequestVerifier: Sendable {
 
     /// Signature, then status, key age and scheme floor.
     private func admit(
-        _ attempt: Attempt, _ device: DeviceRecord, _ judgement: inout Judgement
+        _ attempt: Attempt, _ row: DeviceRow, _ judgement: inout Judgement
     ) throws(Refusal) -> VerifiedRequest {
+        let device = row.device
         guard device.status != .deregistered else { throw Refusal(.notRegistered, "the device is deregistered") }
         guard let role = signingKey(attempt, device) else {
             throw Refusal(.invalidSignature, "neither key of the device verifies")
         }
         let verified = VerifiedRequest(
-            app: attempt.app, device: device, scheme: attempt.signed.scheme, signedBy: role, at: attempt.now,
+            app: attempt.app, row: row, scheme: attempt.signed.scheme, signedBy: role, at: attempt.now,
             message: attempt.message.bytes)
         judgement.identified = verified
         let states = AccessTable.states(

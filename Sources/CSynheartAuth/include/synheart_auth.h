@@ -91,7 +91,8 @@ typedef enum synheart_auth_host_status {
 } synheart_auth_host_status;
 
 /* The platform, as a host supplies it. A callback writes at most `capacity` bytes to `out` and their number to `length`. Callbacks
- * come from several threads. `user` is passed through. */
+ * come from several threads. `user` is passed through; an attestation that was given up may still be running when the handle is
+ * freed, so `user` lives until `release` is called. */
 typedef struct synheart_auth_host {
     void *user;
     /* Keys: P-256. Public keys as X.509 SPKI DER or a 65-byte point; signatures as ASN.1 DER over SHA-256(message). */
@@ -109,6 +110,9 @@ typedef struct synheart_auth_host {
     int32_t (*read_record)(void *user, const char *name, uint8_t *out, int64_t capacity, int64_t *length);
     int32_t (*write_record)(void *user, const char *name, const uint8_t *bytes, int64_t length);
     int32_t (*remove_record)(void *user, const char *name);
+    /* May be NULL. Called once, after the last of the other callbacks has come back: soon after synheart_auth_free() as a rule, on
+     * any thread; also where no instance was made. */
+    void (*release)(void *user);
 } synheart_auth_host;
 
 typedef struct synheart_auth synheart_auth;

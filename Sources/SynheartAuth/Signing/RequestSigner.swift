@@ -28,13 +28,19 @@ struct RequestSigner: Sendable {
 
     /// The headers of a host's request to this place under the scheme asked for.
     func sign(
-        _ scheme: SignatureScheme, method: String, to place: RequestTargetURL, body: [UInt8]
+        _ scheme: SignatureScheme, method: String, to place: RequestTargetURL, body: RequestBody
     ) async throws(SynheartAuthError) -> SignedMessage {
-        guard scheme == .two else { return try await sign(method: method, path: place.target.path.text, body: body) }
+        guard scheme == .two else {
+            guard case .bytes(let body) = body else {
+                throw SynheartAuthError(.signingFailed, "scheme 1 signs the body itself; a file needs scheme 2")
+            }
+            return try await sign(method: method, path: place.target.path.text, body: body)
+        }
         try Self.checkMethod(method)
         try Self.refuseReserved(method: method, path: place.target.path.text)
+        let digest = try await body.digest()
         return try await signAsCurrent { record, key throws(SynheartAuthError) in
-            try await signSchemeTwo(method: method, to: place, body: body, record: record, alias: key.alias)
+            try await signSchemeTwo(method: method, to: place, digest: digest, record: record, alias: key.alias)
         }
     }
 
@@ -52,7 +58,7 @@ struct RequestSigner: Sendable {
     }
 
     private func signSchemeTwo(
-        method: String, to place: RequestTargetURL, body: [UInt8], record: IdentityRecord, alias: KeyAlias
+        method: String, to place: RequestTargetURL, digest: ContentDigest, record: IdentityRecord, alias: KeyAlias
     ) async throws(SynheartAuthError) -> SignedMessage {
         let (deviceID, timestamp) = try prepare(record)
         let publicKey: DevicePublicKey
@@ -64,7 +70,6 @@ struct RequestSigner: Sendable {
         } catch {
             throw context.error(error)
         }
-        let digest = ContentDigest(of: body)
         let parameters: SchemeTwoParameters
         let base: SignatureBase
         do throws(ContractError) {

@@ -16,6 +16,7 @@ struct Providers {
         var revocations = RevocationSettings()
         revocations.directory =
             configuration.text(.revocationsDirectory) ?? configuration.databasePath + "-revocations"
+        revocations.maximumAgeSeconds = configuration.revocationsMaximumAge
         lists = RevocationLists(http: http, settings: revocations)
         var google = GoogleSettings()
         google.playIntegrityURL = configuration.text(.googleURL) ?? google.playIntegrityURL
@@ -44,7 +45,7 @@ struct Providers {
         await lists.keep(
             records.compactMap { $0.android?.keyAttestation.statusList }.filter { $0 != "none" })
         async let keepingLists: Void = lists.run()
-        await receipts?.run()
+        await receipts?.run { app in ((try? await apps.record(app)) ?? nil)?.ios?.flagRiskMetricAbove }
         await keepingLists
     }
 

@@ -58,7 +58,7 @@ struct ServeCommand: AsyncParsableCommand {
             stores.liveClaims.map { Double($0) }
         }
         let server = AuthServer(
-            service: service, stores: stores.all, settings: try configuration.server,
+            service: service, stores: stores.all, settings: try fitting(configuration.server, logger),
             readiness: Readiness(service: service, stores: stores.all, further: [providers.readiness]),
             metrics: metrics, gauges: [claims], logger: logger)
         let credential = printAdminCredential ? try await firstCredential(service, logger) : nil
@@ -67,6 +67,19 @@ struct ServeCommand: AsyncParsableCommand {
             print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
             fflush(nil)
         }
+    }
+
+    /// The settings with no more connections than the process may have files: one that could not be accepted would keep
+    /// everybody else waiting.
+    private func fitting(_ settings: ServerSettings, _ logger: Logger) -> ServerSettings {
+        var settings = settings
+        let room = OpenFiles.makeRoomForConnections()
+        guard settings.maximumConnections > room else { return settings }
+        logger.warning(
+            "fewer connections than configured: the process may not open more files",
+            metadata: ["configured": "\(settings.maximumConnections)", "connections": "\(room)"])
+        settings.maximumConnections = room
+        return settings
     }
 
     /// The first credential of a fresh database; nil where there is one already.

@@ -69,8 +69,8 @@ import Testing
         case .appleKey: Case(Self.apple) { $0.secret(.appleKey) == "P" && $0.text(.appleKey) == nil }
         case .receiptsPerHour:
             Case("providers: {receipts_per_hour: 3}") { $0.receiptRefresh.requestsPerHour == 3 }
-        case .flagRiskMetricAbove:
-            Case("providers: {flag_risk_metric_above: 3}") { $0.receiptRefresh.flagRiskMetricAbove == 3 }
+        case .revocationsMaximumAge:
+            Case("providers: {revocations_maximum_age_seconds: 60}") { $0.revocationsMaximumAge == 60 }
         case .appleURL: Case("providers: {apple_url: 'http://a'}") { $0.text(.appleURL) == "http://a" }
         case .googleURL: Case("providers: {google_url: 'http://a'}") { $0.text(.googleURL) == "http://a" }
         case .revocationsDirectory:

@@ -33,14 +33,18 @@ struct AppleWorld {
     /// A registration by an attestation of a new App Attest key, or of this one.
     func enrolment(
         _ key: P256.Signing.PrivateKey, attestedBy attestKey: AppleAttestKey = AppleAttestKey(),
-        by other: AppleAuthority? = nil, proving: Bool = true
+        by other: AppleAuthority? = nil, proving: Bool = true,
+        changing change: (inout AppleAttestationOptions) -> Void = { _ in }
     ) async throws -> (RegisterRequest, AppleAttestKey) {
         let date = world.clock.now.date
+        var options = AppleAttestationOptions()
+        change(&options)
         let request = try await world.enrolment(
             key,
             proof: { nonce in
                 Base64.standard.encode(
-                    try phone(by: other ?? authority).attest(attestKey, clientDataHash: nonce.bytes, at: date))
+                    try phone(by: other ?? authority).attest(
+                        attestKey, clientDataHash: nonce.bytes, at: date, options: options))
             }, proving: proving)
         return (request, attestKey)
     }

@@ -11,7 +11,10 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     private let lock = NSLock()
     private var away = false
     private var asked = 0
+    private var unsure: Set<String> = []
 
+    /// Has no answer to this token, whatever else it answers.
+    func neverAnswer(_ token: String) { lock.withLock { _ = unsure.insert(token) } }
     func goAway() { lock.withLock { away = true } }
     func comeBack() { lock.withLock { away = false } }
     /// How often it was asked.
@@ -20,10 +23,14 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
         let isAway = lock.withLock {
             asked += 1
-            return away
+            return away || unsure.contains(token)
         }
         guard !isAway else { return .couldNotCheck(PlayIntegrityUnavailable(.providerUnavailable, "away")) }
         let payload = String(decoding: Base64.url.decode(token) ?? [], as: UTF8.self)
+        guard payload.contains("\"requestPackageName\":\"\(package)\"") else {
+            return DecodeOutcome.googleAnswer(
+                status: 400, body: Array(#"{"error":{"code":400,"status":"INVALID_ARGUMENT"}}"#.utf8))
+        }
         return DecodeOutcome.googleAnswer(status: 200, body: Array(#"{"tokenPayloadExternal":\#(payload)}"#.utf8))
     }
 
