@@ -292,20 +292,28 @@ struct EvidenceTests {
         #expect(try await kept(world.world).isEmpty)
     }
 
-    @Test("Who sends rubbish all day is kept once a second at most, beyond a first minute's worth")
+    @Test("Who sends rubbish all day is kept six times a minute for each reason, once a second for all")
     func rate() async throws {
-        let world = try await World(Self.recording)
-        for _ in 0..<70 {
-            let request = try await world.enrolment(P256.Signing.PrivateKey(), proof: { _ in "AAAA" }, proving: false)
-            try await expect(.invalidAttestation) { try await world.register(request, []) }
+        let world = try await AppleWorld(Self.recording)
+        func refuse(_ count: Int, _ change: (inout AppleAttestationOptions) -> Void) async throws {
+            let request = try await world.enrolment(P256.Signing.PrivateKey(), changing: change).0
+            for _ in 0..<count {
+                let fresh = try await world.enrolment(P256.Signing.PrivateKey()).0
+                try await expect(.invalidAttestation) {
+                    try await world.world.register(fresh.replacing(proof: request.proof), [])
+                }
+            }
         }
-        #expect(try await kept(world).count == 60)
-        world.clock.advance(5)
-        for _ in 0..<10 {
-            let request = try await world.enrolment(P256.Signing.PrivateKey(), proof: { _ in "AAAA" }, proving: false)
-            try await expect(.invalidAttestation) { try await world.register(request, []) }
-        }
-        #expect(try await kept(world).count == 65)
+        try await refuse(40) { _ in }
+        #expect(try await kept(world.world).count == 30)
+        // Another reason is not crowded out by the first.
+        try await refuse(5) { $0.format = "other" }
+        #expect(try await kept(world.world).count == 35)
+        try await refuse(40) { $0.certificates = { _ in [] } }
+        #expect(try await kept(world.world).count == 60)
+        world.world.clock.advance(60)
+        try await refuse(10) { _ in }
+        #expect(try await kept(world.world).count == 66)
     }
 
     // MARK: Android
