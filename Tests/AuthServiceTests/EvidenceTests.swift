@@ -318,7 +318,27 @@ struct EvidenceTests {
 
     // MARK: Android
 
-    private func androidWorld(_ proof: String) async throws -> World {
+    @Test("A revoked chain is replayed with what the list said of it, and with nothing else of the list")
+    func revokedChain() async throws {
+        let google = try Self.google.get()
+        let world = try await androidWorld("key_attestation", statusList: "https://example.com/status")
+        try world.google.publish([
+            "entries": [
+                "2": ["status": "REVOKED", "reason": "KEY_COMPROMISE"], "abcdef": ["status": "SUSPENDED"],
+            ]
+        ])
+        try await expect(.invalidAttestation) {
+            try await enrol(world) { key, challenge, _ in
+                (nil, try google.attest(key, challenge: challenge, at: world.clock.now.date))
+            }
+        }
+        let file = try await replayed(world)
+        #expect(file.verdict.code == "CERTIFICATE_REVOKED")
+        #expect(file.statusList == ["entries": ["2": ["status": "REVOKED", "reason": "KEY_COMPROMISE"]]])
+        #expect(!file.verdict.unchecked.contains("revocation"))
+    }
+
+    private func androidWorld(_ proof: String, statusList: String = "none") async throws -> World {
         let google = try Self.google.get()
         let pair: JSONValue = [
             "decryption_key": .string(google.decryptionKey), "verification_key": .string(try google.verificationKey()),
@@ -327,7 +347,7 @@ struct EvidenceTests {
             Self.recording.merging([
                 "android": World.android([
                     "proof": .string(proof), "trust_anchors": [.string(try google.rootsPEM())],
-                    "play_integrity": ["keys": [pair]], "key_attestation": ["status_list": "none"],
+                    "play_integrity": ["keys": [pair]], "key_attestation": ["status_list": .string(statusList)],
                 ])
             ]) { $1 })
     }

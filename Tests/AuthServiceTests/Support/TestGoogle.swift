@@ -7,9 +7,10 @@ import StrictJSON
 
 /// A Google that decodes tokens, or is away. A token is its own verdict, base64url without a dot, as standard tokens are.
 final class TestGoogle: EvidenceProviders, @unchecked Sendable {
-    // Unchecked: the lock guards both.
+    // Unchecked: the lock guards all three.
     private let lock = NSLock()
     private var away = false
+    private var revoked: RevocationStatusList?
     private var asked = 0
 
     func goAway() { lock.withLock { away = true } }
@@ -27,7 +28,13 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
         return DecodeOutcome.googleAnswer(status: 200, body: Array(#"{"tokenPayloadExternal":\#(payload)}"#.utf8))
     }
 
-    func revocations(from source: String) async -> RevocationStatusList? { nil }
+    func revocations(from source: String) async -> RevocationStatusList? { lock.withLock { revoked } }
+
+    /// Publishes a list of revoked keys; there is none before.
+    func publish(_ list: JSONValue) throws {
+        let list = try RevocationStatusList(list)
+        lock.withLock { revoked = list }
+    }
 
     /// A standard token over `nonce`, made at `time`, for the app of `World.android`.
     static func token(
