@@ -46,35 +46,118 @@ final class RegistrationInProgress extends SynheartAuthError { const Registratio
 final class InvalidStateTransition extends SynheartAuthError { const InvalidStateTransition(super.code, super.message, super.recovery, super.retryable); }
 final class ServerError extends SynheartAuthError { const ServerError(super.code, super.message, super.recovery, super.retryable); }
 
-typedef _CallC = Int32 Function(Pointer<Void>, Pointer<Utf8>, Pointer<Pointer<Utf8>>);
-typedef _Call = int Function(Pointer<Void>, Pointer<Utf8>, Pointer<Pointer<Utf8>>);
+typedef _Handle = Pointer<Void>;
+typedef _Text = Pointer<Utf8>;
+typedef _Result = Pointer<Pointer<Utf8>>;
 
-/// Registers and signs. Calls block, so each runs in an isolate of its own.
+/// The SDK's operations over the C interface. Calls block, so each runs in an isolate of its own; all of them share one instance,
+/// which the handle names.
 class SynheartAuth {
-  SynheartAuth(this._library, this._handle);
+  SynheartAuth._(this._library, this._handle);
   final String _library;
   final int _handle;
 
-  Future<Map<String, dynamic>> registerDevice(String appId) => _call('synheart_auth_register_device', appId);
-  Future<bool> isRegistered(String appId) async =>
-      (await _call('synheart_auth_is_registered', appId))['registered'] as bool;
-  Future<String?> getDeviceId(String appId) async =>
-      (await _call('synheart_auth_get_device_id', appId))['device_id'] as String?;
+  /// An instance for the service at [baseUrl], on this platform's own parts (iOS: Keychain, Secure Enclave, App Attest).
+  ///
+  /// On Android the Java facade makes the instance, because its host has the keys: see `../android`.
+  static Future<SynheartAuth> configure(String library, String baseUrl) async {
+    final json = await _run(library, (lib, arena, result) {
+      final create = lib.lookupFunction<Int32 Function(_Text, _Text, Pointer<Void>, Pointer<_Handle>, _Result),
+          int Function(_Text, _Text, Pointer<Void>, Pointer<_Handle>, _Result)>('synheart_auth_create');
+      final handle = arena<_Handle>();
+      final status = create(baseUrl.toNativeUtf8(allocator: arena), nullptr, nullptr, handle, result);
+      return (status, {'handle': handle.value.address});
+    });
+    return SynheartAuth._(library, json['handle'] as int);
+  }
 
-  Future<Map<String, dynamic>> _call(String name, String appId) {
-    final library = _library, handle = _handle;
-    return Isolate.run(() {
-      final lib = DynamicLibrary.open(library);
-      final call = lib.lookupFunction<_CallC, _Call>(name);
-      final free = lib.lookupFunction<Void Function(Pointer<Utf8>), void Function(Pointer<Utf8>)>('synheart_auth_string_free');
-      return using((arena) {
-        final result = arena<Pointer<Utf8>>();
-        final status = call(Pointer.fromAddress(handle), appId.toNativeUtf8(allocator: arena), result);
-        final json = jsonDecode(result.value.toDartString()) as Map<String, dynamic>;
-        free(result.value);
-        if (status != 0) throw SynheartAuthError.fromJson(json);
-        return json;
-      });
+  Future<Map<String, dynamic>> registerDevice(String appId) => _simple('synheart_auth_register_device', appId);
+
+  Future<bool> isRegistered(String appId) async =>
+      (await _simple('synheart_auth_is_registered', appId))['registered'] as bool;
+
+  Future<String?> getDeviceId(String appId) async =>
+      (await _simple('synheart_auth_get_device_id', appId))['device_id'] as String?;
+
+  Future<String> getState(String appId) async => (await _simple('synheart_auth_get_state', appId))['state'] as String;
+
+  /// A token that any backend can check offline: `token`, `remaining_seconds`. [audience]: one of the app's; null for the app.
+  Future<Map<String, dynamic>> deviceToken(String appId, {String? audience}) =>
+      _withDetail('synheart_auth_device_token', appId, audience);
+
+  /// Finishes an interrupted rotation, and rotates a key that is due.
+  Future<void> maintain(String appId) => _simple('synheart_auth_maintain', appId);
+
+  /// [reason]: `scheduled` or `compromise`.
+  Future<Map<String, dynamic>> rotateKey(String appId, {String reason = 'scheduled'}) =>
+      _withDetail('synheart_auth_rotate_key', appId, reason);
+
+  /// [reason]: `server_instructed`, `user_requested` or `key_lost`.
+  Future<void> resetDeviceIdentity(String appId, {required String reason}) =>
+      _withDetail('synheart_auth_reset_device_identity', appId, reason);
+
+  /// The six headers of a request.
+  Future<Map<String, String>> signRequest(String appId, String method, String path, [List<int> body = const []]) async {
+    final handle = _handle;
+    final json = await _run(_library, (lib, arena, result) {
+      final sign = lib.lookupFunction<
+          Int32 Function(_Handle, _Text, _Text, _Text, Pointer<Uint8>, Int64, _Result),
+          int Function(_Handle, _Text, _Text, _Text, Pointer<Uint8>, int, _Result)>('synheart_auth_sign_request');
+      final bytes = arena<Uint8>(body.length + 1)..asTypedList(body.length).setAll(0, body);
+      return (
+        sign(Pointer.fromAddress(handle), appId.toNativeUtf8(allocator: arena), method.toNativeUtf8(allocator: arena),
+            path.toNativeUtf8(allocator: arena), bytes, body.length, result),
+        const {}
+      );
+    });
+    return (json['headers'] as Map<String, dynamic>).cast<String, String>();
+  }
+
+  /// [serverTimestamp]: unix seconds, as in a CLOCK_SKEW answer.
+  Future<void> correctClockSkew(String appId, double serverTimestamp) {
+    final handle = _handle;
+    return _run(_library, (lib, arena, result) {
+      final correct = lib.lookupFunction<Int32 Function(_Handle, _Text, Double, _Result),
+          int Function(_Handle, _Text, double, _Result)>('synheart_auth_correct_clock_skew');
+      return (
+        correct(Pointer.fromAddress(handle), appId.toNativeUtf8(allocator: arena), serverTimestamp, result),
+        const {}
+      );
     });
   }
+
+  Future<Map<String, dynamic>> _simple(String name, String appId) {
+    final handle = _handle;
+    return _run(_library, (lib, arena, result) {
+      final call = lib.lookupFunction<Int32 Function(_Handle, _Text, _Result), int Function(_Handle, _Text, _Result)>(name);
+      return (call(Pointer.fromAddress(handle), appId.toNativeUtf8(allocator: arena), result), const {});
+    });
+  }
+
+  Future<Map<String, dynamic>> _withDetail(String name, String appId, String? detail) {
+    final handle = _handle;
+    return _run(_library, (lib, arena, result) {
+      final call = lib.lookupFunction<Int32 Function(_Handle, _Text, _Text, _Result),
+          int Function(_Handle, _Text, _Text, _Result)>(name);
+      return (
+        call(Pointer.fromAddress(handle), appId.toNativeUtf8(allocator: arena),
+            detail?.toNativeUtf8(allocator: arena) ?? nullptr, result),
+        const {}
+      );
+    });
+  }
+
+  /// Runs a call in an isolate: its JSON, with what the call gave beside it, or its error.
+  static Future<Map<String, dynamic>> _run(
+          String library, (int, Map<String, dynamic>) Function(DynamicLibrary, Arena, _Result) call) =>
+      Isolate.run(() => using((arena) {
+            final lib = DynamicLibrary.open(library);
+            final free = lib.lookupFunction<Void Function(_Text), void Function(_Text)>('synheart_auth_string_free');
+            final result = arena<Pointer<Utf8>>();
+            final (status, beside) = call(lib, arena, result);
+            final json = jsonDecode(result.value.toDartString()) as Map<String, dynamic>;
+            free(result.value);
+            if (status != 0) throw SynheartAuthError.fromJson(json);
+            return {...json, ...beside};
+          }));
 }

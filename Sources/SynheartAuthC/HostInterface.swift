@@ -54,9 +54,12 @@ private func create(
     handle?.pointee = nil
     guard let handle else { return invalidArgument("handle", result) }
     guard let baseURL = CText.string(baseURL) else { return invalidArgument("base_url", result) }
+    // NULL is the platform's own place; what cannot be read is not NULL.
+    let directoryText = CText.string(directory)
+    guard directory == nil || directoryText != nil else { return invalidArgument("directory", result) }
     do throws(SynheartAuthError) {
         var configuration = try SynheartAuth.Configuration(baseUrl: baseURL)
-        change(&configuration, CText.string(directory))
+        change(&configuration, directoryText)
         handle.pointee = OpaquePointer(Unmanaged.passRetained(Instance(SynheartAuth(configuration))).toOpaque())
         return succeed([:], result)
     } catch {
@@ -141,6 +144,28 @@ func resetDeviceIdentity(
     }
     return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
         try await sdk.resetDeviceIdentity(appId: appId, reason: reason)
+        return [:]
+    }
+}
+
+@_cdecl("synheart_auth_device_token")
+func deviceToken(
+    _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ audience: UnsafePointer<CChar>?, _ result: Result?
+) -> Int32 {
+    let audienceText = CText.string(audience)
+    guard audience == nil || audienceText != nil else { return invalidArgument("audience", result) }
+    return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        let token = try await sdk.deviceToken(appId: appId, audience: audienceText)
+        return [
+            "token": .string(token.token), "remaining_seconds": .integer(max(token.remaining.components.seconds, 0)),
+        ]
+    }
+}
+
+@_cdecl("synheart_auth_maintain")
+func maintain(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        try await sdk.maintain(appId: appId)
         return [:]
     }
 }

@@ -5,7 +5,7 @@ internal import StrictJSON
 internal import SynheartAuth
 
 /// What a host's callback wrote.
-struct HostCall {
+struct HostCall: Sendable {
     let status: UInt32
     let bytes: [UInt8]
 
@@ -31,6 +31,21 @@ struct HostCall {
 /// Unchecked: the struct is copied and never written; that `user` may be used from several threads is the host's promise.
 struct HostPlatform: @unchecked Sendable {
     let callbacks: synheart_auth_host
+    private let user: User
+
+    init(callbacks: synheart_auth_host) {
+        self.callbacks = callbacks
+        user = User(callbacks)
+    }
+
+    /// Released with the last copy of the platform, and so after the last callback.
+    ///
+    /// Unchecked: as above.
+    private final class User: @unchecked Sendable {
+        private let callbacks: synheart_auth_host
+        init(_ callbacks: synheart_auth_host) { self.callbacks = callbacks }
+        deinit { callbacks.release?(callbacks.user) }
+    }
 
     var hasStorage: Bool {
         callbacks.read_record != nil && callbacks.write_record != nil && callbacks.remove_record != nil
@@ -98,10 +113,12 @@ extension HostPlatform: AttestationProvider {
     func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
         guard let call = callbacks.attest else { throw AttestationError(.unsupported, reason: "no attest callback") }
         let challenge = subject.challenge
-        let result = HostCall(64 * 1024) {
-            call(
-                callbacks.user, subject.alias.text, challenge, Int64(challenge.count), subject.bindingNonce.bytes, $0,
-                $1, $2)
+        let result = await Self.blocking {
+            HostCall(64 * 1024) {
+                call(
+                    callbacks.user, subject.alias.text, challenge, Int64(challenge.count), subject.bindingNonce.bytes,
+                    $0, $1, $2)
+            }
         }
         switch result.status {
         case SYNHEART_AUTH_HOST_OK.rawValue: break
@@ -111,10 +128,19 @@ extension HostPlatform: AttestationProvider {
         }
         do {
             let fields = try JSONFields(JSONValue(parsing: result.bytes))
-            let chain = try fields.optionalStrings("key_attestation")?.compactMap { Base64.standard.decode($0) }
+            let texts = try fields.optionalStrings("key_attestation")
+            let chain = texts?.compactMap { Base64.standard.decode($0) }
+            guard chain?.count == texts?.count else { throw JSONError(.wrongType, path: "key_attestation") }
             return AttestationEvidence(proof: try fields.optionalString("proof"), keyAttestation: chain)
         } catch {
             throw AttestationError(.refused, reason: "the host gave no evidence")
+        }
+    }
+
+    /// A provider may take seconds, or hang: it gets a thread of its own, never one of the pool's.
+    private static func blocking(_ body: @escaping @Sendable () -> HostCall) async -> HostCall {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(returning: body()) }
         }
     }
 }

@@ -15,7 +15,7 @@ struct AppRecordTests {
     private static let privateKey = "-----BEGIN PRIVATE KEY-----S3CR3T"
 
     /// Every member, none at its default.
-    private static func everything() -> JSONValue {
+    static func everything() -> JSONValue {
         [
             "app_id": "com.example.app", "name": "Example", "enabled": false, "mode": "observe",
             "build_channel": "staging",
@@ -57,6 +57,7 @@ struct AppRecordTests {
             ],
             "keys": [
                 "maximum_age_days": 90, "grace_days": 1, "overlap_seconds": 10, "reattest_on_rotation": true,
+                "rebind_on_rotation": true,
                 "key_proof": "required",
             ],
             "registration": ["approval": "manual", "provider_outage": "pending", "maximum_pending": 5],
@@ -89,7 +90,7 @@ struct AppRecordTests {
         #expect(record.buildChannel == .production && !record.developmentIntegrityAllowed)
         #expect(record.ios?.environments == [.production])
         #expect(record.signature.minimumScheme == .one && record.signature.authorities.isEmpty)
-        #expect(record.keys.keyProof == .optional && !record.keys.reattestOnRotation)
+        #expect(record.keys.keyProof == .optional && !record.keys.reattestOnRotation && !record.keys.rebindOnRotation)
         #expect(record.signature.pastWindowSeconds == 300 && record.signature.futureWindowSeconds == 60)
         #expect(record.signature.unsignedQuery == .refuseOnWrites && record.signature.replayOnReads)
         #expect(record.keys.overlapSeconds == 60 && record.keys.graceDays == 7 && record.keys.maximumAgeDays == nil)
@@ -270,7 +271,7 @@ struct AppRecordTests {
 
     // MARK: JSON by path
 
-    private static func leaves(_ json: JSONValue, _ path: [String] = []) -> [([String], JSONValue)] {
+    static func leaves(_ json: JSONValue, _ path: [String] = []) -> [([String], JSONValue)] {
         guard let object = json.object else { return [(path, json)] }
         return object.members.flatMap { leaves($0.value, path + [$0.name]) }
     }
@@ -279,7 +280,7 @@ struct AppRecordTests {
         path.reduce(Optional(json)) { $0?.object?[$1] }
     }
 
-    private static func setting(_ json: JSONValue, _ path: [String], _ value: JSONValue) -> JSONValue {
+    static func setting(_ json: JSONValue, _ path: [String], _ value: JSONValue) -> JSONValue {
         guard let name = path.first, var object = json.object else { return value }
         object[name] = setting(object[name] ?? .null, Array(path.dropFirst()), value)
         return .object(object)

@@ -1,3 +1,4 @@
+import AndroidKeyAttestation
 import AttestationInspection
 import AttestationTestKit
 import AuthContract
@@ -205,7 +206,7 @@ struct EvidenceTests {
         let now = world.clock.now
         let request = try await world.enrolment(
             P256.Signing.PrivateKey(), platform: .android,
-            proof: { TestGoogle.token($0, at: now, package: "com.example.evil") })
+            proof: { TestGoogle.token($0, at: now, labels: []) })
         let answer = try await world.register(request, [])
         #expect(try await kept(world).isEmpty)
         world.google.comeBack()
@@ -322,11 +323,12 @@ struct EvidenceTests {
     func revokedChain() async throws {
         let google = try Self.google.get()
         let world = try await androidWorld("key_attestation", statusList: "https://example.com/status")
-        try world.google.publish([
-            "entries": [
-                "2": ["status": "REVOKED", "reason": "KEY_COMPROMISE"], "abcdef": ["status": "SUSPENDED"],
-            ]
-        ])
+        world.google.publish(
+            try RevocationStatusList([
+                "entries": [
+                    "2": ["status": "REVOKED", "reason": "KEY_COMPROMISE"], "abcdef": ["status": "SUSPENDED"],
+                ]
+            ]))
         try await expect(.invalidAttestation) {
             try await enrol(world) { key, challenge, _ in
                 (nil, try google.attest(key, challenge: challenge, at: world.clock.now.date))

@@ -6,16 +6,16 @@
 import base64
 import ctypes as c
 import hashlib
-import http.server
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
-import uuid
+
+import stand_in_service
+from stand_in_service import StandInService
 
 state = tempfile.mkdtemp()
 os.environ["XDG_STATE_HOME"] = state
@@ -116,41 +116,19 @@ class NativeFace(unittest.TestCase):
             self.assertEqual(pointer, c.cast(getattr(lib, "synheart_native_" + name), c.c_void_p).value)
 
 
-class Service(http.server.BaseHTTPRequestHandler):
-    device = str(uuid.uuid4())
-    registered = []
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path.endswith("/challenge"):
-            answer = {"challenge": base64.b64encode(os.urandom(32)).decode(), "ttl_seconds": 90}
-            answer["expires_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 90))
-        else:
-            Service.registered.append(body)
-            answer = {"device_id": Service.device, "status": "registered"}
-        data = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("X-Synheart-Server-Time", str(int(time.time())))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *arguments):
-        pass
-
-
 callback = c.CFUNCTYPE
 create_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64, u8, i64, c.POINTER(i64))
 load_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64, c.POINTER(i64))
 delete_t = callback(c.c_int32, c.c_void_p, c.c_char_p)
 attest_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64, u8, u8, i64, c.POINTER(i64))
 write_t = callback(c.c_int32, c.c_void_p, c.c_char_p, u8, i64)
+release_t = callback(None, c.c_void_p)
 
 
 class Host(c.Structure):
     _fields_ = [("user", c.c_void_p), ("create_key", create_t), ("load_key", load_t), ("sign", create_t),
                 ("delete_key", delete_t), ("attest", attest_t), ("read_record", load_t), ("write_record", write_t),
-                ("remove_record", delete_t)]
+                ("remove_record", delete_t), ("release", release_t)]
 
 
 def put(value, out, capacity, length):
@@ -194,7 +172,7 @@ host = Host(None, create_t(create), load_t(load), create_t(sign),
 
 class HostFace(unittest.TestCase):
     def setUp(self):
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+        self.server = stand_in_service.start()
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}".encode()
         self.directory = tempfile.mkdtemp().encode()
@@ -219,19 +197,21 @@ class HostFace(unittest.TestCase):
         global lost
         self.assertEqual(self.create(), (0, {}))
         self.assertEqual(self.call("is_registered", APP), (0, {"registered": False}))
-        self.assertEqual(self.call("register_device", APP), (0, {"status": "registered", "device_id": Service.device}))
-        body = Service.registered[-1]
+        self.assertEqual(self.call("register_device", APP), (0, {"status": "registered", "device_id": StandInService.device}))
+        body = StandInService.registered[-1]
         nonce = hashlib.sha256(base64.b64decode(body["challenge"]) + body["public_key"].encode()).digest()
         self.assertEqual(body["platform"], "android")
         self.assertEqual(unb64(body["proof"]), nonce)
         self.assertEqual(self.call("register_device", APP)[1]["status"], "alreadyRegistered")
-        self.assertEqual(self.call("get_device_id", APP)[1], {"device_id": Service.device})
+        self.assertEqual(self.call("get_device_id", APP)[1], {"device_id": StandInService.device})
         data = b'{"a":1}'
         status, answer = self.call("sign_request", APP, b"POST", b"/v1/hsi", data, i64(len(data)))
         headers = answer["headers"]
         message = f"POST\n/v1/hsi\n{headers['X-Synheart-Timestamp']}\n".encode() + data
         key = base64.b64decode(body["public_key"])[len(SPKI):]
         self.assertTrue(verifies(key, base64.b64decode(headers["X-Synheart-Signature"]), message))
+        self.assertEqual(self.call("device_token", APP, None)[1]["token"], "token")
+        self.assertEqual(self.call("maintain", APP), (0, {}))
         lost = True
         status, error = self.call("sign_request", APP, b"GET", b"/", None, i64(0))
         lost = False
@@ -243,6 +223,9 @@ class HostFace(unittest.TestCase):
     def test_bad_arguments(self):
         self.assertEqual(self.create(b"http://example.com")[0], 15)
         self.assertEqual(self.create(b"\xff")[0], 101)
+        directory, self.directory = self.directory, b"\xff"
+        self.assertEqual(self.create()[0], 101)
+        self.directory = directory
         self.assertEqual(self.create()[0], 0)
         self.assertEqual(self.call("register_device", None)[0], 101)
         self.assertEqual(self.call("register_device", b"not an app id")[0], 15)
@@ -270,9 +253,9 @@ class HostFace(unittest.TestCase):
         self.assertEqual(self.call("register_device", APP)[0], 6)
 
 
-for name in ["register_device", "is_registered", "get_device_id", "get_state"]:
+for name in ["register_device", "is_registered", "get_device_id", "get_state", "maintain"]:
     getattr(lib, "synheart_auth_" + name).argtypes = [c.c_void_p, c.c_char_p, c.c_void_p]
-for name in ["rotate_key", "reset_device_identity"]:
+for name in ["rotate_key", "reset_device_identity", "device_token"]:
     getattr(lib, "synheart_auth_" + name).argtypes = [c.c_void_p, c.c_char_p, c.c_char_p, c.c_void_p]
 lib.synheart_auth_sign_request.argtypes = [c.c_void_p, c.c_char_p, c.c_char_p, c.c_char_p, c.c_char_p, i64, c.c_void_p]
 lib.synheart_auth_create.argtypes = [c.c_char_p, c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p]

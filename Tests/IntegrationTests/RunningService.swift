@@ -4,8 +4,13 @@ import Testing
 /// The built `synheart-auth` binary, run as a user runs it.
 enum Binary {
     /// It lies beside the test bundle.
-    static let url = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-        .appendingPathComponent("synheart-auth")
+    static let url = beside("synheart-auth")
+    /// The SDK in a process that can be told where to die.
+    static let crashingDevice = beside("CrashingDevice")
+
+    private static func beside(_ name: String) -> URL {
+        URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent(name)
+    }
 
     struct Result: Sendable {
         let status: Int32
@@ -15,10 +20,11 @@ enum Binary {
 
     /// Runs a command to its end.
     static func run(
-        _ arguments: [String], in folder: URL? = nil, input: String? = nil, environment: [String: String] = [:]
+        _ arguments: [String], in folder: URL? = nil, input: String? = nil, environment: [String: String] = [:],
+        of executable: URL = url
     ) async throws -> Result {
         let process = Process()
-        process.executableURL = url
+        process.executableURL = executable
         process.arguments = arguments
         process.currentDirectoryURL = folder
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
@@ -114,6 +120,8 @@ final class RunningService: Sendable {
     var port: Int { publicURL.split(separator: ":").last.flatMap { Int($0) } ?? 0 }
 
     var isRunning: Bool { process.isRunning }
+
+    var processID: Int32 { process.processIdentifier }
 
     /// SIGKILL: no chance to save anything.
     func kill() {

@@ -39,7 +39,8 @@ public enum StandInAppAttest {
     public static func reset() { with { $0 = State() } }
     public static func setSupported(_ isSupported: Bool) { with { $0.isSupported = isSupported } }
     /// The next calls of attestKey fail like this.
-    public static func fail(_ codes: DCError.Code...) { with { $0.failures = codes } }
+    public static func fail(_ codes: DCError.Code...) { fail(codes) }
+    public static func fail(_ codes: [DCError.Code]) { with { $0.failures = codes } }
     /// The next calls of attestKey never return.
     public static func hang(times: Int) { with { $0.hangs = times } }
     /// Apple forgets a key, as after a reinstallation.

@@ -23,7 +23,11 @@ public var errSecInDarkWake: OSStatus { -25320 }
 public var errSecUnimplemented: OSStatus { -4 }
 public var errSecMissingEntitlement: OSStatus { -34018 }
 public var errSecParam: OSStatus { -50 }
+public var errSecDiskFull: OSStatus { -34 }
 public typealias CFIndex = Int
+public typealias CFTypeID = UInt
+public func CFGetTypeID(_ object: CFTypeRef) -> CFTypeID { object is SecKey ? SecKeyGetTypeID() : 0 }
+public func SecKeyGetTypeID() -> CFTypeID { 314 }
 public func CFErrorGetCode(_ error: CFError) -> CFIndex { error.code }
 public func CFErrorGetDomain(_ error: CFError) -> CFString { NSString(string: error.domain) }
 
@@ -86,6 +90,9 @@ public enum StandInKeychain {
         var failures: [OSStatus] = []
         var signingFailure: (domain: String, code: Int)?
         var isUnlockedSinceBoot = true
+        var isFull = false
+        var creationStatus: OSStatus?
+        var exportStatus: OSStatus?
     }
 
     private static let lock = NSLock()
@@ -102,12 +109,18 @@ public enum StandInKeychain {
     }
     /// Before its first unlock nothing can be read or written.
     public static func setUnlockedSinceBoot(_ isUnlocked: Bool) { with { $0.isUnlockedSinceBoot = isUnlocked } }
+    /// Every key that is made, or whose public half is asked for, fails like this until told otherwise.
+    public static func failCreation(_ status: OSStatus?) { with { $0.creationStatus = status } }
+    public static func failExport(_ status: OSStatus?) { with { $0.exportStatus = status } }
+    /// A full disk: nothing can be added or changed.
+    public static func setFull(_ isFull: Bool) { with { $0.isFull = isFull } }
     public static func loseKeys() { with { $0.keys = [:] } }
     public static var tags: Set<String> { with { Set($0.keys.keys.map { String(decoding: $0, as: UTF8.self) }) } }
     public static var itemCount: Int { with { $0.items.count } }
 
-    static func status(_ state: inout State) -> OSStatus? {
+    static func status(_ state: inout State, writes: Bool = false) -> OSStatus? {
         if !state.failures.isEmpty { return state.failures.removeFirst() }
+        if writes, state.isFull { return errSecDiskFull }
         return state.isUnlockedSinceBoot ? nil : errSecInteractionNotAllowed
     }
 }
@@ -120,7 +133,8 @@ public func SecKeyCreateRandomKey(
     _ parameters: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {
     let result: Result<SecKey, KeychainFailure> = StandInKeychain.with { state in
-        if let status = StandInKeychain.status(&state) { return .failure(KeychainFailure(status: status)) }
+        if let status = StandInKeychain.status(&state, writes: true) { return .failure(KeychainFailure(status: status)) }
+        if let status = state.creationStatus { return .failure(KeychainFailure(status: status)) }
         guard let attributes = parameters as? [String: Any],
             let isEnclave = attributes["tkid"] as? String, isEnclave == "com.apple.setoken",
             let privateAttributes = attributes["private"] as? [String: Any],
@@ -148,6 +162,10 @@ public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? {
 public func SecKeyCopyExternalRepresentation(
     _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
+    if let status = StandInKeychain.with({ $0.exportStatus }) {
+        fail(error, NSOSStatusErrorDomain, Int(status))
+        return nil
+    }
     // A key of the Secure Enclave cannot be exported.
     guard case .pub(let key) = key.backing else {
         fail(error, NSOSStatusErrorDomain, Int(errSecAuthFailed))
@@ -188,7 +206,7 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
     StandInKeychain.with { state in
-        if let status = StandInKeychain.status(&state) { return status }
+        if let status = StandInKeychain.status(&state, writes: true) { return status }
         guard let item = attributes as? [String: Any], let account = item["acct"] as? String,
             let data = item["v_Data"] as? Data, item["pdmn"] as? String == "cku"
         else { return errSecParam }
@@ -200,7 +218,7 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 
 public func SecItemUpdate(_ query: CFDictionary, _ attributes: CFDictionary) -> OSStatus {
     StandInKeychain.with { state in
-        if let status = StandInKeychain.status(&state) { return status }
+        if let status = StandInKeychain.status(&state, writes: true) { return status }
         guard let query = query as? [String: Any], let account = query["acct"] as? String,
             let value = attributes as? [String: Any], let data = value["v_Data"] as? Data
         else { return errSecParam }

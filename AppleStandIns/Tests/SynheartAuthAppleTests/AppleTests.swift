@@ -27,6 +27,9 @@ import Testing
 
     private func signAndVerify() async throws -> Int { try await phone.signAndVerify(launch()).status }
 
+    @Test("Keychain, Secure Enclave and App Attest", arguments: PlatformCase.all)
+    func holds(_ example: PlatformCase) async throws { try await example.run(on: ApplePlatform.self) }
+
     @Test("register, relaunch, sign, rotate, reset")
     func wholeSDK() async throws {
         let id = try await launch().registerDevice(appId: Phone.app).deviceId
@@ -48,27 +51,6 @@ import Testing
         let configuration = try SynheartAuth.Configuration(baseUrl: "https://auth.test")
         #expect(configuration.keyStore is SecureEnclaveKeyStore && configuration.storage is KeychainStorage)
         #expect(configuration.attestation is AppAttestProvider)
-    }
-
-    @Test("clientDataHash is the binding nonce")
-    func nonce() async throws {
-        try await launch().registerDevice(appId: Phone.app)
-        let body = try #require(
-            await phone.service.requests.compactMap { try? RegisterRequest(parsing: $0.body) }.first { $0.proof != nil }
-        )
-        let nonce = BindingNonce(challenge: body.challenge, publicKeyText: body.publicKeyText)
-        #expect(StandInAppAttest.clientDataHashes == [Data(nonce.bytes)])
-    }
-
-    @Test("a device not unlocked since boot: unavailable, STORAGE_ERROR, never a new identity")
-    func notUnlocked() async throws {
-        let id = try await launch().registerDevice(appId: Phone.app).deviceId
-        StandInKeychain.setUnlockedSinceBoot(false)
-        let error = await expectError(.storageError) { try await launch().registerDevice(appId: Phone.app) }
-        #expect(error?.isRetryable == true)
-        StandInKeychain.setUnlockedSinceBoot(true)
-        #expect(try await launch().registerDevice(appId: Phone.app).deviceId == id)
-        #expect(await phone.service.devices.count == 1)
     }
 
     @Test(
@@ -112,12 +94,44 @@ import Testing
         #expect(try await launch().state(appId: Phone.app) == .registered)
     }
 
-    @Test("a key deleted from the Secure Enclave: errSecItemNotFound, keyInvalid, a new registration")
-    func deleted() async throws {
+    @Test("errSecItemNotFound from SecKeyCopyExternalRepresentation: the key is gone, a new registration")
+    func publicHalfGone() async throws {
         let id = try await launch().registerDevice(appId: Phone.app).deviceId
-        StandInKeychain.loseKeys()
+        StandInKeychain.failExport(errSecItemNotFound)
         #expect(try await launch().isRegistered(appId: Phone.app) == false)
+        await expectError(.keyInvalidated) {
+            try await launch().sign(
+                appId: Phone.app, scheme: .two, method: "GET", url: FakeService.origin + "/"
+            ).fields.count
+        }
+        StandInKeychain.failExport(nil)
+        #expect(try await launch().state(appId: Phone.app) == .keyInvalid)
         #expect(try await launch().registerDevice(appId: Phone.app).deviceId != id)
+    }
+
+    @Test("SECURE_ENCLAVE_ERROR: a key cannot be made; surfaces with the platform's details, and nothing is left")
+    func creationFails() async throws {
+        StandInKeychain.failCreation(-26276)
+        let error = await expectError(.secureEnclaveError) { try await launch().registerDevice(appId: Phone.app) }
+        #expect(error?.message.contains("-26276") == true && error?.isRetryable == false)
+        #expect(try await launch().state(appId: Phone.app) == .unregistered)
+        StandInKeychain.failCreation(nil)
+        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+    }
+
+    @Test("attestKey attests a key once: a second attestation with it is invalidKey")
+    func attestedOnce() async throws {
+        let provider = AppAttestProvider()
+        let handle = try await provider.makeHandle()
+        let hash = [UInt8](repeating: 1, count: 32)
+        _ = try await DCAppAttestService.shared.attestKey(try #require(handle), clientDataHash: Data(hash))
+        await #expect(throws: DCError(.invalidKey)) {
+            try await DCAppAttestService.shared.attestKey(try #require(handle), clientDataHash: Data(hash))
+        }
+        // The SDK never asks for that: a register call that failed leads to a new key.
+        await phone.service.refuse(.register, .internalError)
+        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(StandInAppAttest.generated == 3)
     }
 
     @Test("no Secure Enclave, as in a simulator: ATTESTATION_UNAVAILABLE")
@@ -218,55 +232,50 @@ import Testing
         #expect(try KeychainStorage().lock(name, for: "operation") == nil)
         held?.release()
     }
+}
 
-    /// A phone of its own on Apple's parts, whose process can die.
-    private func mortal() throws -> (Phone, () throws -> SynheartAuth) {
+/// The stand-ins as a platform; a new one is a new device.
+private struct ApplePlatform: PlatformUnderTest {
+    let storage: any Storage = KeychainStorage()
+    let keyStore: any KeyStore = SecureEnclaveKeyStore()
+    let attestation: any AttestationProvider = AppAttestProvider()
+
+    init() {
         StandInKeychain.reset()
         StandInAppAttest.reset()
-        let phone = Phone()
-        return (
-            phone,
-            {
-                try phone.launch { configuration in
-                    configuration.storage = FaultyStorage(base: KeychainStorage(), faults: phone.faults)
-                    configuration.keyStore = FaultyKeyStore(base: SecureEnclaveKeyStore(), faults: phone.faults)
-                    configuration.attestation = FaultyAttestation(base: AppAttestProvider(), faults: phone.faults)
-                }
+        SecureEnclave.setAvailable(true)
+    }
+
+    var keyCount: Int { StandInKeychain.tags.count }
+    var recordCount: Int { StandInKeychain.itemCount }
+    var nonces: [[UInt8]] { StandInAppAttest.clientDataHashes.map { Array($0) } }
+
+    func loseKeys() { StandInKeychain.loseKeys() }
+    func lockRecords(_ isLocked: Bool) { StandInKeychain.setUnlockedSinceBoot(!isLocked) }
+    func refuseWrites(_ isRefusing: Bool) { StandInKeychain.setFull(isRefusing) }
+
+    func failSignatures(_ code: KeyStoreError.Code?) {
+        let status: OSStatus? =
+            switch code {
+            case .notFound: errSecItemNotFound
+            case .invalidated: errSecAuthFailed
+            case .unavailable: errSecInteractionNotAllowed
+            case .unsupported: errSecUnimplemented
+            case .failed: errSecParam
+            case nil: nil
             }
-        )
+        StandInKeychain.failSigning(domain: NSOSStatusErrorDomain, code: status.map { Int($0) })
     }
 
-    @Test("the process dies at any point of a registration: one device in the end")
-    func crashInRegistration() async throws {
-        for point in 0..<200 {
-            let (phone, launch) = try mortal()
-            phone.faults.die(at: point)
-            _ = try? await launch().registerDevice(appId: Phone.app)
-            let isOver = !phone.faults.isDead
-            phone.faults.revive()
-            let id = try await launch().registerDevice(appId: Phone.app).deviceId
-            #expect(await phone.service.devices.map(\.id.text) == [id], "died at \(point)")
-            #expect(try await phone.signAndVerify(launch()).status == 200, "died at \(point)")
-            if isOver { return }
-        }
-        Issue.record("never came to the end")
-    }
-
-    @Test("the process dies at any point of a rotation: the device signs, with one key")
-    func crashInRotation() async throws {
-        for point in 0..<200 {
-            let (phone, launch) = try mortal()
-            try await launch().registerDevice(appId: Phone.app)
-            phone.faults.die(at: point)
-            _ = try? await launch().rotateKey(appId: Phone.app)
-            let isOver = !phone.faults.isDead
-            phone.faults.revive()
-            try await launch().rotateKey(appId: Phone.app)
-            phone.clock.advance(.seconds(120))
-            #expect(try await phone.signAndVerify(launch()).status == 200, "died at \(point)")
-            #expect(StandInKeychain.tags.count == 1, "died at \(point)")
-            if isOver { return }
-        }
-        Issue.record("never came to the end")
+    func failAttestations(_ codes: [AttestationError.Code]) {
+        StandInAppAttest.fail(
+            codes.map { code in
+                switch code {
+                case .unsupported: .featureUnsupported
+                case .refused: .invalidInput
+                case .unavailable: .serverUnavailable
+                case .handleInvalid: .invalidKey
+                }
+            })
     }
 }

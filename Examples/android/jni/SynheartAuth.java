@@ -1,8 +1,43 @@
 package ai.synheart.auth;
 
-/** The facade over the C interface; each method blocks, so call it off the main thread. Results and errors are JSON texts. */
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+
+/** The facade over the C interface. Each method blocks, so call it off the main thread. Results and errors are JSON texts. */
 public final class SynheartAuth implements AutoCloseable {
-    /** An error with its stable code. */
+    /** What the device has: keys, and somebody who vouches for it. Called from several threads; must not call the facade. */
+    public interface Host {
+        /** Makes a P-256 key; returns its public half as SPKI DER. The challenge is empty for the key of a rotation. */
+        byte[] createKey(String alias, byte[] challenge) throws HostFailure;
+
+        /** The public half; null where there certainly is no such key. */
+        byte[] loadKey(String alias) throws HostFailure;
+
+        /** ECDSA over SHA-256 of the message, ASN.1 DER; null where there is no such key. */
+        byte[] sign(String alias, byte[] message) throws HostFailure;
+
+        void deleteKey(String alias) throws HostFailure;
+
+        /** {"proof":"...","key_attestation":["<base64 DER>", ...]} in UTF-8; the nonce has 32 bytes. */
+        byte[] attest(String alias, byte[] challenge, byte[] nonce) throws HostFailure;
+    }
+
+    /** Why the host could not: a synheart_auth_host_status. Any other exception counts as HOST_FAILED. */
+    public static final class HostFailure extends Exception {
+        public static final int HOST_INVALIDATED = 2;
+        public static final int HOST_UNAVAILABLE = 3;
+        public static final int HOST_UNSUPPORTED = 4;
+        public static final int HOST_REFUSED = 5;
+        public static final int HOST_FAILED = 6;
+        public final int status;
+
+        public HostFailure(int status, Throwable cause) {
+            super(cause);
+            this.status = status;
+        }
+    }
+
+    /** An error with its stable code: the status, and the JSON that says the rest. */
     public static final class Failure extends Exception {
         public final int status;
         public final String json;
@@ -14,28 +49,63 @@ public final class SynheartAuth implements AutoCloseable {
         }
     }
 
+    private static final int REGISTER = 0, IS_REGISTERED = 1, DEVICE_ID = 2, STATE = 3, ROTATE = 4, RESET = 5, TOKEN = 6,
+        MAINTAIN = 7;
+
+    // Operations may run side by side; closing waits for them.
+    private final ReadWriteLock lock = new ReentrantReadWriteLock();
     private long handle;
 
-    public SynheartAuth(String baseUrl, String directory) throws Failure { handle = create(baseUrl, directory); }
+    /** Keys of the host; records in files in `directory`. */
+    public SynheartAuth(String baseUrl, String directory, Host host) throws Failure { handle = create(baseUrl, directory, host); }
 
-    public synchronized String registerDevice(String appId) throws Failure { return call(handle, 0, appId); }
+    public String registerDevice(String appId) throws Failure { return run(REGISTER, appId, null); }
 
-    public synchronized String isRegistered(String appId) throws Failure { return call(handle, 1, appId); }
+    public String isRegistered(String appId) throws Failure { return run(IS_REGISTERED, appId, null); }
 
-    public synchronized String getDeviceId(String appId) throws Failure { return call(handle, 2, appId); }
+    public String getDeviceId(String appId) throws Failure { return run(DEVICE_ID, appId, null); }
 
-    public synchronized String signRequest(String appId, String method, String path, byte[] body) throws Failure {
-        return sign(handle, appId, method, path, body);
+    public String getState(String appId) throws Failure { return run(STATE, appId, null); }
+
+    /** Reason: scheduled or compromise. */
+    public String rotateKey(String appId, String reason) throws Failure { return run(ROTATE, appId, reason); }
+
+    /** Reason: server_instructed, user_requested or key_lost. */
+    public String resetDeviceIdentity(String appId, String reason) throws Failure { return run(RESET, appId, reason); }
+
+    /** Audience: one of the app's, or null for the app itself. */
+    public String deviceToken(String appId, String audience) throws Failure { return run(TOKEN, appId, audience); }
+
+    /** Finishes an interrupted rotation, and rotates a key that is due. */
+    public String maintain(String appId) throws Failure { return run(MAINTAIN, appId, null); }
+
+    public String signRequest(String appId, String method, String path, byte[] body) throws Failure {
+        lock.readLock().lock();
+        try { return sign(handle, appId, method, path, body); } finally { lock.readLock().unlock(); }
+    }
+
+    public String correctClockSkew(String appId, double serverTimestamp) throws Failure {
+        lock.readLock().lock();
+        try { return correct(handle, appId, serverTimestamp); } finally { lock.readLock().unlock(); }
     }
 
     @Override
-    public synchronized void close() {
-        free(handle);
-        handle = 0;
+    public void close() {
+        lock.writeLock().lock();
+        try {
+            free(handle);
+            handle = 0;
+        } finally { lock.writeLock().unlock(); }
     }
 
-    private static native long create(String baseUrl, String directory) throws Failure;
-    private static native String call(long handle, int operation, String appId) throws Failure;
+    private String run(int operation, String appId, String detail) throws Failure {
+        lock.readLock().lock();
+        try { return call(handle, operation, appId, detail); } finally { lock.readLock().unlock(); }
+    }
+
+    private static native long create(String baseUrl, String directory, Host host) throws Failure;
+    private static native String call(long handle, int operation, String appId, String detail) throws Failure;
     private static native String sign(long handle, String appId, String method, String path, byte[] body) throws Failure;
+    private static native String correct(long handle, String appId, double serverTimestamp) throws Failure;
     private static native void free(long handle);
 }

@@ -96,7 +96,8 @@ extension AdminAPI {
 
     private func existingDevice(_ id: DeviceID, of app: AppID) async throws -> DeviceRecord {
         guard let device = try await service.administration.show(id, of: app) else {
-            throw Refusal(.notFound, "\(app) has no device \(id)")
+            // The log has no ids of devices; who asked has this one anyway.
+            throw Refusal(.notFound, "no such device", hint: "\(app) has no device \(id)")
         }
         return device
     }

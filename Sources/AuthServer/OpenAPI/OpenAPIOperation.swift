@@ -221,6 +221,7 @@ extension OpenAPIOperation {
         case .eraseEvidence, .eraseAllEvidence: successSchema = "EvidenceErased"
         case .queryAudit: successSchema = "AuditPage"
         case .verifyAudit: successSchema = "AuditVerdict"
+        case .showAuditHead: successSchema = "AuditHead"
         case .showStatistics: successSchema = "Statistics"
         case .listCredentials: successSchema = "CredentialList"
         case .createCredential: (requestSchema, successSchema, successStatus) = ("CredentialRequest", "Credential", 201)

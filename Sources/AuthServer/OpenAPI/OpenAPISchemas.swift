@@ -143,6 +143,7 @@ enum OpenAPISchemas {
             "keys": {"type": ["object", "null"], "properties": {
               "maximum_age_days": {"type": ["integer", "null"]}, "grace_days": {"type": ["integer", "null"]},
               "overlap_seconds": {"type": ["integer", "null"]}, "reattest_on_rotation": {"type": ["boolean", "null"]},
+              "rebind_on_rotation": {"type": ["boolean", "null"]},
               "key_proof": {"type": ["string", "null"], "enum": ["optional", "required", null]}}},
             "registration": {"type": ["object", "null"], "properties": {
               "approval": {"type": ["string", "null"], "enum": ["auto", "manual", null]},
@@ -214,8 +215,15 @@ enum OpenAPISchemas {
               "app_id": {"type": ["string", "null"]}, "device_id": {"type": ["string", "null"]},
               "detail": {"type": "object"}, "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}}},
             "next_before": {"type": ["integer", "null"]}}},
-          "AuditVerdict": {"type": "object", "required": ["intact", "first_broken"], "properties": {
-            "intact": {"type": "boolean"}, "first_broken": {"type": ["integer", "null"]}}},
+          "AuditVerdict": {"type": "object", "required": ["intact", "finding", "first_broken", "message"], "properties": {
+            "intact": {"type": "boolean"},
+            "finding": {"type": "string", "enum": ["intact", "broken_link", "cut", "rewritten", "foreign_head"]},
+            "first_broken": {"type": ["integer", "null"]}, "message": {"type": "string"}}},
+          "AuditHead": {"type": "object", "required": ["head", "sequence", "at", "hash", "public_key"], "properties": {
+            "head": {"type": "string", "pattern": "^audit-head-v1\\.[0-9]+\\.[0-9]+\\.[A-Za-z0-9_-]{43}\\.[A-Za-z0-9_-]{86}$"},
+            "sequence": {"type": "integer", "minimum": 0}, "at": {"$ref": "#/components/schemas/Time"},
+            "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+            "public_key": {"$ref": "#/components/schemas/Base64"}}},
           "DeviceCounts": {"type": "object",
             "required": ["pending", "registered", "rejected", "revoked", "deregistered"],
             "additionalProperties": {"type": "integer", "minimum": 0}},
@@ -224,7 +232,19 @@ enum OpenAPISchemas {
             "devices": {"$ref": "#/components/schemas/DeviceCounts"},
             "apps": {"type": "array", "items": {"type": "object", "required": ["app_id", "devices"], "properties": {
               "app_id": {"$ref": "#/components/schemas/AppID"},
-              "devices": {"$ref": "#/components/schemas/DeviceCounts"}}}}}},
+              "devices": {"$ref": "#/components/schemas/DeviceCounts"},
+              "play_integrity": {"type": "array", "items": {"$ref": "#/components/schemas/IntegrityUsage"}},
+              "revocation_list": {"anyOf": [
+                {"$ref": "#/components/schemas/RevocationList"}, {"type": "null"}]}}}}}},
+          "IntegrityUsage": {"type": "object", "required": ["package", "day", "requests", "quota_refusals"],
+            "description": "What the answering process asked of Google for a package on a day, UTC.", "properties": {
+            "package": {"type": "string"}, "day": {"$ref": "#/components/schemas/Time"},
+            "requests": {"type": "integer", "minimum": 0}, "quota_refusals": {"type": "integer", "minimum": 0}}},
+          "RevocationList": {"type": "object", "required": ["source", "usable", "entries", "age_seconds", "failure"],
+            "properties": {
+            "source": {"type": "string"}, "usable": {"type": "boolean"},
+            "entries": {"type": ["integer", "null"], "minimum": 0},
+            "age_seconds": {"type": ["integer", "null"]}, "failure": {"type": ["string", "null"]}}},
           "Credential": {"type": "object",
             "required": ["id", "name", "role", "apps", "created_at", "expires_at", "revoked_at"], "properties": {
             "id": {"type": "string"}, "name": {"type": "string"}, "role": {"$ref": "#/components/schemas/Role"},

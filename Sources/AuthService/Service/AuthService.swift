@@ -45,9 +45,12 @@ public struct AuthService: Sendable {
     public let credentials: CredentialRules
     /// The keys that sign device tokens.
     public let signingKeys: SigningKeys
+    /// The audit log: whether it is whole, and where it ends.
+    public let auditTrail: AuditTrail
     /// The clock that everything is judged by.
     public let clock: any ServiceClock
 
+    private let providers: any EvidenceProviders
     private let protection: Protection
     private let challenges: ChallengeRules
     private let devices: DeviceDirectory
@@ -72,6 +75,7 @@ public struct AuthService: Sendable {
     ) {
         self.clock = clock
         apps = AppRegistry(store: stores.apps, devices: stores.devices, key: key, clock: clock, providers: providers)
+        self.providers = providers
         protection = Protection(settings, clock: clock)
         challenges = ChallengeRules(store: stores.challenges, clock: clock, random: random)
         deviceStore = stores.devices
@@ -91,12 +95,16 @@ public struct AuthService: Sendable {
         rotation = RotationRules(
             devices: devices, store: stores.devices, challenges: challenges, recorder: recorder)
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
+        auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
         tokens = TokenIssuer(
             keys: signingKeys, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
         credentials = CredentialRules(store: stores.credentials, clock: clock, random: random)
         administration = DeviceAdministration(store: stores.devices, devices: devices, clock: clock)
         evidence = EvidenceAdministration(store: stores.evidence, audit: stores.audit, key: key, clock: clock)
     }
+
+    /// How often a device was remembered when one was asked for.
+    public var deviceCacheUse: CacheUse { devices.use }
 
     // MARK: The device API
 
@@ -229,6 +237,11 @@ public struct AuthService: Sendable {
         seen.note(verified.device.deviceID, at: verified.at)
         return .success(.verified(verified.identity))
     }
+
+    // MARK: For operators
+
+    /// What this process asked of providers, and how what they gave it stands.
+    public func providerReport() async -> ProviderReport { await providers.report() }
 
     // MARK: In the background
 

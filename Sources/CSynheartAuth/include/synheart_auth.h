@@ -91,7 +91,8 @@ typedef enum synheart_auth_host_status {
 } synheart_auth_host_status;
 
 /* The platform, as a host supplies it. A callback writes at most `capacity` bytes to `out` and their number to `length`. Callbacks
- * come from several threads. `user` is passed through. */
+ * come from several threads. `user` is passed through; an attestation that was given up may still be running when the handle is
+ * freed, so `user` lives until `release` is called. */
 typedef struct synheart_auth_host {
     void *user;
     /* Keys: P-256. Public keys as X.509 SPKI DER or a 65-byte point; signatures as ASN.1 DER over SHA-256(message). */
@@ -109,6 +110,9 @@ typedef struct synheart_auth_host {
     int32_t (*read_record)(void *user, const char *name, uint8_t *out, int64_t capacity, int64_t *length);
     int32_t (*write_record)(void *user, const char *name, const uint8_t *bytes, int64_t length);
     int32_t (*remove_record)(void *user, const char *name);
+    /* May be NULL. Called once, after the last of the other callbacks has come back: soon after synheart_auth_free() as a rule, on
+     * any thread; also where no instance was made. */
+    void (*release)(void *user);
 } synheart_auth_host;
 
 typedef struct synheart_auth synheart_auth;
@@ -139,6 +143,12 @@ int32_t synheart_auth_rotate_key(synheart_auth *handle, const char *app_id, cons
 /* reason: "server_instructed", "user_requested" or "key_lost"; {} */
 int32_t synheart_auth_reset_device_identity(synheart_auth *handle, const char *app_id, const char *reason,
                                             char **result);
+/* A token that any backend can check offline, fetched, and renewed once half of its life is over. audience: one of the app's, or
+ * NULL for the app itself; {"token":"...","remaining_seconds":600} */
+int32_t synheart_auth_device_token(synheart_auth *handle, const char *app_id, const char *audience, char **result);
+/* Finishes what an interrupted rotation left and rotates a key that is due; {}. synheart_auth_register_device() on a registered
+ * device begins it by itself, in the background. */
+int32_t synheart_auth_maintain(synheart_auth *handle, const char *app_id, char **result);
 /* Unix seconds, as in a CLOCK_SKEW answer; {} */
 int32_t synheart_auth_correct_clock_skew(synheart_auth *handle, const char *app_id, double server_timestamp,
                                          char **result);

@@ -82,8 +82,10 @@
             case errSecItemNotFound: return nil
             default: throw AppleKeychainStatus.keyStoreError(status)
             }
-            // A query for keys gives a key; a cast that always succeeds cannot be conditional on Apple's types.
-            guard let item else { throw KeyStoreError(.failed, reason: "no item") }
+            guard let item, CFGetTypeID(item) == SecKeyGetTypeID() else {
+                throw KeyStoreError(.failed, reason: "not a key")
+            }
+            // Core Foundation's types know no conditional cast; the type id above says that this one cannot fail.
             // swift-format-ignore: NeverForceUnwrap
             return (item as! SecKey)
         }

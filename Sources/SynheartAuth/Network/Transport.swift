@@ -14,8 +14,10 @@ public struct TransportRequest: Sendable, Hashable {
     public let url: String
     /// The header lines beside Host and Content-Length.
     public let headers: HeaderFields
-    /// The body; empty for none.
+    /// The body; empty for none, and where it is a file's content.
     public let body: [UInt8]
+    /// The path of the file whose content is the body, to be sent in pieces, however large it is; nil: `body` is.
+    public let bodyFile: String?
     /// How long the whole exchange may take.
     public let deadline: Duration
     /// Bytes that the answer's body may have.
@@ -30,8 +32,34 @@ public struct TransportRequest: Sendable, Hashable {
         self.url = url
         self.headers = headers
         self.body = body
+        bodyFile = nil
         self.deadline = deadline
         self.maximumAnswer = maximumAnswer
+    }
+
+    /// A request whose body is the content of the file at this path, which must not change until the answer is there.
+    public init(
+        method: String, url: String, headers: HeaderFields, bodyFile: String, deadline: Duration = .seconds(30),
+        maximumAnswer: Int = 64 * 1024
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        body = []
+        self.bodyFile = bodyFile
+        self.deadline = deadline
+        self.maximumAnswer = maximumAnswer
+    }
+
+    /// The same with other headers and method.
+    func with(method: String, headers: HeaderFields) -> TransportRequest {
+        if let bodyFile {
+            return TransportRequest(
+                method: method, url: url, headers: headers, bodyFile: bodyFile, deadline: deadline,
+                maximumAnswer: maximumAnswer)
+        }
+        return TransportRequest(
+            method: method, url: url, headers: headers, body: body, deadline: deadline, maximumAnswer: maximumAnswer)
     }
 }
 

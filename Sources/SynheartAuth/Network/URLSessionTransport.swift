@@ -33,7 +33,9 @@ public final class URLSessionTransport: Transport {
         if !request.body.isEmpty { message.httpBody = Data(request.body) }
         // An idle limit only; the whole exchange is limited below.
         message.timeoutInterval = Double(request.deadline.wholeMilliseconds) / 1000
-        let task = session.dataTask(with: message)
+        let task =
+            request.bodyFile.map { session.uploadTask(with: message, fromFile: URL(fileURLWithPath: $0)) }
+            ?? session.dataTask(with: message)
         return try await exchanges.run(task, limit: request.maximumAnswer, deadline: request.deadline)
     }
 }

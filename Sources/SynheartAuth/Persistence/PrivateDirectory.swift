@@ -67,13 +67,22 @@ struct PrivateDirectory: Sendable {
         try synchronizeDirectory()
     }
 
-    /// Removes a file; one that is not there counts as removed.
+    /// Removes a file, and what writes of it left that were cut short; one that is not there counts as removed.
     func remove(_ name: String) throws(Failure) {
-        guard unlink(path + "/" + name) == 0 else {
-            if errno == ENOENT { return }
-            throw Failure(call: "unlink", number: errno)
+        let leftovers = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        var isRemoved = false
+        for file in leftovers.filter({ isTemporary($0, of: name) }) + [name] {
+            if unlink(path + "/" + file) == 0 {
+                isRemoved = true
+            } else if errno != ENOENT {
+                throw Failure(call: "unlink", number: errno)
+            }
         }
-        try synchronizeDirectory()
+        if isRemoved { try synchronizeDirectory() }
+    }
+
+    private func isTemporary(_ file: String, of name: String) -> Bool {
+        file.hasPrefix(".\(name).") && file.hasSuffix(".tmp")
     }
 
     /// Takes an advisory lock on a file of its own, never removed; nil where somebody holds it.

@@ -32,7 +32,7 @@ struct AuthenticatedSend: Sendable {
             let signed: SignedMessage
             do throws(SynheartAuthError) {
                 signed = try await RequestSigner(context: context).sign(
-                    scheme, method: request.method, to: place, body: request.body)
+                    scheme, method: request.method, to: place, body: RequestBody(request))
             } catch {
                 guard error.code == .keyInvalidated, healed.insert(error.code).inserted else { throw error }
                 _ = try await identity.register(joins: true)
@@ -104,10 +104,8 @@ struct AuthenticatedSend: Sendable {
         let headers = HeaderFields(theirs.map { ($0.name, $0.value) } + fields.map { ($0.name, $0.value) })
         do throws(TransportError) {
             return try await context.configuration.transport.send(
-                TransportRequest(
-                    method: scheme == .one ? request.method.uppercased() : request.method, url: request.url,
-                    headers: headers, body: request.body, deadline: request.deadline,
-                    maximumAnswer: request.maximumAnswer))
+                request.with(
+                    method: scheme == .one ? request.method.uppercased() : request.method, headers: headers))
         } catch {
             throw SynheartAuthError(.networkError, error.description, cause: error)
         }

@@ -8,7 +8,8 @@ extension SynheartAuth {
     /// lost. `DEVICE_REVOKED` is thrown with recovery `reset`: registering by itself would undo a revocation.
     ///
     /// - Parameters:
-    ///   - request: To the auth service or one of `Configuration.origins`. Redirects are not followed.
+    ///   - request: To the auth service or one of `Configuration.origins`. Redirects are not followed. A body that is a
+    ///     file needs scheme 2: it is read twice, in pieces, once for its digest and once to be sent.
     ///   - scheme: `one`, or `two` (RFC 9421), which also covers query, host and body digest.
     public func send(
         _ request: TransportRequest, appId: String, scheme: SignatureScheme = .one
@@ -25,7 +26,12 @@ extension SynheartAuth {
     public func sign(
         appId: String, scheme: SignatureScheme, method: String, url: String, bodyBytes: some Collection<UInt8> = []
     ) async throws(SynheartAuthError) -> SignedHeaders {
-        let body = Array(bodyBytes)
+        try await sign(appId: appId, scheme: scheme, method: method, url: url, body: .bytes(Array(bodyBytes)))
+    }
+
+    func sign(
+        appId: String, scheme: SignatureScheme, method: String, url: String, body: RequestBody
+    ) async throws(SynheartAuthError) -> SignedHeaders {
         let context = try identity(appId).context
         let place = try RequestTargetURL(url)
         _ = try context.configuration.checkOrigin(place.origin)

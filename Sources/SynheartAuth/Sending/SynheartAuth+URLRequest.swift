@@ -8,7 +8,7 @@ public import AuthContract
 #endif
 
 extension SynheartAuth {
-    /// Signs a request in place. Its body must be `httpBody`; whoever changes method, URL or body afterwards breaks the
+    /// Signs a request in place. Its body must be `httpBody`, or a file (below); whoever changes method, URL or body afterwards breaks the
     /// signature, and so does a redirect.
     ///
     /// - Throws: `SIGNING_FAILED` where the URL's origin is neither the auth service's nor one of `Configuration.origins`.
@@ -21,6 +21,21 @@ extension SynheartAuth {
         let signed = try await sign(
             appId: appId, scheme: scheme, method: request.httpMethod ?? "GET", url: url,
             bodyBytes: request.httpBody.map { Array($0) } ?? [])
+        for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
+    }
+
+    /// Signs a request in place under scheme 2 whose body is a file, as `URLSession.uploadTask(with:fromFile:)` sends it.
+    /// The file is read in pieces for its digest and must not change until it is sent.
+    ///
+    /// - Throws: `SIGNING_FAILED` as above, and where the file cannot be read.
+    public func sign(
+        _ request: inout URLRequest, appId: String, bodyFile: String
+    ) async throws(SynheartAuthError) {
+        guard request.httpBodyStream == nil, request.httpBody == nil, let url = request.url?.absoluteString else {
+            throw SynheartAuthError(.signingFailed, "a request to sign has a URL, and no body beside the file")
+        }
+        let signed = try await sign(
+            appId: appId, scheme: .two, method: request.httpMethod ?? "POST", url: url, body: .file(bodyFile))
         for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
     }
 }

@@ -28,14 +28,33 @@ struct RequestSigner: Sendable {
 
     /// The headers of a host's request to this place under the scheme asked for.
     func sign(
-        _ scheme: SignatureScheme, method: String, to place: RequestTargetURL, body: [UInt8]
+        _ scheme: SignatureScheme, method: String, to place: RequestTargetURL, body: RequestBody
     ) async throws(SynheartAuthError) -> SignedMessage {
-        guard scheme == .two else { return try await sign(method: method, path: place.target.path.text, body: body) }
+        guard scheme == .two else {
+            guard case .bytes(let body) = body else {
+                throw SynheartAuthError(.signingFailed, "scheme 1 signs the body itself; a file needs scheme 2")
+            }
+            return try await sign(method: method, path: place.target.path.text, body: body)
+        }
         try Self.checkMethod(method)
         try Self.refuseReserved(method: method, path: place.target.path.text)
+        let digest = try await body.digest()
         return try await signAsCurrent { record, key throws(SynheartAuthError) in
-            try await signSchemeTwo(method: method, to: place, body: body, record: record, alias: key.alias)
+            try await signSchemeTwo(method: method, to: place, digest: digest, record: record, alias: key.alias)
         }
+    }
+
+    /// Signs a request of the SDK's own, with a key of this name for the device of this record.
+    func sign(
+        _ scheme: SignatureScheme, _ route: Route, body: [UInt8], record: IdentityRecord, alias: KeyAlias
+    ) async throws(SynheartAuthError) -> SignedMessage {
+        guard scheme == .two else {
+            return try await sign(
+                method: route.method, path: route.rawValue, body: body, record: record, alias: alias)
+        }
+        let place = try RequestTargetURL(context.configuration.baseUrl + route.rawValue)
+        return try await signSchemeTwo(
+            method: route.method, to: place, digest: ContentDigest(of: body), record: record, alias: alias)
     }
 
     /// Signs under scheme 1 with a key of this name for the device of this record.
@@ -52,7 +71,7 @@ struct RequestSigner: Sendable {
     }
 
     private func signSchemeTwo(
-        method: String, to place: RequestTargetURL, body: [UInt8], record: IdentityRecord, alias: KeyAlias
+        method: String, to place: RequestTargetURL, digest: ContentDigest, record: IdentityRecord, alias: KeyAlias
     ) async throws(SynheartAuthError) -> SignedMessage {
         let (deviceID, timestamp) = try prepare(record)
         let publicKey: DevicePublicKey
@@ -64,7 +83,6 @@ struct RequestSigner: Sendable {
         } catch {
             throw context.error(error)
         }
-        let digest = ContentDigest(of: body)
         let parameters: SchemeTwoParameters
         let base: SignatureBase
         do throws(ContractError) {

@@ -1,7 +1,5 @@
 import ArgumentParser
-import AuthContract
 import AuthServer
-import AuthService
 import StrictJSON
 
 /// Refusals that the service recorded.
@@ -18,65 +16,58 @@ struct EvidenceCommand: AsyncParsableCommand {
             """,
         subcommands: [List.self, Export.self, Delete.self])
 
-    struct List: AsyncParsableCommand {
+    struct List: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "List recorded refusals, newest first.")
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
         @Option(help: "Only those older than this one.") var before: String?
         @Option(help: "At most so many.") var limit = 50
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                let evidence = try await database.administration().evidence.list(
-                    of: try app.map { try AppID($0) }, before: before, limit: limit)
-                output.list(
-                    evidence.map(\.administrationJSON),
-                    columns: ["id", "app_id", "recorded_at", "format", "code", "step"], empty: "nothing was recorded")
-            }
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let evidence = try await administration.list(
+                .listEvidence, "evidence", query: [("app_id", app), ("cursor", before), ("limit", String(limit))])
+            output.list(
+                evidence, columns: ["id", "app_id", "recorded_at", "format", "code", "step"],
+                empty: "nothing was recorded")
         }
     }
 
-    struct Export: AsyncParsableCommand {
+    struct Export: AdministrationCommand {
         static let configuration = CommandConfiguration(
             abstract: "Write one as a document that `attestation replay` takes; audited.")
         @Option(name: .customLong("app"), help: "The app id.") var app: String
         @Argument(help: "The id, as listed.") var id: String
         @Option(name: .customLong("output"), help: "Write to this file, for its owner alone; else to standard output.")
         var file: String?
-        @OptionGroup var database: DatabaseOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                let app = try AppID(app)
-                guard let document = try await database.administration().evidence.export(id, of: app, actor: "cli")
-                else { throw CommandFailure(.refused, "\(app) has no evidence \(id)") }
-                let text = try JSONValue(parsing: document, limits: .init(bytes: 16 << 20, depth: 64)).text(.pretty)
-                guard let file else { return print(text) }
-                try OutputFile.write(text + "\n", to: file)
-            }
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let document = try await administration.ask(.exportEvidence, ["app_id": app, "evidence_id": id])
+            let text = JSONValue.object(document).text(.pretty)
+            guard let file else { return print(text) }
+            try OutputFile.write(text + "\n", to: file)
         }
     }
 
-    struct Delete: AsyncParsableCommand {
+    struct Delete: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "Erase one, or all of an app; audited.")
         @Option(name: .customLong("app"), help: "The app id.") var app: String
         @Argument(help: "The id, as listed.") var id: String?
         @Flag(help: "All that was recorded of the app.") var all = false
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
         func validate() throws {
             guard (id == nil) == all else { throw ValidationError("name one, or --all") }
         }
 
-        func run() async throws {
-            try await reporting {
-                let app = try AppID(app)
-                let erased = try await database.administration().evidence.erase(id, of: app, actor: "cli")
-                if let id, erased == 0 { throw CommandFailure(.refused, "\(app) has no evidence \(id)") }
-                output.done("\(erased) erased", JSONObject([("erased", .integer(erased))]))
-            }
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let answer =
+                if let id {
+                    try await administration.ask(.eraseEvidence, ["app_id": app, "evidence_id": id])
+                } else {
+                    try await administration.ask(.eraseAllEvidence, ["app_id": app])
+                }
+            output.done("\(answer["erased"]?.integer ?? 1) erased", answer)
         }
     }
 }

@@ -8,13 +8,15 @@ import SQLiteStores
 struct Providers {
     /// What registrations ask of Google.
     let evidence: GoogleProviders
-    private let http = ProviderHTTP()
     private let lists: RevocationLists
     private let receipts: ReceiptRefreshJob?
 
-    init(_ configuration: ServiceConfiguration, stores: SQLiteStores, database: String) async throws {
+    /// - Parameter http: whoever made it shuts it down.
+    init(_ configuration: ServiceConfiguration, stores: SQLiteStores, http: ProviderHTTP) async throws {
         var revocations = RevocationSettings()
-        revocations.directory = configuration.text(.revocationsDirectory) ?? database + "-revocations"
+        revocations.directory =
+            configuration.text(.revocationsDirectory) ?? configuration.databasePath + "-revocations"
+        revocations.maximumAgeSeconds = configuration.revocationsMaximumAge
         lists = RevocationLists(http: http, settings: revocations)
         var google = GoogleSettings()
         google.playIntegrityURL = configuration.text(.googleURL) ?? google.playIntegrityURL
@@ -56,6 +58,4 @@ struct Providers {
             }
         }
     }
-
-    func shutdown() async { await http.shutdown() }
 }

@@ -208,7 +208,8 @@ final class TestAttestation: AttestationProvider {
 
     static func proof(of nonce: BindingNonce) -> String { Base64.standard.encode(Array("proof ".utf8) + nonce.bytes) }
 
-    func fail(_ failures: AttestationError.Code...) {
+    func fail(_ failures: AttestationError.Code...) { fail(failures) }
+    func fail(_ failures: [AttestationError.Code]) {
         state.withLock { $0.failures = failures.map { AttestationError($0, reason: "scripted") } }
     }
     func hang(times: Int) { state.withLock { $0.hangs = times } }

@@ -1,0 +1,80 @@
+import AuthContract
+import CCrashPoints
+import Foundation
+import SoftwareDevice
+import StrictJSON
+import SynheartAuth
+
+/// The SDK on files, in a process of its own that can be told where to die.
+///
+///     CrashingDevice register|rotate|reset|recover URL APP DIRECTORY AUTHORITY
+///
+/// `register`, `rotate` and `reset` do just that, the latter two after a registration that no death can interrupt. They die
+/// at the point that CRASH_AT names, or say how many points there were. `recover` does what an app does at its next launch,
+/// and says how the device stands.
+@main struct CrashingDevice {
+    let app: String
+    let directory: String
+    let url: String
+    let sdk: SynheartAuth
+
+    static func main() async throws {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        guard arguments.count == 5 else {
+            print("CrashingDevice register|rotate|reset|recover URL APP DIRECTORY AUTHORITY")
+            exit(2)
+        }
+        let device = try CrashingDevice(
+            url: arguments[1], app: arguments[2], directory: arguments[3], authority: arguments[4])
+        let answer =
+            switch arguments[0] {
+            case "recover": try await device.recover()
+            default: try await device.run(arguments[0])
+            }
+        print(answer.text())
+    }
+
+    init(url: String, app: String, directory: String, authority: String) throws {
+        self.app = app
+        self.directory = directory
+        self.url = url
+        var configuration = try SynheartAuth.Configuration(baseUrl: url)
+        let attestation = SimulatedAppAttest(
+            iosAppID: "\(SoftwareDevice.team).com.example.app", authority: try AuthorityFile.load(authority),
+            directory: directory + "/app-attest")
+        configuration.storage = MortalStorage(base: FileStorage(directory: directory))
+        configuration.keyStore = MortalKeyStore(base: SoftwareKeyStore(directory: directory + "/keys"))
+        configuration.attestation = MortalAttestation(base: attestation)
+        configuration.transport = MortalTransport(base: URLSessionTransport())
+        configuration.sleeper = Impatient()
+        configuration.rotatesAutomatically = false
+        sdk = SynheartAuth(configuration)
+    }
+
+    private func run(_ operation: String) async throws -> JSONValue {
+        if operation != "register" { try await sdk.registerDevice(appId: app) }
+        crash_points_arm(ProcessInfo.processInfo.environment["CRASH_AT"].flatMap { Int($0) } ?? -1)
+        switch operation {
+        case "register": try await sdk.registerDevice(appId: app)
+        case "rotate": try await sdk.rotateKey(appId: app)
+        default: try await sdk.resetDeviceIdentity(appId: app, reason: .userRequested)
+        }
+        return ["points": .integer(crash_points_disarm())]
+    }
+
+    /// Registers, finishes what is left of a rotation, and has the service verify a signature.
+    private func recover() async throws -> JSONValue {
+        let registration = try await sdk.registerDevice(appId: app)
+        try await sdk.maintain(appId: app)
+        let signed = try await sdk.signRequest(appId: app, method: "GET", path: Route.status.rawValue)
+        let answer = try await URLSessionTransport().send(
+            TransportRequest(
+                method: "GET", url: url + Route.status.rawValue,
+                headers: HeaderFields(signed.fields.map { ($0.name, $0.value) }), body: []))
+        let keys = try FileManager.default.contentsOfDirectory(atPath: directory + "/keys")
+        return [
+            "device_id": .string(registration.deviceId), "status": .integer(answer.status),
+            "keys": .integer(keys.count { $0.hasSuffix(".key") }),
+        ]
+    }
+}

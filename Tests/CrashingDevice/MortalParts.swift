@@ -1,0 +1,93 @@
+import AuthContract
+import CCrashPoints
+import SynheartAuth
+
+// Each part of the SDK's platform, with a point before every call: dying there is dying after whatever came before.
+
+struct MortalStorage: Storage {
+    let base: any Storage
+
+    func read(_ name: RecordName) -> StorageReading {
+        crash_point()
+        return base.read(name)
+    }
+
+    func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
+        crash_point()
+        try base.write(bytes, to: name)
+    }
+
+    func remove(_ name: RecordName) throws(StorageError) {
+        crash_point()
+        try base.remove(name)
+    }
+
+    func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
+        crash_point()
+        try base.setAside(bytes, of: name)
+    }
+
+    func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
+        crash_point()
+        return try base.lock(name, for: scope)
+    }
+}
+
+struct MortalKeyStore: KeyStore {
+    let base: any KeyStore
+    var protection: KeyProtection { base.protection }
+
+    func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
+        crash_point()
+        return try base.create(alias, challenge: challenge)
+    }
+
+    func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
+        crash_point()
+        return try base.load(alias)
+    }
+
+    func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+        crash_point()
+        return try base.sign(message, with: alias)
+    }
+
+    func delete(_ alias: KeyAlias) throws(KeyStoreError) {
+        crash_point()
+        try base.delete(alias)
+    }
+}
+
+struct MortalAttestation: AttestationProvider {
+    let base: any AttestationProvider
+    var platform: Platform { base.platform }
+
+    func makeHandle() async throws(AttestationError) -> String? {
+        crash_point()
+        return try await base.makeHandle()
+    }
+
+    func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+        crash_point()
+        return try await base.attest(subject)
+    }
+}
+
+struct MortalTransport: Transport {
+    let base: any Transport
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        crash_point()
+        let answer = try await base.send(request)
+        // The service has answered, and nothing of it is kept yet.
+        crash_point()
+        return answer
+    }
+}
+
+/// Does not wait before another attempt, so that a run is short.
+struct Impatient: Sleeper {
+    func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
+        if purpose != .retry { try await Task.sleep(for: duration) }
+    }
+}

@@ -1,0 +1,252 @@
+import AuthContract
+import CSynheartAuth
+import Foundation
+import StrictJSON
+import Testing
+
+@testable import SynheartAuth
+@testable import SynheartAuthC
+
+/// The cases of every platform, through the callbacks of a host.
+@Suite struct HostPlatformTests {
+    @Test("keys, records and attestation behind a host's callbacks", arguments: PlatformCase.all)
+    func holds(_ example: PlatformCase) async throws { try await example.run(on: CallbackPlatform.self) }
+
+    @Test("a chain with a certificate that is not base64 is refused whole, never sent without it")
+    func brokenChain() async throws {
+        let platform = CallbackPlatform()
+        platform.host.evidence.withLock { $0 = #"{"proof":"cA==","key_attestation":["AAAA","not base64"]}"# }
+        let handset = Handset(platform)
+        await expectError(.attestationFailed) { try await handset.register() }
+        #expect(await handset.phone.service.count(.register) == 0)
+    }
+
+    @Test("user is released once, after a callback that was left behind has come back")
+    func released() async throws {
+        let released = Locked(0)
+        let gate = DispatchSemaphore(value: 0)
+        try await Self.giveUp(released, gate)
+        #expect(released.withLock { $0 } == 0)
+        gate.signal()
+        try await eventually { released.withLock { $0 } == 1 }
+    }
+
+    /// A registration whose attestation hangs until the gate opens, given up by the SDK and its instance freed.
+    private static func giveUp(_ released: Locked<Int>, _ gate: DispatchSemaphore) async throws {
+        let host = MemoryHost(released: released)
+        host.gate.withLock { $0 = gate }
+        var callbacks = CallbackPlatform.callbacks(host)
+        // The host is held for the callbacks, and let go by the last of them.
+        callbacks.user = Unmanaged.passRetained(host).toOpaque()
+        callbacks.release = { user in
+            guard let user else { return }
+            let host = Unmanaged<MemoryHost>.fromOpaque(user).takeRetainedValue()
+            host.released?.withLock { $0 += 1 }
+        }
+        let platform = HostPlatform(callbacks: callbacks)
+        let phone = Phone()
+        let sdk = try phone.launch { configuration in
+            configuration.keyStore = platform
+            configuration.attestation = platform
+        }
+        // The second try, after the one that hangs.
+        host.attestationFailures.withLock { $0 = [.unsupported] }
+        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        try await eventually { host.nonces.withLock { $0.count } == 1 }
+        phone.sleeper.passPresentDeadlines()
+        await expectError(.attestationUnavailable) { try await registration.value }
+    }
+
+    @Test("an attest callback that hangs keeps no thread of the pool: others go on")
+    func hangs() async throws {
+        let platforms = (0..<16).map { _ in CallbackPlatform() }
+        let gate = DispatchSemaphore(value: 0)
+        for platform in platforms { platform.host.gate.withLock { $0 = gate } }
+        let hanging = platforms.map { platform in Task { try await Handset(platform).register() } }
+        try await eventually { platforms.allSatisfy { !$0.nonces.isEmpty } }
+        #expect(try await Handset(CallbackPlatform()).register().status == .registered)
+        for _ in platforms { gate.signal() }
+        for task in hanging { #expect(try await task.value.status == .registered) }
+    }
+}
+
+/// What a host keeps, in memory; the callbacks find it through `user`.
+final class MemoryHost: Sendable {
+    let keys = MemoryKeyStore()
+    let records = MemoryStorage()
+    let failing = Locked<KeyStoreError.Code?>(nil)
+    let attestationFailures = Locked<[AttestationError.Code]>([])
+    let nonces = Locked<[[UInt8]]>([])
+    let isLocked = Locked(false)
+    /// What `attest` answers instead of a proof of the nonce.
+    let evidence = Locked<String?>(nil)
+    /// What the next `attest` waits for.
+    let gate = Locked<DispatchSemaphore?>(nil)
+    let released: Locked<Int>?
+
+    init(released: Locked<Int>? = nil) { self.released = released }
+}
+
+final class CallbackPlatform: PlatformUnderTest {
+    let host = MemoryHost()
+    private let platform: HostPlatform
+    private let locks = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
+
+    init() {
+        // The host outlives the platform that has its address: both belong to this object.
+        platform = HostPlatform(callbacks: Self.callbacks(host))
+    }
+
+    static func callbacks(_ host: MemoryHost) -> synheart_auth_host {
+        synheart_auth_host(
+            user: Unmanaged.passUnretained(host).toOpaque(), create_key: createKey, load_key: loadKey, sign: sign,
+            delete_key: deleteKey, attest: attest, read_record: readRecord, write_record: writeRecord,
+            remove_record: removeRecord, release: nil)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: locks) }
+
+    var storage: any Storage { HostStorage(host: platform, files: FileStorage(directory: locks)) }
+    var keyStore: any KeyStore { platform }
+    var attestation: any AttestationProvider { platform }
+    var keyCount: Int { host.keys.aliases.count }
+    var recordCount: Int { host.records.everything.count }
+    var nonces: [[UInt8]] { host.nonces.withLock { $0 } }
+
+    func loseKeys() { host.keys.lose() }
+    func failSignatures(_ code: KeyStoreError.Code?) { host.failing.withLock { $0 = code } }
+    func failAttestations(_ codes: [AttestationError.Code]) { host.attestationFailures.withLock { $0 = codes } }
+    func lockRecords(_ isLocked: Bool) { host.isLocked.withLock { $0 = isLocked } }
+    func refuseWrites(_ isRefusing: Bool) { host.records.refuseWrites(isRefusing) }
+}
+
+// The callbacks, as a host would write them in C.
+
+private func host(_ user: UnsafeMutableRawPointer?) -> MemoryHost? {
+    user.map { Unmanaged<MemoryHost>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func alias(_ name: UnsafePointer<CChar>?) -> KeyAlias { .foreign(name.map { String(cString: $0) } ?? "") }
+
+private func record(_ name: UnsafePointer<CChar>?) -> RecordName {
+    RecordName(hashing: name.map { String(cString: $0) } ?? "")
+}
+
+private func bytes(_ pointer: UnsafePointer<UInt8>?, _ count: Int64) -> [UInt8] {
+    Array(UnsafeBufferPointer(start: pointer, count: Int(count)))
+}
+
+private func answer(
+    _ value: [UInt8], _ out: UnsafeMutablePointer<UInt8>?, _ capacity: Int64, _ length: UnsafeMutablePointer<Int64>?
+) -> Int32 {
+    guard value.count <= capacity else { return status(SYNHEART_AUTH_HOST_FAILED) }
+    out?.update(from: value, count: value.count)
+    length?.pointee = Int64(value.count)
+    return status(SYNHEART_AUTH_HOST_OK)
+}
+
+private func status(_ status: synheart_auth_host_status) -> Int32 { Int32(status.rawValue) }
+
+private func status(_ code: KeyStoreError.Code) -> Int32 {
+    switch code {
+    case .notFound: status(SYNHEART_AUTH_HOST_NOT_FOUND)
+    case .invalidated: status(SYNHEART_AUTH_HOST_INVALIDATED)
+    case .unavailable: status(SYNHEART_AUTH_HOST_UNAVAILABLE)
+    case .unsupported: status(SYNHEART_AUTH_HOST_UNSUPPORTED)
+    case .failed: status(SYNHEART_AUTH_HOST_FAILED)
+    }
+}
+
+private let createKey:
+    @convention(c) (
+        UnsafeMutableRawPointer?, UnsafePointer<CChar>?, UnsafePointer<UInt8>?, Int64, UnsafeMutablePointer<UInt8>?,
+        Int64,
+        UnsafeMutablePointer<Int64>?
+    ) -> Int32 = { user, name, challenge, challengeLength, out, capacity, length in
+        guard let key = try? host(user)?.keys.create(alias(name), challenge: bytes(challenge, challengeLength)) else {
+            return status(SYNHEART_AUTH_HOST_FAILED)
+        }
+        return answer(key.x963, out, capacity, length)
+    }
+
+private let loadKey:
+    @convention(c) (
+        UnsafeMutableRawPointer?, UnsafePointer<CChar>?, UnsafeMutablePointer<UInt8>?, Int64,
+        UnsafeMutablePointer<Int64>?
+    ) -> Int32 = { user, name, out, capacity, length in
+        guard let key = try? host(user)?.keys.load(alias(name)) else { return status(SYNHEART_AUTH_HOST_NOT_FOUND) }
+        return answer(key.x963, out, capacity, length)
+    }
+
+private let sign:
+    @convention(c) (
+        UnsafeMutableRawPointer?, UnsafePointer<CChar>?, UnsafePointer<UInt8>?, Int64, UnsafeMutablePointer<UInt8>?,
+        Int64,
+        UnsafeMutablePointer<Int64>?
+    ) -> Int32 = { user, name, message, messageLength, out, capacity, length in
+        guard let host = host(user) else { return status(SYNHEART_AUTH_HOST_FAILED) }
+        if let code = host.failing.withLock({ $0 }) { return status(code) }
+        do throws(KeyStoreError) {
+            return answer(
+                try host.keys.sign(bytes(message, messageLength), with: alias(name)).der, out, capacity, length)
+        } catch {
+            return status(error.code)
+        }
+    }
+
+private let deleteKey: @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?) -> Int32 = { user, name in
+    (try? host(user)?.keys.delete(alias(name))) == nil
+        ? status(SYNHEART_AUTH_HOST_FAILED) : status(SYNHEART_AUTH_HOST_OK)
+}
+
+private let attest:
+    @convention(c) (
+        UnsafeMutableRawPointer?, UnsafePointer<CChar>?, UnsafePointer<UInt8>?, Int64, UnsafePointer<UInt8>?,
+        UnsafeMutablePointer<UInt8>?, Int64, UnsafeMutablePointer<Int64>?
+    ) -> Int32 = { user, name, challenge, challengeLength, nonce, out, capacity, length in
+        guard let host = host(user), let nonce = try? BindingNonce(bytes: bytes(nonce, 32)) else {
+            return status(SYNHEART_AUTH_HOST_FAILED)
+        }
+        host.nonces.withLock { $0.append(nonce.bytes) }
+        let gate = host.gate.withLock { gate in
+            defer { gate = nil }
+            return gate
+        }
+        gate?.wait()
+        switch host.attestationFailures.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+        case .unsupported: return status(SYNHEART_AUTH_HOST_UNSUPPORTED)
+        case .unavailable: return status(SYNHEART_AUTH_HOST_UNAVAILABLE)
+        case .refused, .handleInvalid: return status(SYNHEART_AUTH_HOST_REFUSED)
+        case nil: break
+        }
+        let proof: JSONValue = ["proof": .string(TestAttestation.proof(of: nonce))]
+        return answer(host.evidence.withLock { $0.map { Array($0.utf8) } } ?? proof.bytes, out, capacity, length)
+    }
+
+private let readRecord:
+    @convention(c) (
+        UnsafeMutableRawPointer?, UnsafePointer<CChar>?, UnsafeMutablePointer<UInt8>?, Int64,
+        UnsafeMutablePointer<Int64>?
+    ) -> Int32 = { user, name, out, capacity, length in
+        guard let host = host(user), !host.isLocked.withLock({ $0 }) else {
+            return status(SYNHEART_AUTH_HOST_UNAVAILABLE)
+        }
+        switch host.records.read(record(name)) {
+        case .found(let bytes): return answer(bytes, out, capacity, length)
+        case .absent: return status(SYNHEART_AUTH_HOST_NOT_FOUND)
+        case .unavailable: return status(SYNHEART_AUTH_HOST_UNAVAILABLE)
+        }
+    }
+
+private let writeRecord:
+    @convention(c) (
+        UnsafeMutableRawPointer?, UnsafePointer<CChar>?, UnsafePointer<UInt8>?, Int64
+    ) -> Int32 = { user, name, value, count in
+        (try? host(user)?.records.write(bytes(value, count), to: record(name))) == nil
+            ? status(SYNHEART_AUTH_HOST_FAILED) : status(SYNHEART_AUTH_HOST_OK)
+    }
+
+private let removeRecord: @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?) -> Int32 = { user, name in
+    (try? host(user)?.records.remove(record(name))) == nil
+        ? status(SYNHEART_AUTH_HOST_FAILED) : status(SYNHEART_AUTH_HOST_OK)
+}

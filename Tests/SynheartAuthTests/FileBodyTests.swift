@@ -1,0 +1,105 @@
+import AuthContract
+import Foundation
+import Testing
+
+@testable import SynheartAuth
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Bodies that are files: signed under scheme 2 by their digest, sent in pieces.
+@Suite struct FileBodyTests {
+    private let path = NSTemporaryDirectory() + "synheart-auth-body-\(UUID().uuidString)"
+    /// More than one piece, and not a whole number of them.
+    private let content = (0..<200_001).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+
+    init() throws { try Data(content).write(to: URL(fileURLWithPath: path)) }
+
+    private func registered() async throws -> (Phone, SynheartAuth) {
+        let phone = Phone()
+        let sdk = try phone.launch { $0.origins = SendTests.origins }
+        try await sdk.registerDevice(appId: Phone.app)
+        return (phone, sdk)
+    }
+
+    private func upload(_ file: String) -> TransportRequest {
+        TransportRequest(
+            method: "PUT", url: "\(SendTests.api)/v1/recordings/1", headers: HeaderFields(), bodyFile: file)
+    }
+
+    @Test("the digest of a file is that of its bytes", arguments: [0, 1, 65_535, 65_536, 65_537, 200_001])
+    func digest(count: Int) async throws {
+        let bytes = Array(content.prefix(count))
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        #expect(try await RequestBody.file(path).digest() == ContentDigest(of: bytes))
+    }
+
+    @Test("send signs a file by its digest, and hands the file itself to the transport")
+    func sends() async throws {
+        let (phone, sdk) = try await registered()
+        await phone.service.answer(path: "/v1/recordings/1", with: TransportAnswer(status: 201))
+        #expect(try await sdk.send(upload(path), appId: Phone.app, scheme: .two).status == 201)
+        let sent = try #require(await phone.service.requests.last)
+        #expect(sent.bodyFile == path && sent.body.isEmpty)
+        let headers = try SchemeTwoHeaders(sent.headers)
+        #expect(headers.contentDigest == ContentDigest(of: content))
+        let base = try headers.base(
+            method: "PUT", origin: RequestOrigin(SendTests.api), target: RequestTarget("/v1/recordings/1"))
+        let key = try #require(await phone.service.devices.first?.key)
+        #expect(headers.signature.isValid(for: base.bytes, by: key))
+    }
+
+    @Test("scheme 1 would need the whole file in memory: SIGNING_FAILED, nothing sent")
+    func schemeOne() async throws {
+        let (phone, sdk) = try await registered()
+        let before = await phone.network.messages
+        await expectError(.signingFailed) { try await sdk.send(upload(path), appId: Phone.app, scheme: .one) }
+        #expect(await phone.network.messages == before)
+    }
+
+    @Test("a file that is not there, or is a folder: SIGNING_FAILED, nothing sent")
+    func unreadable() async throws {
+        let (phone, sdk) = try await registered()
+        let before = await phone.network.messages
+        for file in [path + ".none", NSTemporaryDirectory()] {
+            await expectError(.signingFailed) { try await sdk.send(upload(file), appId: Phone.app, scheme: .two) }
+        }
+        #expect(await phone.network.messages == before)
+    }
+
+    @Test("a URLRequest for an upload task is signed in place")
+    func urlRequest() async throws {
+        let (phone, sdk) = try await registered()
+        var request = URLRequest(url: try #require(URL(string: "\(SendTests.api)/v1/recordings/1?part=2")))
+        request.httpMethod = "PUT"
+        try await sdk.sign(&request, appId: Phone.app, bodyFile: path)
+        let headers = try SchemeTwoHeaders(
+            HeaderFields((request.allHTTPHeaderFields ?? [:]).map { ($0.key, $0.value) }))
+        let base = try headers.base(
+            method: "PUT", origin: RequestOrigin(SendTests.api), target: RequestTarget("/v1/recordings/1?part=2"))
+        let key = try #require(await phone.service.devices.first?.key)
+        #expect(headers.contentDigest == ContentDigest(of: content))
+        #expect(headers.signature.isValid(for: base.bytes, by: key))
+        request.httpBody = Data([1])
+        let signed = request
+        await expectError(.signingFailed) {
+            var request = signed
+            try await sdk.sign(&request, appId: Phone.app, bodyFile: path)
+        }
+    }
+
+    @Test("URLSession sends the file's bytes with their length")
+    func transport() async throws {
+        let server = try LocalServer("HTTP/1.1 204 No Content\r\n\r\n")
+        defer { server.stop() }
+        let answer = try await URLSessionTransport().send(
+            TransportRequest(
+                method: "PUT", url: "http://127.0.0.1:\(server.port)/x", headers: HeaderFields([("X-Test", "1")]),
+                bodyFile: path))
+        #expect(answer.status == 204)
+        let (head, body) = try #require(server.received)
+        #expect(head.lowercased().contains("content-length: \(content.count)\r\n") && head.hasPrefix("PUT /x "))
+        #expect(body == content)
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+
+@testable import SynheartAuth
+
+/// Accepts one connection, reads one request to its end, and writes one text, or nothing.
+final class LocalServer: Sendable {
+    let port: UInt16
+    private let listener: Int32
+    private let request = Locked<(head: String, body: [UInt8])?>(nil)
+
+    /// What was received.
+    var received: (head: String, body: [UInt8])? { request.withLock { $0 } }
+
+    init(_ answer: String?) throws {
+        #if canImport(Darwin)
+            let kind = SOCK_STREAM
+        #else
+            let kind = Int32(SOCK_STREAM.rawValue)
+        #endif
+        let listener = socket(AF_INET, kind, 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                bind(listener, pointer, length) == 0 && listen(listener, 8) == 0
+                    && getsockname(listener, pointer, &length) == 0
+            }
+        }
+        guard bound else { throw StorageError("no socket") }
+        self.listener = listener
+        port = UInt16(bigEndian: address.sin_port)
+        Thread.detachNewThread { [request] in
+            let connection = accept(listener, nil, nil)
+            guard connection >= 0 else { return }
+            let received = Self.read(connection)
+            request.withLock { $0 = received }
+            guard let answer else { return }
+            let bytes = Array(answer.utf8)
+            _ = bytes.withUnsafeBytes { Foundation.send(connection, $0.baseAddress, $0.count, 0) }
+            shutdown(connection, Int32(SHUT_WR))
+            close(connection)
+        }
+    }
+
+    func stop() { close(listener) }
+
+    /// Head and body; the latter as long as Content-Length says.
+    private static func read(_ connection: Int32) -> (head: String, body: [UInt8]) {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        var data = Data()
+        var needed = Int.max
+        while data.count < needed {
+            let count = recv(connection, &buffer, buffer.count, 0)
+            guard count > 0 else { break }
+            data.append(contentsOf: buffer.prefix(count))
+            if needed == .max, let end = data.firstRange(of: Data("\r\n\r\n".utf8))?.upperBound {
+                needed = end + contentLength(String(decoding: data[..<end], as: UTF8.self))
+            }
+        }
+        let end = data.firstRange(of: Data("\r\n\r\n".utf8))?.upperBound ?? data.endIndex
+        return (String(decoding: data[..<end], as: UTF8.self), Array(data[end...]))
+    }
+
+    private static func contentLength(_ head: String) -> Int {
+        let line = head.lowercased().split(separator: "\r\n").first { $0.hasPrefix("content-length:") }
+        return line.flatMap { Int($0.dropFirst(15).drop { $0 == " " }) } ?? 0
+    }
+}
