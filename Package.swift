@@ -17,6 +17,7 @@ let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto"
 let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
+let atomics: Target.Dependency = .product(name: "Atomics", package: "swift-atomics")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let hummingbird: [Target.Dependency] = [
     .product(name: "Hummingbird", package: "hummingbird"), .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -72,6 +73,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-atomics.git", from: "1.3.0"),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
@@ -125,11 +127,16 @@ let package = Package(
         // The rules, without HTTP and SQL; what every store must do; the default stores.
         room(
             "AuthService",
-            ["AuthContract", "StrictJSON", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", crypto, logging],
-            tests: ["AuthContract", "StrictJSON", "StoreConformance", "AttestationTestKit", crypto]),
+            [
+                "AuthContract", "StrictJSON", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation",
+                "AttestationInspection", crypto, logging,
+            ],
+            tests: [
+                "AuthContract", "StrictJSON", "StoreConformance", "AttestationTestKit", "AttestationInspection", crypto,
+            ]),
         room("StoreConformance", ["AuthService", "AuthContract", "StrictJSON", crypto], tests: ["AuthService"]),
         room(
-            "SQLiteStores", ["AuthService", "AuthContract", "StrictJSON", crypto, grdb, logging],
+            "SQLiteStores", ["AuthService", "AuthContract", "StrictJSON", crypto, grdb, logging, atomics],
             tests: ["AuthService", "AuthContract", "StoreConformance", crypto, grdb]),
 
         // Apple's and Google's services, behind AuthService's protocols: the one library that links an HTTP client.
@@ -147,24 +154,29 @@ let package = Package(
 
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(
-            "AuthServer", ["AuthService", "AuthContract", "StrictJSON", logging, nioSSL, yams] + hummingbird,
+            "AuthServer",
+            ["AuthService", "AuthContract", "StrictJSON", crypto, logging, nioSSL, nioPosix, yams] + hummingbird,
             tests: [
-                "AuthService", "AuthContract", "StrictJSON", "StoreConformance", crypto, asn1, x509, logging, nioPosix,
+                "AuthService", "AuthContract", "AndroidKeyAttestation", "PlayIntegrity", "StrictJSON",
+                "StoreConformance",
+                crypto, asn1, x509, logging, nioPosix,
                 nioSSL,
             ] + hummingbird),
 
         // A phone for development, and the command line.
         room(
-            "SoftwareDevice", ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON"], tests: nil),
+            "SoftwareDevice", ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON", crypto],
+            tests: ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON"]),
         [
             .executableTarget(
                 name: "synheart-auth",
                 dependencies: [
                     "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores", "AuthContract", "StrictJSON",
                     "SynheartAuth",
-                    "SoftwareDevice", "AttestationTestKit", "AttestationInspection", "PlayIntegrity", logging,
+                    "SoftwareDevice", "AttestationTestKit", "AttestationInspection", "PlayIntegrity", logging, x509,
+                    asn1,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                ], swiftSettings: settings),
+                ] + httpClient, swiftSettings: settings),
             // The SDK in a process that dies where it is told to; IntegrationTests start it.
             .target(name: "CCrashPoints", path: "Tests/CCrashPoints"),
             .executableTarget(
@@ -177,8 +189,8 @@ let package = Package(
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: [
-                    "synheart-auth", "SoftwareDevice", "SynheartAuth", "AttestationTestKit", "AuthContract",
-                    "StrictJSON",
+                    "synheart-auth", "SoftwareDevice", "SynheartAuth", "AttestationTestKit", "AuthServer", "AuthService",
+                    "SQLiteStores", "AuthContract", "StrictJSON", crypto, logging, grdb, asn1, x509,
                 ],
                 swiftSettings: settings),
         ],

@@ -20,6 +20,8 @@ public struct KeyAttestationError: Error, Sendable {
         public static let softwareRoot = Code("SOFTWARE_ROOT")
         /// No pinned key signed the last certificate.
         public static let untrustedRoot = Code("UNTRUSTED_ROOT")
+        /// The root comes twice.
+        public static let rootRepeated = Code("ROOT_REPEATED")
         /// A certificate is not signed by the one after it.
         public static let signatureInvalid = Code("SIGNATURE_INVALID")
         /// A certificate is signed with an algorithm or a key that is not accepted.

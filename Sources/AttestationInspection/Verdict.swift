@@ -79,9 +79,9 @@ public protocol AttestationFormat: Sendable {
 /// What the command line gives beside the input: files that are read once, before the first line.
 public struct VerificationOptions: Sendable {
     /// `--roots`: a PEM file's text, instead of the built-in anchors.
-    public var rootsPEM: String? {
-        didSet { apple = rootsPEM.map { TrustAnchors(pem: $0).map(AppleSteps.init) } ?? .builtIn }
-    }
+    public var rootsPEM: String? { didSet { prepareAppleSteps() } }
+    /// Whether the built-in anchors are trusted beside those of `rootsPEM`, as a service with trust anchors of its own does.
+    public var keepsBuiltInRoots = false { didSet { prepareAppleSteps() } }
     /// `--status-list`: Android's revocation list, a JSON text.
     public var statusList: JSONValue?
     /// `--play-keys`: `DECRYPTION_KEY` and `VERIFICATION_KEY`.
@@ -110,6 +110,16 @@ extension VerificationOptions {
             _ = try AppAttestOptions(policy)
         } catch {
             throw Problem(description: "policy: \(error)")
+        }
+    }
+
+    private mutating func prepareAppleSteps() {
+        guard let rootsPEM else {
+            apple = .builtIn
+            return
+        }
+        apple = TrustAnchors(pem: rootsPEM).map { roots in
+            AppleSteps(keepsBuiltInRoots ? TrustAnchors.apple.adding(roots) : roots)
         }
     }
 

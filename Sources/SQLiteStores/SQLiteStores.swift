@@ -30,6 +30,8 @@ public final class SQLiteStores: Sendable {
         public var maximumChallenges = 100_000
         /// Live replay claims at once; beyond it claims are refused. About 30 bytes of memory each.
         public var maximumClaims = 24_000_000
+        /// Who is told of each call; nil: nobody.
+        public var observer: (any StoreObserver)?
 
         /// The defaults.
         public init() {}
@@ -44,13 +46,17 @@ public final class SQLiteStores: Sendable {
     public let signingKeys: any SigningKeyStore
     public let receipts: any ReceiptStore
     public let pendingProofs: any PendingProofStore
+    public let evidence: any EvidenceStore
 
     /// All of them, as the service takes them.
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
-            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs)
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence)
     }
+
+    /// Replay claims that live now; nil where this process is not the service.
+    public var liveClaims: Int? { journal?.size.live }
 
     let database: StoreDatabase
     private let heldChallenges: HeldChallenges?
@@ -83,6 +89,7 @@ public final class SQLiteStores: Sendable {
         signingKeys = SQLiteSigningKeyStore(database: database)
         receipts = SQLiteReceiptStore(database: database)
         pendingProofs = SQLitePendingProofStore(database: database)
+        evidence = SQLiteEvidenceStore(database: database)
         switch role {
         case .administration:
             (heldChallenges, journal) = (nil, nil)
@@ -96,7 +103,8 @@ public final class SQLiteStores: Sendable {
             let held = HeldChallenges(clock: clock, maximum: options.maximumChallenges)
             held.restore(try database.takeSavedChallenges())
             (heldChallenges, challenges) = (held, held)
-            (self.journal, replay) = (journal, journal)
+            self.journal = journal
+            replay = options.observer.map { ObservedReplay(journal, by: $0) } ?? journal
         }
     }
 

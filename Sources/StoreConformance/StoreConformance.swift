@@ -8,10 +8,10 @@ public import AuthService
 ///         try await check.run(on: makeMyStores())
 ///     }
 public enum StoreConformance {
-    /// All checks, of all six stores.
+    /// All checks, of all stores.
     public static var checks: [ConformanceCheck] {
         challengeChecks + replayChecks + appChecks + deviceChecks + rotationChecks + listingChecks + auditChecks
-            + receiptChecks
+            + receiptChecks + credentialChecks + signingKeyChecks + pendingProofChecks + evidenceChecks
     }
 }
 
@@ -24,13 +24,19 @@ public struct StoresUnderTest: Sendable {
     public let devices: any DeviceStore
     public let audit: any AuditLog
     public let receipts: any ReceiptStore
+    public let credentials: any CredentialStore
+    public let signingKeys: any SigningKeyStore
+    public let pendingProofs: any PendingProofStore
+    public let evidence: any EvidenceStore
     /// What the stores' own clock shows.
     public let now: UnixTime
 
     /// Stores of one back end.
     public init(
         challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
-        audit: any AuditLog, receipts: any ReceiptStore, now: UnixTime
+        audit: any AuditLog, receipts: any ReceiptStore, credentials: any CredentialStore,
+        signingKeys: any SigningKeyStore, pendingProofs: any PendingProofStore,
+        evidence: any EvidenceStore, now: UnixTime
     ) {
         self.challenges = challenges
         self.replay = replay
@@ -38,16 +44,21 @@ public struct StoresUnderTest: Sendable {
         self.devices = devices
         self.audit = audit
         self.receipts = receipts
+        self.credentials = credentials
+        self.signingKeys = signingKeys
+        self.pendingProofs = pendingProofs
+        self.evidence = evidence
         self.now = now
     }
 
     /// Stores that are one object.
     public init(
-        _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore, now: UnixTime
+        _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore & CredentialStore
+            & SigningKeyStore & PendingProofStore & EvidenceStore, now: UnixTime
     ) {
         self.init(
             challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, receipts: stores,
-            now: now)
+            credentials: stores, signingKeys: stores, pendingProofs: stores, evidence: stores, now: now)
     }
 }
 

@@ -189,6 +189,40 @@ struct RefusalTests {
             } == nil)
     }
 
+    @Test("The root a second time does not make a factory's of an expired chain that was provisioned remotely")
+    func repeatedRoot() throws {
+        let fixture = try Fixture()
+        let past = (Fixture.time - 2 * 86_400)...(Fixture.time - 86_400)
+        func code(_ order: [Int]?, _ validity: [Int: ClosedRange<Date>]) throws -> KeyAttestationError.Code? {
+            try fixture.code {
+                $0.provisioning = .remoteUnderFactoryRoot
+                $0.order = order
+                $0.validity = validity
+            }
+        }
+        #expect(try code(nil, [:]) == nil)
+        #expect(try code(nil, [1: past]) == .certificateExpired)
+        #expect(try code([0, 1, 2, 3, 4, 4], [1: past]) == .rootRepeated)
+        #expect(try fixture.code { $0.order = [0, 1, 2, 3, 3] } == .rootRepeated)
+    }
+
+    @Test("The same with a real chain under Google's RSA root, whose name looks like a factory's")
+    func repeatedRealRoot() throws {
+        let chain = try Vectors.chain("caiman-sdk36-TEE_EC_RKP").chain()
+        var policy = KeyAttestationPolicy.audit
+        policy.dates = .enforce
+        let verifier = KeyAttestationVerifier(policy: policy, statusList: nil)
+        let later = Date(timeIntervalSince1970: 1_861_920_000)
+        func code(_ certificates: [AttestationCertificate]) throws -> KeyAttestationError.Code? {
+            let sent = try KeyAttestationChain(der: certificates.map(\.encoded))
+            return refusal { _ = try verifier.audit(sent, challenge: nil, package: nil, at: later) }
+        }
+        let root = try #require(chain.certificates.last)
+        #expect(!root.subject.values(of: CertificateName.serialNumber).isEmpty)
+        #expect(try code(chain.certificates) == .certificateExpired)
+        #expect(try code(chain.certificates + [root]) == .rootRepeated)
+    }
+
     @Test("Keys of another challenge, another key, another app")
     func binding() throws {
         let fixture = try Fixture()
@@ -199,6 +233,11 @@ struct RefusalTests {
         #expect(refusal { _ = try fixture.verify(good, key: other) } == .attestedKeyMismatch)
         #expect(try fixture.code { $0.packages = [.init("com.example.other")] } == .packageMismatch)
         #expect(try fixture.code { $0.packages = nil } == .applicationMissing)
+        // Swift's strings are equal where Unicode calls them equivalent.
+        var kelvin = fixture
+        kelvin.policy.packages = ["com.example.Kids"]
+        #expect(try kelvin.code { $0.packages = [.init("com.example.Kids")] } == nil)
+        #expect(try kelvin.code { $0.packages = [.init("com.example.\u{212A}ids")] } == .packageMismatch)
         #expect(try fixture.code { $0.packages = [.init("com.example.other"), .init("com.example.app")] } == nil)
         #expect(try fixture.code { $0.signatureDigests = [[1]] } == .certificateDigestMismatch)
         #expect(try fixture.code { $0.signatureDigests = [] } == .certificateDigestMismatch)
@@ -236,6 +275,15 @@ struct RefusalTests {
                 $0.certifiedSecurityLevel = 1
             } == .strongBoxNotCorroborated)
         #expect(try fixture.code { _ in } == .securityLevelTooLow)
+        fixture.policy.minimumSecurityLevel = .trustedEnvironment
+        let claimed = try fixture.verify(
+            fixture.encodings {
+                $0 = .strongBox
+                $0.certifiedSecurityLevel = 1
+            })
+        #expect(claimed.securityLevel == .strongBox)
+        #expect(claimed.provenSecurityLevel == .trustedEnvironment)
+        #expect(try fixture.verify(fixture.encodings { $0 = .strongBox }).provenSecurityLevel == .strongBox)
     }
 
     @Test("Boot keys of one's own: a locked device with a listed key, and no other")

@@ -131,9 +131,9 @@ import Testing
                 device, maximumPending: 1, recording: AuditEvent(.deviceRegistered, at: noon, actor: "device"))
             let pauses = Pauses(apple.clock, limit: 3)
             let job = ReceiptRefreshJob(
-                store: stores, exchange: receipts, policy: ReceiptRefreshPolicy(flagRiskMetricAbove: 2),
+                store: stores, exchange: receipts,
                 verifier: try apple.verifier, clock: apple.clock, random: NoRandom(), pause: pauses.pause)
-            await job.run()
+            await job.run { _ in 2 }
             let evidence = try #require(try await stores.device(device.deviceID, of: device.appID)?.appAttest)
             #expect(evidence.riskMetric == 3)
             #expect(evidence.receipt != first)

@@ -156,18 +156,20 @@ import Testing
 
     @Test func `Quota is counted by app and day`() async throws {
         try await GoogleUnderTest.run { test async throws in
-            #expect(test.providers.usage() == [])
+            #expect(await test.providers.report().integrityUsage == [])
             test.google.decodeScript.then(.text(429, "{}", ["retry-after": "1"]))
             #expect(try await test.decode() == Self.good)
             let today = UnixTime(noon.seconds / 86_400 * 86_400)
             #expect(
-                test.providers.usage() == [.init(package: GoogleStandIn.package, day: today, requests: 2, refused: 1)])
+                await test.providers.report().integrityUsage == [
+                    .init(package: GoogleStandIn.package, day: today, requests: 2, refused: 1)
+                ])
             test.google.clock.advance(86_400)
             #expect(try await test.decode() == Self.good)
-            #expect(test.providers.usage().map(\.requests) == [2, 1])
-            #expect(test.providers.usage().map(\.day) == [today, today + 86_400])
+            #expect(await test.providers.report().integrityUsage.map(\.requests) == [2, 1])
+            #expect(await test.providers.report().integrityUsage.map(\.day) == [today, today + 86_400])
             test.google.clock.advance(2 * 86_400)
-            #expect(test.providers.usage() == [])
+            #expect(await test.providers.report().integrityUsage == [])
         }
     }
 

@@ -207,4 +207,42 @@ struct ProviderOutageTests {
         await world.service.settlePendingProofs()
         #expect(world.google.questions == before + 1)
     }
+
+    @Test("A proof that Google never has an answer to costs less and less, and the others are settled")
+    func postponed() async throws {
+        let world = try await World(Self.waiting)
+        world.google.goAway()
+        var devices: [TestDevice] = []
+        for _ in 0..<4 {
+            let key = P256.Signing.PrivateKey()
+            let enrolment = try await enrolment(world, key)
+            let answer = try await world.register(enrolment, [])
+            devices.append(TestDevice(appID: try AppID(World.appID), id: answer.deviceID, key: key))
+            if devices.count == 1 { world.google.neverAnswer(try #require(enrolment.proof)) }
+        }
+        world.google.comeBack()
+        let before = world.google.questions
+        // Two hours of looking every half minute.
+        for _ in 0..<240 {
+            await world.service.settlePendingProofs()
+            world.clock.advance(30)
+        }
+        for device in devices.dropFirst() { #expect(try await world.row(device).status == .registered) }
+        let first = try #require(devices.first)
+        #expect(try await world.row(first).status == .pending)
+        // After 1, 2, 4 and 8 minutes, then every quarter of an hour.
+        #expect((8...14).contains(world.google.questions - before - 3))
+    }
+
+    @Test("An app of several packages: Google is asked for each until one is the token's, and no further")
+    func severalPackages() async throws {
+        let packages: JSONValue = ["com.example.other", .string(World.appID), "com.example.third"]
+        let world = try await World(["android": World.android(["packages": packages])])
+        let answer = try await world.register(try await enrolment(world, P256.Signing.PrivateKey()), [])
+        #expect(answer.status == .registered)
+        #expect(world.google.questions == 2)
+        let foreign = try await enrolment(world, P256.Signing.PrivateKey(), package: "com.example.evil")
+        try await expect(.invalidAttestation) { try await world.register(foreign, []) }
+        #expect(world.google.questions == 5)
+    }
 }

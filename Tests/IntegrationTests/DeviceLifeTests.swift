@@ -13,8 +13,12 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
+    private var authorities: [String] {
+        ["--authority", folder.path("authority.pem")]
+    }
+
     private func provision() async throws {
-        let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])
+        let example = try await Binary.run(["apps", "example"] + authorities)
         #expect(example.status == 0, "\(example.errors)")
         let added = try await Binary.run(
             ["apps", "add", "--file", "-", "--database", folder.path("db.sqlite")], input: example.output)
@@ -125,10 +129,26 @@ import Testing
         #expect(lines.allSatisfy { $0.contains(": ") })
     }
 
+    @Test func anAndroidPhoneIsPlayedToo() async throws {
+        try await provision()
+        let service = try await RunningService(database: folder.path("db.sqlite"))
+        let arguments = ["--dir", folder.path("cli"), "--json"] + authorities
+        let registered = try await Binary.run(
+            ["device", "register", "--url", service.publicURL, "--app", app, "--platform", "android"] + arguments)
+        #expect(registered.status == 0, "\(registered.errors)")
+        let status = try JSONValue(parsing: try await Binary.run(["device", "status"] + arguments).output)
+        #expect(status.object?["platform"] == "android")
+        #expect(status.object?["assurance"]?.object?["key"] == "tee")
+        #expect(status.object?["assurance"]?.object?["labels"] == ["MEETS_DEVICE_INTEGRITY"])
+    }
+
     @Test func theDemoRunsToItsEnd() async throws {
         let demo = try await Binary.run(["demo"])
         #expect(demo.status == 0, "\(demo.errors)")
-        for step in ["NONCE_REPLAY", "INVALID_SIGNATURE", "DEVICE_REVOKED", "As it must be."] {
+        for step in [
+            "NONCE_REPLAY", "INVALID_SIGNATURE", "DEVICE_REVOKED", "app: test, key: strongbox",
+            "labels                   MEETS_DEVICE_INTEGRITY", "ATTESTATION_FAILED", "As it must be.",
+        ] {
             #expect(demo.output.contains(step))
         }
     }

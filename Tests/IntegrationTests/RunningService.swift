@@ -121,6 +121,8 @@ final class RunningService: Sendable {
 
     var isRunning: Bool { process.isRunning }
 
+    var processID: Int32 { process.processIdentifier }
+
     /// SIGKILL: no chance to save anything.
     func kill() {
         Glibc.kill(process.processIdentifier, SIGKILL)

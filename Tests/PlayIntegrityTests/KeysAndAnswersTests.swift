@@ -52,8 +52,8 @@ struct ResponseKeysTests {
         #expect(throws: ResponseKeys.KeyError.encryption) {
             try ResponseKeys(encryptedFile: changed, privateKeyPEM: pem)
         }
-        #expect(throws: ResponseKeys.KeyError.encryption) {
-            try ResponseKeys(encryptedFile: [], privateKeyPEM: "no key")
+        #expect(throws: ResponseKeys.KeyError.privateKey) {
+            try ResponseKeys(encryptedFile: encrypted, privateKeyPEM: "no key")
         }
     }
 
@@ -143,6 +143,23 @@ struct GoogleAnswerTests {
         #expect(
             text.hasSuffix("&assertion=\(expected)"), "RS256 is deterministic: the assertion is the same to the bit")
         #expect("\(account)" == "verifier@example-project.iam.gserviceaccount.com")
+    }
+
+    @Test(
+        "An assertion goes to https, or to this machine, and nowhere that only looks like it",
+        arguments: [
+            ("https://oauth2.googleapis.com/token", true), ("http://127.0.0.1:8080/token", true),
+            ("http://localhost:1/token", true), ("http://oauth2.googleapis.com/token", false),
+            ("http://127.0.0.1:80@evil.example/token", false), ("http://localhost:1@evil.example/", false),
+            ("https://user@evil.example/", false), ("http://127.0.0.1.evil.example:80/", false),
+            ("https:///token", false),
+            ("ftp://127.0.0.1/", false), ("token", false), ("", false),
+        ])
+    func tokenURIs(uri: String, isAllowed: Bool) throws {
+        var account = try #require(
+            try JSONValue(parsing: Vectors.bytes("server-api.json")).object?["service_account_json"]?.object)
+        account["token_uri"] = .string(uri)
+        #expect(((try? ServiceAccount(JSONFields(.object(account)))) != nil) == isAllowed)
     }
 
     @Test("An access token is read with its lifetime; a credential that is not accepted says so")

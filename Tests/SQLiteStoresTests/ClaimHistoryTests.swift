@@ -92,7 +92,11 @@ struct ClaimHistoryTests {
         let first = try bench.open()
         for claim in claims { #expect(try await first.claim([claim]) == .claimed) }
         await first.abandon()
-        try bench.change(bench.segments()[0]) { $0.append(contentsOf: [1, 2, 3, 4, 5, 6, 7]) }
+        // The clock's record and three claims; the last word of a record is stored last.
+        let end = SegmentHeader.size + 4 * ClaimRecord.size
+        try bench.change(bench.segments()[0]) {
+            $0.replaceSubrange(end..<end + 16, with: [UInt8](repeating: 7, count: 16))
+        }
         for _ in 0..<3 {
             let journal = try bench.open()
             for claim in claims { #expect(try await journal.claim([claim]) == .taken(claim)) }
@@ -105,14 +109,33 @@ struct ClaimHistoryTests {
         let first = try bench.open()
         #expect(try await first.claim(claims, at: start + 30, now: start) == .claimed)
         await first.abandon()
-        try bench.change(bench.segments()[0]) { $0.append(Data(count: 4096)) }
+        let end = SegmentHeader.size + 3 * ClaimRecord.size
+        try bench.change(bench.segments()[0]) {
+            $0.replaceSubrange(end + 40..<end + 4096, with: [UInt8](repeating: 7, count: 4056))
+        }
         let second = try bench.open(boot: "second boot")
         #expect(try await second.claim(claims, at: start + 30, now: start) == .taken(claims[0]))
         #expect(try await second.claim(bench.claims(), at: start + 6, now: start) == .claimed)
         await second.close()
     }
 
-    @Test(arguments: [8, 40, 95, 96, 96 + 30, 96 + 24 * 5, 96 + 24 * 10])
+    @Test func `The end of a journal that was ended in order is known, however new its last segment is`() async throws {
+        var bench = bench
+        bench.settings.segmentSeconds = 1
+        for round in Int64(0)..<20 {
+            let (now, claims) = (start + 100 * round, bench.claims())
+            let journal = try bench.open(at: now, boot: "boot \(round)")
+            #expect(try await journal.claim(claims, at: now) == .claimed)
+            #expect(try await journal.claim(bench.claims(), at: now + 2) == .claimed)
+            await journal.close()
+            let again = try bench.open(at: now + 2, boot: "boot \(round), again")
+            #expect(try await again.claim(claims, at: now, now: now + 2) == .taken(claims[0]))
+            await again.close()
+        }
+    }
+
+    // In the header, in records, in the last record, behind it, and at the end of the room.
+    @Test(arguments: [8, 40, 95, 96, 96 + 30, 96 + 24 * 5, 96 + 24 * 10, 96 + 24 * 11 + 20, 96 + 24 * 90_000])
     func `A flipped bit anywhere is a loss of history, once, and the segment is put aside`(_ offset: Int) async throws {
         let claims = bench.claims(10)
         let first = try bench.open()
@@ -168,7 +191,7 @@ struct ClaimHistoryTests {
         await second.close()
     }
 
-    @Test(arguments: [0, 50, 96])
+    @Test(arguments: [0, 50, 96, 100_000])
     func `A segment that was only just being made is no damage`(_ size: Int) async throws {
         let claims = bench.claims()
         let first = try bench.open()

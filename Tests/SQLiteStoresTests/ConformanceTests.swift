@@ -11,7 +11,9 @@ struct ConformanceTests {
         try await check.run(
             on: StoresUnderTest(
                 challenges: stores.challenges, replay: stores.replay, apps: stores.apps, devices: stores.devices,
-                audit: stores.audit, receipts: stores.receipts, now: FixedClock().now))
+                audit: stores.audit, receipts: stores.receipts, credentials: stores.credentials,
+                signingKeys: stores.signingKeys, pendingProofs: stores.pendingProofs, evidence: stores.evidence,
+                now: FixedClock().now))
         await stores.close()
     }
 }

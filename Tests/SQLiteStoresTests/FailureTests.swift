@@ -111,7 +111,7 @@ struct FailureTests {
     }
 
     @Test func `A full disk refuses, and room makes everything work again`() async throws {
-        guard let disk = TinyDisk(kilobytes: 512) else { return }
+        guard let disk = TinyDisk(kilobytes: 32 << 10) else { return }
         let stores = try SQLiteStores(path: "\(disk.path)/auth.sqlite", clock: FixedClock(), logger: silent)
         try disk.fill()
         let error = await #expect(throws: StoreError.self) {

@@ -46,16 +46,70 @@ struct ChecksCanFailTests {
         }
     }
 
+    /// Revokes whatever it is told to, as often as it is told.
+    private struct EagerCredentials: CredentialStore {
+        let stores: MemoryStores
+
+        func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) {
+            try await stores.insert(credential, recording: event)
+        }
+
+        func credential(_ id: String) async throws(StoreError) -> Credential? { try await stores.credential(id) }
+
+        func credentials() async throws(StoreError) -> [Credential] { try await stores.credentials().reversed() }
+
+        func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) async throws(StoreError) -> Bool {
+            _ = try await stores.revoke(id, at: at, recording: event)
+            return true
+        }
+    }
+
+    /// Adds a signing key without a look at which is the newest.
+    private struct BlindSigningKeys: SigningKeyStore {
+        let stores: MemoryStores
+
+        func signingKeys() async throws(StoreError) -> [StoredSigningKey] { try await stores.signingKeys() }
+
+        func addSigningKey(
+            _ key: StoredSigningKey, after newest: String?, recording event: AuditEvent
+        ) async throws(StoreError) -> Bool {
+            while try await !stores.addSigningKey(
+                key, after: try await stores.signingKeys().last?.id, recording: event)
+            {}
+            return true
+        }
+
+        func removeSigningKeys(_ ids: Set<String>) async throws(StoreError) {}
+    }
+
+    /// Reads the first page again and again.
+    private struct CircularProofs: PendingProofStore {
+        let stores: MemoryStores
+
+        func keep(_ proof: PendingProof) async throws(StoreError) { try await stores.keep(proof) }
+
+        func pendingProofs(after device: DeviceID?, limit: Int) async throws(StoreError) -> [PendingProof] {
+            try await stores.pendingProofs(after: nil, limit: limit)
+        }
+
+        func erasePendingProof(of device: DeviceID) async throws(StoreError) {}
+    }
+
     private func failures(
         replay: (any ReplayStore)? = nil, challenges: (any ChallengeStore)? = nil,
-        receipts: (MemoryStores) -> any ReceiptStore = { $0 }
+        receipts: (MemoryStores) -> any ReceiptStore = { $0 },
+        credentials: (MemoryStores) -> any CredentialStore = { $0 },
+        signingKeys: (MemoryStores) -> any SigningKeyStore = { $0 },
+        pendingProofs: (MemoryStores) -> any PendingProofStore = { $0 }
     ) async throws -> Set<String> {
         var names: Set<String> = []
         for check in StoreConformance.checks {
             let memory = MemoryStores()
             let stores = StoresUnderTest(
                 challenges: challenges ?? memory, replay: replay ?? memory, apps: memory, devices: memory,
-                audit: memory, receipts: receipts(memory), now: SystemClock().now)
+                audit: memory, receipts: receipts(memory), credentials: credentials(memory),
+                signingKeys: signingKeys(memory), pendingProofs: pendingProofs(memory), evidence: memory,
+                now: SystemClock().now)
             do { try await check.run(on: stores) } catch let failure as ConformanceFailure {
                 names.insert(failure.guarantee)
             }
@@ -79,5 +133,26 @@ struct ChecksCanFailTests {
         let names = try await failures(receipts: CarelessReceipts.init)
         #expect(names.contains("What was taken is recorded once, and not after the lease went to another"))
         #expect(names.contains("A receipt of evidence that was replaced meanwhile is not recorded"))
+    }
+
+    @Test func `A credential store that revokes twice, or lists in another order, is found out`() async throws {
+        let names = try await failures(credentials: EagerCredentials.init)
+        #expect(names.contains("Of 64 revocations of one credential one takes effect, and stays"))
+        #expect(names.contains("A credential that is not there is not revoked"))
+        #expect(names.contains("Credentials are listed newest first, whatever the order in which they came"))
+    }
+
+    @Test func `A signing key store that does not compare, and removes nothing, is found out`() async throws {
+        let names = try await failures(signingKeys: BlindSigningKeys.init)
+        #expect(names.contains("A signing key is added only after the newest one"))
+        #expect(names.contains("Of 64 who add a signing key after one and the same, one does"))
+        #expect(names.contains("Signing keys that are removed are gone, and no others"))
+    }
+
+    @Test func `A store of proofs that reads in circles, and erases nothing, is found out`() async throws {
+        let names = try await failures(pendingProofs: CircularProofs.init)
+        #expect(names.contains("A proof that was kept is there, as it is, until it is erased"))
+        #expect(
+            names.contains("Proofs are read in the order of their device ids, in pages without gaps or repeats"))
     }
 }

@@ -52,6 +52,19 @@ public struct RevocationStatusList: Sendable {
         Self.normalized(serialNumber).flatMap { entries[$0] }
     }
 
+    /// The list as far as it is about these certificates: what it takes to judge their chain by it once more.
+    package func json(about chain: KeyAttestationChain) -> JSONValue {
+        let found = chain.certificates.compactMap { certificate -> (String, JSONValue)? in
+            guard let serial = Self.normalized(certificate.serialNumber), let entry = entries[serial] else {
+                return nil
+            }
+            var members = JSONObject([("status", .string(entry.status))])
+            members["reason"] = entry.reason.map { .string($0) }
+            return (serial, .object(members))
+        }
+        return ["entries": .object(JSONObject(found))]
+    }
+
     private static func normalized(_ serial: String) -> String? {
         let digits = serial.utf8
         guard !digits.isEmpty, digits.count <= 128, serial.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {

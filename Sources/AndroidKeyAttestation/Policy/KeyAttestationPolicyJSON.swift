@@ -15,59 +15,52 @@ extension KeyAttestationPolicy {
             "maximum_patch_age_days", "dates", "require_chained_names", "packages", "certificate_digests",
             "status_list", "description", "note")
         var policy = self
-        try fields.replace("minimum_security_level", &policy.minimumSecurityLevel) { (value) in
+        try fields.overlay("minimum_security_level", on: &policy.minimumSecurityLevel) { value in
             value.string.flatMap(SecurityLevel.init(name:))
         }
-        try fields.replace("boot_states", &policy.bootStates) { $0.set { $0.string.flatMap(VerifiedBootState.init) } }
-        try fields.replace("purposes", &policy.purposes) { value in
+        try fields.overlay("require_equal_levels", on: &policy.requiresEqualLevels, none: false, \.bool)
+        try fields.overlay("require_chained_names", on: &policy.requiresChainedNames, none: false, \.bool)
+        try fields.overlay("boot_states", on: &policy.bootStates) { value in
+            value.set { $0.string.flatMap(VerifiedBootState.init) }
+        }
+        try fields.overlay("boot_keys", on: &policy.bootKeys, none: []) { $0.set(of: \.digest) }
+        try fields.overlay("purposes", on: &policy.purposes) { value in
             value.set { $0.number(in: KeyMintNames.purposes) }.map {
                 Purposes(required: $0.intersection([2]), allowed: $0)
             }
         }
-        try fields.replace("algorithms", &policy.algorithms) { $0.set { $0.number(in: KeyMintNames.algorithms) } }
-        try fields.replace("maximum_patch_age_days", &policy.maximumPatchAgeDays) { value in
+        try fields.overlay("algorithms", on: &policy.algorithms) { value in
+            value.set { $0.number(in: KeyMintNames.algorithms) }
+        }
+        try fields.overlay("maximum_patch_age_days", on: &policy.maximumPatchAgeDays) { value in
             value.integer.flatMap { 0...36_500 ~= $0 ? Int($0) : nil }
         }
-        try fields.replace("packages", &policy.packages) { $0.set(\.string) }
-        try fields.replace("certificate_digests", &policy.certificateDigests) { $0.set(\.digest) }
-
-        var bootKeys: Set<[UInt8]>? = policy.bootKeys
-        try fields.replace("boot_keys", &bootKeys) { $0.set(\.digest) }
-        policy.bootKeys = bootKeys ?? []
-        var requiresEqualLevels: Bool? = policy.requiresEqualLevels
-        try fields.replace("require_equal_levels", &requiresEqualLevels, \.bool)
-        policy.requiresEqualLevels = requiresEqualLevels ?? false
-        var requiresChainedNames: Bool? = policy.requiresChainedNames
-        try fields.replace("require_chained_names", &requiresChainedNames, \.bool)
-        policy.requiresChainedNames = requiresChainedNames ?? false
-        var dates: Dates? = policy.dates
-        try fields.replace("dates", &dates) { $0.string.flatMap(Dates.init) }
-        policy.dates = dates ?? .ignore
+        try fields.overlay("dates", on: &policy.dates, none: .ignore) { $0.string.flatMap(Dates.init) }
+        try fields.overlay("packages", on: &policy.packages) { $0.set(of: \.string) }
+        try fields.overlay("certificate_digests", on: &policy.certificateDigests) { $0.set(of: \.digest) }
         return policy
     }
-}
 
-extension JSONFields {
-    fileprivate func replace<Value>(
-        _ name: String, _ value: inout Value?, _ read: (JSONValue) -> Value?
-    ) throws(JSONError) {
-        guard names.contains(name) else { return }
-        guard let given = optionalValue(name) else {
-            value = nil
-            return
+    /// Every member, as ``applying(_:)`` reads it; that the hardware must have generated the key is none of them.
+    public var json: JSONObject {
+        func names<Element>(_ values: Set<Element>?, _ name: (Element) -> String?) -> JSONValue {
+            values.map { .array($0.compactMap(name).sorted().map { .string($0) }) } ?? .null
         }
-        guard let new = read(given) else { throw JSONError(.wrongType, path: pathOf(name)) }
-        value = new
+        return JSONObject([
+            ("minimum_security_level", minimumSecurityLevel.map { .string($0.name) } ?? .null),
+            ("require_equal_levels", .bool(requiresEqualLevels)), ("boot_states", names(bootStates) { $0.name }),
+            ("boot_keys", names(bootKeys) { hexadecimal($0) }),
+            ("purposes", names(purposes?.allowed) { KeyMintNames.purposes[$0] }),
+            ("algorithms", names(algorithms) { KeyMintNames.algorithms[$0] }),
+            ("maximum_patch_age_days", maximumPatchAgeDays.map { .integer($0) } ?? .null),
+            ("dates", .string(dates.rawValue)), ("require_chained_names", .bool(requiresChainedNames)),
+            ("packages", names(packages) { $0 }),
+            ("certificate_digests", names(certificateDigests) { hexadecimal($0) }),
+        ])
     }
 }
 
 extension JSONValue {
-    fileprivate func set<Element: Hashable>(_ read: (JSONValue) -> Element?) -> Set<Element>? {
-        guard let array else { return nil }
-        let elements = array.compactMap(read)
-        return elements.count == array.count ? Set(elements) : nil
-    }
-
     /// The number of a name.
     fileprivate func number(in names: [Int64: String]) -> Int64? {
         guard let string else { return nil }

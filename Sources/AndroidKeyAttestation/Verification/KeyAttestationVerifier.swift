@@ -44,7 +44,15 @@ public struct KeyAttestationVerifier: Sendable {
     public func audit(
         _ chain: KeyAttestationChain, challenge: [UInt8]?, package: String?, at time: Date?
     ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
-        try verify(chain, Expectations(challenge: challenge, package: package), at: time)
+        try audit(chain, challenge: challenge, publicKey: nil, package: package, at: time)
+    }
+
+    /// The same, comparing the key too, where it is known.
+    package func audit(
+        _ chain: KeyAttestationChain, challenge: [UInt8]?, publicKey: P256.Signing.PublicKey?, package: String?,
+        at time: Date?
+    ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
+        try verify(chain, Expectations(challenge: challenge, publicKey: publicKey, package: package), at: time)
     }
 
     private func verify(

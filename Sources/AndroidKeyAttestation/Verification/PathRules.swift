@@ -17,12 +17,22 @@ struct PathRules {
             guard last.isSigned(by: anchor.key) else {
                 throw KeyAttestationError(.signatureInvalid, .anchor, "the root is not signed by its own key")
             }
+            try refuseRootBelowRoot(anchor)
             return (anchor, true)
         }
         guard let anchor = anchors.anchors.first(where: { last.isSigned(by: $0.key) }) else {
             throw KeyAttestationError(.untrustedRoot, .anchor, "the chain ends in \(last.subject)")
         }
         return (anchor, false)
+    }
+
+    /// Anyone can append Google's root a second time, and the signatures still hold. Then the certificate below the root,
+    /// whose name tells the kind of provisioning, would be the root: RSA's has a factory's form of name, and expired
+    /// certificates of a remotely provisioned device would pass.
+    private func refuseRootBelowRoot(_ anchor: AttestationAnchors.Anchor) throws(KeyAttestationError) {
+        for certificate in chain.certificates.dropLast() where anchor.keyDigest.elementsEqual(certificate.keyDigest) {
+            throw KeyAttestationError(.rootRepeated, .anchor, "the root is below the root")
+        }
     }
 
     /// Chains of keys made in software say so at their end. By key, and by name where the root was left out: a name

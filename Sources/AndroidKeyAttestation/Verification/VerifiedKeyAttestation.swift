@@ -21,8 +21,14 @@ public struct VerifiedKeyAttestation: Sendable {
     /// Checks that nothing was given for.
     public let unchecked: [KeyAttestationStep]
 
-    /// The lower of the two levels.
+    /// The lower of the two levels, by the device's own account.
     public var securityLevel: SecurityLevel { description.securityLevel }
+
+    /// What may be believed of it: keys of leaked trusted environments have signed attestations that claim a StrongBox, so a
+    /// StrongBox that the certificate of the attestation key does not speak of counts as a trusted environment.
+    public var provenSecurityLevel: SecurityLevel {
+        isStrongBoxCorroborated ? securityLevel : min(securityLevel, .trustedEnvironment)
+    }
 
     /// What is unusual about chain and description, none of which was a reason to refuse.
     public var quirks: [KeyAttestationQuirk] { chain.quirks(description) }

@@ -34,13 +34,20 @@ public struct AttestationVerifier: Sendable {
     public func verify(
         _ object: AttestationObject, keyID: KeyID, clientDataHash: ClientDataHash, at date: Date
     ) throws(AppAttestError) -> VerifiedAttestation {
+        try verify(object, expecting: keyID, clientDataHash: clientDataHash, at: date)
+    }
+
+    /// For a protocol that sends no key id beside the object: what the object says three times must be one.
+    package func verify(
+        _ object: AttestationObject, expecting keyID: KeyID?, clientDataHash: ClientDataHash, at date: Date
+    ) throws(AppAttestError) -> VerifiedAttestation {
         let leaf = try steps.verifyCertificateChain(object, at: date, leeway: policy.clockLeeway)
         try steps.verifyNonce(object, leaf, clientDataHash)
         let keyID = try steps.verifyKey(object, leaf, keyID)
         let appID = try steps.verifyAppID(object, leaf, policy.appIDs)
         try steps.verifyCounter(object)
         let environment = try steps.verifyEnvironment(object, policy.environments)
-        let extensions = try steps.verifyExtensions(object, policy)
+        let extensions = try steps.verifyExtensions(object, leaf, policy)
         try steps.verifyPlatform(leaf, policy)
         return VerifiedAttestation(
             keyID: keyID, leaf: leaf, appID: appID, environment: environment, extensions: extensions,

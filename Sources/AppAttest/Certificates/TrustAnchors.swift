@@ -34,6 +34,11 @@ public struct TrustAnchors: Sendable {
         self.init(attestation: certificates, receipts: certificates)
     }
 
+    /// These roots and others.
+    package func adding(_ others: TrustAnchors) -> TrustAnchors {
+        TrustAnchors(attestation: attestation + others.attestation, receipts: receipts + others.receipts)
+    }
+
     private init(attestation: [AppleCertificate], receipts: [AppleCertificate]) {
         self.attestation = attestation
         self.receipts = receipts

@@ -1,9 +1,10 @@
 internal import AndroidKeyAttestation
+internal import Crypto
 internal import Foundation
 public import StrictJSON
 
 /// Android key attestations: `chain_pem` (leaf first), compared with `challenge_hex` and `package` where given, with dates
-/// judged at `valid_at` where the policy asks for it.
+/// judged at `valid_at` where the policy asks for it, and with `public_key_spki`.
 public struct AndroidKeyAttestationFormat: AttestationFormat {
     public static let name = "android-key-attestation"
 
@@ -14,6 +15,9 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
         let pem = try line.optionalString("chain_pem")
         let challenge = try AndroidInputLine.hexadecimal("challenge_hex", in: line)
         let package = try line.optionalString("package")
+        let publicKey = try line.optionalParsed("public_key_spki") { text in
+            try P256.Signing.PublicKey(derRepresentation: Base64.decode(text) ?? [])
+        }
         let time = try AndroidInputLine.time("valid_at", in: line)
         guard let pem else { return .missing("chain_pem") }
 
@@ -26,16 +30,18 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
         do {
             let chain = try KeyAttestationChain(pem: pem)
             facts = KeyAttestationFacts.facts(chain)
-            let verified = try verifier.audit(chain, challenge: challenge, package: package, at: time)
+            let verified = try verifier.audit(
+                chain, challenge: challenge, publicKey: publicKey, package: package, at: time)
             KeyAttestationFacts.add(verified, to: &facts)
             return Verdict(
                 .verified, unchecked: verified.unchecked.map(\.rawValue), facts: facts,
-                checks: Self.checks(nil, verifier.policy, verified.unchecked))
+                checks: Self.checks(nil, verifier.policy, verified.unchecked, comparesKey: publicKey != nil))
         } catch {
             let unchecked = verifier.unchecked(challenge: challenge, package: package, at: time)
             return Verdict(
                 .refused, code: error.code.rawValue, step: error.step.rawValue, unchecked: unchecked.map(\.rawValue),
-                facts: facts, checks: Self.checks(error, verifier.policy, unchecked))
+                facts: facts,
+                checks: Self.checks(error, verifier.policy, unchecked, comparesKey: publicKey != nil))
         }
     }
 
@@ -62,7 +68,10 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
             throw Unusable(option: "policy", code: "POLICY_UNREADABLE", cause: error)
         }
         do {
-            if let pem = options.rootsPEM { verifier.anchors = try AttestationAnchors(pem: pem) }
+            if let pem = options.rootsPEM {
+                let roots = try AttestationAnchors(pem: pem)
+                verifier.anchors = options.keepsBuiltInRoots ? AttestationAnchors.google.adding(roots) : roots
+            }
         } catch {
             throw Unusable(option: "roots", code: "ROOTS_UNREADABLE", cause: error)
         }
@@ -75,13 +84,14 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
     }
 
     private static func checks(
-        _ error: KeyAttestationError?, _ policy: KeyAttestationPolicy, _ unchecked: [KeyAttestationStep]
+        _ error: KeyAttestationError?, _ policy: KeyAttestationPolicy, _ unchecked: [KeyAttestationStep],
+        comparesKey: Bool
     ) -> [Verdict.Check] {
         var reasons = Dictionary(unchecked.map { ($0, "not given") }) { first, _ in first }
         let notAsked: [KeyAttestationStep: Bool] = [
             .names: !policy.requiresChainedNames, .dates: policy.dates == .ignore,
             .securityLevel: policy.minimumSecurityLevel == nil && !policy.requiresEqualLevels,
-            .publicKey: true, .bootState: policy.bootStates == nil, .origin: !policy.requiresGeneratedKey,
+            .publicKey: !comparesKey, .bootState: policy.bootStates == nil, .origin: !policy.requiresGeneratedKey,
             .purposes: policy.purposes == nil, .algorithm: policy.algorithms == nil,
             .patchLevels: policy.maximumPatchAgeDays == nil,
         ]

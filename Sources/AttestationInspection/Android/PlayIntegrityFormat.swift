@@ -14,7 +14,9 @@ public struct PlayIntegrityFormat: AttestationFormat {
     public func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
         let token = try line.optionalString("token")
         let package = try line.optionalString("package")
-        let nonce = try line.optionalString("nonce")
+        let binding = try Self.binding(line)
+        let packages = try line.optionalStrings("packages").map { Set($0) } ?? package.map { [$0] }
+        let recorded = try Self.recordedVerdict(line)
         let time = try AndroidInputLine.time("evaluate_at", in: line)
         guard let token else { return .missing("token") }
 
@@ -28,37 +30,58 @@ public struct PlayIntegrityFormat: AttestationFormat {
         }
 
         var unchecked: [PlayIntegrityStep] = []
-        if package == nil { unchecked.append(.package) }
-        if nonce == nil { unchecked.append(.nonce) }
+        if packages == nil { unchecked.append(.package) }
+        if binding == nil { unchecked.append(.nonce) }
         if time == nil { unchecked.append(.age) }
 
         var facts = JSONObject()
         do throws(PlayIntegrityError) {
             let parsed = try IntegrityToken(token)
             facts["token_form"] = .string(Self.form(parsed))
-            switch parsed.decode(with: keys) {
-            case .couldNotCheck(let reason):
-                let steps = PlayIntegrityStep.allCases
-                return Verdict(
-                    .couldNotCheck, code: reason.code.rawValue, step: PlayIntegrityStep.decryption.rawValue,
-                    unchecked: steps.dropFirst().map(\.rawValue), facts: facts,
-                    checks: Verdict.checks(
-                        steps, failed: nil,
-                        unchecked: Dictionary(uniqueKeysWithValues: steps.dropFirst().map { ($0, reason.reason) })))
-            case .refused(let error): throw error
-            case .decoded(let verdict):
-                PlayIntegrityFacts.add(verdict, to: &facts)
-                let verified = try PlayIntegrityVerifier.audit(
-                    verdict, policy: policy, package: package, binding: nonce.map { .nonce($0) }, at: time)
-                return Verdict(
-                    .verified, unchecked: verified.unchecked.map(\.rawValue), facts: facts,
-                    checks: Self.checks(nil, verified.unchecked))
+            let verdict: IntegrityVerdict
+            switch (parsed.decode(with: keys), recorded) {
+            case (.couldNotCheck(let reason), nil): return Self.notDecoded(reason, facts)
+            case (.refused(let error), _): throw error
+            case (.couldNotCheck, let recorded?):
+                unchecked = [.decryption, .signature] + unchecked
+                verdict = recorded
+            case (.decoded(let decoded), _): verdict = decoded
             }
+            PlayIntegrityFacts.add(verdict, to: &facts)
+            _ = try PlayIntegrityVerifier.audit(
+                verdict, policy: policy, packages: packages, binding: binding, at: time)
+            return Verdict(
+                .verified, unchecked: unchecked.map(\.rawValue), facts: facts, checks: Self.checks(nil, unchecked))
         } catch {
             return Verdict(
                 .refused, code: error.code.rawValue, step: error.step.rawValue, unchecked: unchecked.map(\.rawValue),
                 facts: facts, checks: Self.checks(error, unchecked))
         }
+    }
+
+    private static func notDecoded(_ reason: PlayIntegrityUnavailable, _ facts: JSONObject) -> Verdict {
+        let steps = PlayIntegrityStep.allCases
+        return Verdict(
+            .couldNotCheck, code: reason.code.rawValue, step: PlayIntegrityStep.decryption.rawValue,
+            unchecked: steps.dropFirst().map(\.rawValue), facts: facts,
+            checks: Verdict.checks(
+                steps, failed: nil,
+                unchecked: Dictionary(uniqueKeysWithValues: steps.dropFirst().map { ($0, reason.reason) })))
+    }
+
+    /// What the token must be made for: a nonce, or a value that a token of either kind must carry.
+    private static func binding(_ line: JSONFields) throws(JSONError) -> IntegrityBinding? {
+        if let either = try line.optionalString("nonce_or_request_hash") { return .either(either) }
+        return try line.optionalString("nonce").map { .nonce($0) }
+    }
+
+    /// What the token said when it was decoded, for one that cannot be decoded here.
+    private static func recordedVerdict(_ line: JSONFields) throws(JSONError) -> IntegrityVerdict? {
+        guard let recorded = try line.optionalObject("recorded_verdict") else { return nil }
+        guard let payload = try recorded.value("payload").object else {
+            throw JSONError(.wrongType, path: recorded.pathOf("payload"))
+        }
+        return IntegrityVerdict(payload: payload, decodedBy: try recorded.choice("decoded_by"))
     }
 
     public func inspect(_ object: [UInt8]) -> JSONValue? {

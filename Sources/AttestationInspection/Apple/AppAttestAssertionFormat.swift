@@ -7,7 +7,7 @@ struct AppAttestAssertionFormat: AttestationFormat {
 
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
         let input = try AppAttestInput(line)
-        let policy = try AppAttestOptions(options.policy).policy
+        let asked = try AppAttestOptions(options.policy)
         guard let bytes = input.object else { return .nothingToCheck }
         var list = CheckList()
         let object: AssertionObject
@@ -21,7 +21,7 @@ struct AppAttestAssertionFormat: AttestationFormat {
             facts["key_id"] = .string(KeyID(of: publicKey).base64)
         }
         do throws(AppAttestError) {
-            try check(object, input, policy, &list)
+            try check(object, input, asked, &list)
         } catch {
             return Verdict(error, facts: facts, list: list)
         }
@@ -35,7 +35,7 @@ struct AppAttestAssertionFormat: AttestationFormat {
 
     /// The steps of `AssertionVerifier`, each as far as the line allows.
     private func check(
-        _ object: AssertionObject, _ input: AppAttestInput, _ policy: AppAttestPolicy, _ list: inout CheckList
+        _ object: AssertionObject, _ input: AppAttestInput, _ asked: AppAttestOptions, _ list: inout CheckList
     ) throws(AppAttestError) {
         if let publicKey = input.publicKey, let clientDataHash = input.clientDataHash {
             try list.check("signature") { () throws(AppAttestError) in
@@ -44,7 +44,7 @@ struct AppAttestAssertionFormat: AttestationFormat {
         } else {
             list.skip("signature", "public_key_x963, or client_data and client_data_hash, are not given")
         }
-        if let appIDs = input.appIDs {
+        if let appIDs = input.appIDs ?? asked.appIDs {
             try list.check("app-id") { () throws(AppAttestError) in try AssertionSteps.verifyAppID(object, appIDs) }
         } else {
             list.skip("app-id", "app_id is not given")
@@ -53,7 +53,7 @@ struct AppAttestAssertionFormat: AttestationFormat {
             try AssertionSteps.verifyCounter(object, input.previousCounter)
         }
         _ = try list.check("extensions") { () throws(AppAttestError) in
-            try AssertionSteps.verifyExtensions(object, policy)
+            try AssertionSteps.verifyExtensions(object, asked.policy)
         }
     }
 }

@@ -8,7 +8,7 @@ struct AppAttestAttestationFormat: AttestationFormat {
 
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
         let input = try AppAttestInput(line)
-        let policy = try AppAttestOptions(options.policy).policy
+        let asked = try AppAttestOptions(options.policy)
         let apple = try options.appleSteps()
         guard let bytes = input.object else { return .nothingToCheck }
         var list = CheckList()
@@ -21,7 +21,7 @@ struct AppAttestAttestationFormat: AttestationFormat {
         var facts = AppAttestFacts.facts(of: object)
         facts["receipt"] = receipt(of: object, input, apple)
         do throws(AppAttestError) {
-            try check(object, input, policy, apple.attestation, &list)
+            try check(object, input, asked, apple.attestation, &list)
             return Verdict(.verified, unchecked: list.unchecked, facts: facts, checks: list.checks)
         } catch {
             return Verdict(error, facts: facts, list: list)
@@ -34,9 +34,10 @@ struct AppAttestAttestationFormat: AttestationFormat {
 
     /// The steps of `AttestationVerifier`, each as far as the line allows.
     private func check(
-        _ object: AttestationObject, _ input: AppAttestInput, _ policy: AppAttestPolicy, _ steps: AttestationSteps,
+        _ object: AttestationObject, _ input: AppAttestInput, _ asked: AppAttestOptions, _ steps: AttestationSteps,
         _ list: inout CheckList
     ) throws(AppAttestError) {
+        let policy = asked.policy
         let leaf = try list.check("certificate-chain") { () throws(AppAttestError) in
             // Without a time the chain is judged at the leaf's first moment, so that its dates refuse nothing.
             let firstMoment = try AttestationSteps.leaf(of: object).notBefore
@@ -53,16 +54,18 @@ struct AppAttestAttestationFormat: AttestationFormat {
             list.skip("key-id", "key_id is not given: the object's parts are compared with each other")
         }
         _ = try list.check("key-id") { () throws(AppAttestError) in try steps.verifyKey(object, leaf, input.keyID) }
-        if input.appIDs == nil {
+        let appIDs = input.appIDs ?? asked.appIDs
+        if appIDs == nil {
             list.skip("app-id", "app_id is not given: the object's parts are compared with each other")
         }
-        _ = try list.check("app-id") { () throws(AppAttestError) in try steps.verifyAppID(object, leaf, input.appIDs) }
+        _ = try list.check("app-id") { () throws(AppAttestError) in try steps.verifyAppID(object, leaf, appIDs) }
         try list.check("counter") { () throws(AppAttestError) in try steps.verifyCounter(object) }
-        if input.environment == nil { list.skip("environment", "environment is not given") }
+        if input.environment == nil, asked.environments == nil { list.skip("environment", "environment is not given") }
         _ = try list.check("environment") { () throws(AppAttestError) in
             try steps.verifyEnvironment(object, input.environment.map { [$0] } ?? policy.environments)
         }
-        _ = try list.check("extensions") { () throws(AppAttestError) in try steps.verifyExtensions(object, policy) }
+        _ = try list.check("extensions") { () throws(AppAttestError) in try steps.verifyExtensions(object, leaf, policy)
+        }
         try list.check("platform") { () throws(AppAttestError) in try steps.verifyPlatform(leaf, policy) }
     }
 

@@ -17,15 +17,16 @@ struct AppAttestReceiptFormat: AttestationFormat {
 
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
         let input = try AppAttestInput(line)
-        let policy = try AppAttestOptions(options.policy).receiptPolicy
+        let asked = try AppAttestOptions(options.policy)
         guard let bytes = input.object else { return .nothingToCheck }
         let claims = ReceiptClaims(
-            appIDs: input.appIDs,
+            appIDs: input.appIDs ?? asked.appIDs,
             keyID: input.publicKey.map { KeyID(of: $0) },
             clientDataHash: input.clientHash, environment: input.environment, validAt: input.validAt)
         // Collections hold receipts with bytes of the attestation that they were cut out of.
-        let receipt = Receipt.prefix(of: bytes)
-        var verdict = Self.verdict(on: receipt, claims, policy, try options.appleSteps())
+        let isWhole = try line.optionalBool("whole_object") ?? false
+        let receipt = isWhole ? bytes : Receipt.prefix(of: bytes)
+        var verdict = Self.verdict(on: receipt, claims, asked.receiptPolicy, try options.appleSteps())
         if receipt.count < bytes.count { verdict.facts["trailing_bytes"] = .integer(bytes.count - receipt.count) }
         return verdict
     }

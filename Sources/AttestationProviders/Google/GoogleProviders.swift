@@ -49,6 +49,8 @@ public struct GoogleProviders: EvidenceProviders {
     /// The list of revoked Android attestation keys from a URL or a file; nil where there is none that is young enough.
     public func revocations(from source: String) async -> RevocationStatusList? { await lists.list(from: source) }
 
-    /// What was asked of Play Integrity today and yesterday, by package.
-    public func usage() -> [IntegrityUsage] { decoder.usage() }
+    /// What was asked of Play Integrity today and yesterday, by package, and how each revocation list stands.
+    public func report() async -> ProviderReport {
+        ProviderReport(integrityUsage: decoder.usage(), revocationLists: await lists.states())
+    }
 }

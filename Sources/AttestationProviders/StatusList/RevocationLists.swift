@@ -18,20 +18,6 @@ public struct RevocationSettings: Sendable {
     public init() {}
 }
 
-/// How a list stands, for readiness and metrics.
-public struct RevocationListState: Sendable, Hashable {
-    /// The URL or the file.
-    public let source: String
-    /// How many entries the list has; nil where there is none.
-    public let entries: Int?
-    /// Seconds since its source last said that it is current; nil where there is none.
-    public let ageSeconds: Int64?
-    /// Whether it is young enough to be used.
-    public let isUsable: Bool
-    /// What went wrong the last time; nil where nothing did.
-    public let failure: String?
-}
-
 /// Google's lists of revoked attestation keys
 /// ([status](https://developer.android.com/privacy-and-security/security-key-attestation#certificate_status)), by source:
 /// fetched in the background, swapped whole, kept on disk.

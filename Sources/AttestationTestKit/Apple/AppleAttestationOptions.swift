@@ -177,6 +177,8 @@ public struct AppleReceiptOptions: Sendable {
     public var signerInfos = 1
     /// Signed attributes.
     public var signedAttributes = SignedAttributes.none
+    /// What follows it.
+    public var appended: [UInt8] = []
     /// The digest.
     public var algorithm = AppleSignatureAlgorithm.sha256
     /// The authority whose signer signs; its own chain is sent along.

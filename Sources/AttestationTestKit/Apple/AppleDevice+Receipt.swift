@@ -21,7 +21,7 @@ extension AppleDevice {
         let info = try signerInfo(of: content, by: signer, options)
         let infos = Array(repeating: info, count: options.signerInfos).flatMap(\.self)
         let parts = AppleBER(isIndefinite: options.isIndefinite)
-        return parts.node(
+        let receipt = parts.node(
             [0x30],
             AppleDER.identifier([1, 2, 840, 113549, 1, 7, 2]),
             parts.node(
@@ -32,6 +32,7 @@ extension AppleDevice {
                         [0x30], AppleDER.identifier([1, 2, 840, 113549, 1, 7, 1]),
                         parts.node([0xA0], parts.chunks(of: content, size: options.chunkSize))),
                     parts.node([0xA0], certificates.flatMap(\.self)), AppleDER.set(infos))))
+        return receipt + options.appended
     }
 
     private func signerInfo(

@@ -121,8 +121,9 @@ extension GoogleAuthority {
                     extensions: issuerExtensions),
                 Link(name: rootName(.factory), key: root, signer: root, extensions: issuerExtensions),
             ]
-        case .remote:
-            let root = lookAlike ?? remoteRoot
+        case .remote, .remoteUnderFactoryRoot:
+            let isFactorys = options.provisioning == .remoteUnderFactoryRoot
+            let root = lookAlike ?? (isFactorys ? factoryRoot : remoteRoot)
             let info = CBORValue.map(CBORMap([.init(.integer(1), .integer(8)), .init(.integer(3), .text("Example"))]))
             return [
                 leaf,
@@ -135,14 +136,16 @@ extension GoogleAuthority {
                 Link(
                     name: [.organization("Google LLC"), .commonName("Droid CA2")], key: remoteIntermediate,
                     signer: root, extensions: issuerExtensions),
-                Link(name: rootName(.remote), key: root, signer: root, extensions: issuerExtensions),
+                Link(
+                    name: rootName(isFactorys ? .factory : .remote), key: root, signer: root,
+                    extensions: issuerExtensions),
             ]
         }
     }
 
     private func rootName(_ provisioning: KeyAttestationOptions.Provisioning) -> [TestCertificate.Attribute] {
         switch provisioning {
-        case .factory: [.serialNumber("0123456789abcdef")]
+        case .factory, .remoteUnderFactoryRoot: [.serialNumber("0123456789abcdef")]
         case .remote: [.commonName("Key Attestation Test CA1"), .organization("Example")]
         }
     }

@@ -9,6 +9,8 @@ public struct KeyAttestationOptions: Sendable {
         case factory
         /// Five certificates, as Google provisions remotely since 2026, under an EC root.
         case remote
+        /// The same under the factory's root, as Google did until 2026.
+        case remoteUnderFactoryRoot
     }
 
     /// A package that asks for the attestation.

@@ -48,7 +48,7 @@ public struct Base64: Sendable {
 
     /// The bytes of the text; nil where it is not exactly what `encode` writes.
     public func decode(_ text: some StringProtocol) -> [UInt8]? {
-        var characters = Array(text.utf8)
+        var characters = Array(text.utf8)[...]
         if padded {
             guard characters.count % 4 == 0 else { return nil }
             for _ in 0..<2 where characters.last == Self.padding { characters.removeLast() }

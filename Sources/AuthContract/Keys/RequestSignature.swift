@@ -1,20 +1,15 @@
 public import Crypto
 
-internal import struct Foundation.Data
-
 /// An ECDSA P-256 signature.
 public struct RequestSignature: Sendable {
     /// r and s, 32 bytes each, big-endian (the form of RFC 9421 section 3.3.4 and of JOSE).
     public let raw: [UInt8]
-    private let signature: P256.Signing.ECDSASignature
 
     /// Reads strict DER: `SEQUENCE { INTEGER r, INTEGER s }`, minimal, nothing after it. A high s is accepted, because
     /// Secure Enclave and Keystore emit it.
     public init(der: [UInt8]) throws(ContractError) {
-        guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: der) else {
-            throw ContractError("the signature must be ASN.1 DER ECDSA")
-        }
-        self.init(signature)
+        guard let raw = SignatureDER.decode(der) else { throw ContractError("the signature must be ASN.1 DER ECDSA") }
+        self.raw = raw
     }
 
     /// Reads the base64 text of a header or a body.
@@ -27,15 +22,12 @@ public struct RequestSignature: Sendable {
 
     /// Reads r || s, 64 bytes.
     public init(raw: [UInt8]) throws(ContractError) {
-        guard raw.count == 64, let signature = try? P256.Signing.ECDSASignature(rawRepresentation: raw) else {
-            throw ContractError("the signature must be 64 bytes")
-        }
-        self.init(signature)
+        guard raw.count == 64 else { throw ContractError("the signature must be 64 bytes") }
+        self.raw = raw
     }
 
     /// A signature just made.
     public init(_ signature: P256.Signing.ECDSASignature) {
-        self.signature = signature
         raw = Array(signature.rawRepresentation)
     }
 
@@ -43,13 +35,14 @@ public struct RequestSignature: Sendable {
     public var r: ArraySlice<UInt8> { raw.prefix(32) }
 
     /// The DER form.
-    public var der: [UInt8] { Array(signature.derRepresentation) }
+    public var der: [UInt8] { SignatureDER.encode(raw) }
 
     /// The base64 text of the DER form.
     public var base64: String { Base64.standard.encode(der) }
 
     /// Whether `key` signed SHA-256 of `message`.
     public func isValid(for message: [UInt8], by key: DevicePublicKey) -> Bool {
-        key.verifyingKey.isValidSignature(signature, for: message)
+        guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: raw) else { return false }
+        return key.verifyingKey.isValidSignature(signature, for: message)
     }
 }

@@ -24,7 +24,7 @@ public struct HeaderFields: Sendable, Hashable {
 
     /// Every value of a field, in order; names are compared without regard to case.
     public func values(_ name: String) -> [String] {
-        lines.filter { $0.name.utf8.count == name.utf8.count && Self.isSame($0.name, name) }.map(\.value)
+        lines.filter { Self.isSame($0.name, name) }.map(\.value)
     }
 
     /// The value of a field that must stand exactly once.
@@ -35,13 +35,24 @@ public struct HeaderFields: Sendable, Hashable {
 
     /// The value of a field that may stand once.
     public func atMostOne(_ name: String) throws(ContractError) -> String? {
-        let values = values(name)
-        guard values.count <= 1 else { throw ContractError("\(name) must stand once") }
-        return values.first
+        var value: String?
+        for line in lines where Self.isSame(line.name, name) {
+            guard value == nil else { throw ContractError("\(name) must stand once") }
+            value = line.value
+        }
+        return value
     }
 
     private static func isSame(_ left: String, _ right: String) -> Bool {
-        left.utf8.elementsEqual(right.utf8) { $0.lowerCased == $1.lowerCased }
+        // Bytes alone: `==` of strings takes the Kelvin sign for a K.
+        let (left, right) = (left.utf8, right.utf8)
+        guard left.count == right.count else { return false }
+        // Bytes in a buffer are compared some ten times as fast as those of a view.
+        return left.withContiguousStorageIfAvailable { left in
+            right.withContiguousStorageIfAvailable { right in
+                left.elementsEqual(right) { $0.lowerCased == $1.lowerCased }
+            }
+        }.flatMap { $0 } ?? left.elementsEqual(right) { $0.lowerCased == $1.lowerCased }
     }
 }
 

@@ -6,11 +6,12 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
     /// Refuses what two servers could read differently: anything but `/` at the start, bytes outside `0x21...0x7E`, `#` and
     /// `?`, and dot segments, plain or escaped. Other escapes stay as they are.
     public init(_ text: some StringProtocol) throws(ContractError) {
-        guard text.utf8.first == UInt8(ascii: "/") else { throw ContractError("the path must begin with /") }
-        guard text.utf8.allSatisfy({ 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "?") }) else {
+        let bytes = Array(text.utf8)
+        guard bytes.first == UInt8(ascii: "/") else { throw ContractError("the path must begin with /") }
+        guard bytes.allSatisfy({ $0.isVisible && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "?") }) else {
             throw ContractError("the path must be printable ASCII without # and ?")
         }
-        for segment in text.split(separator: "/") where Self.isDotSegment(segment) {
+        guard !bytes.split(separator: UInt8(ascii: "/")).contains(where: Self.isDotSegment) else {
             throw ContractError("the path must not have dot segments")
         }
         self.text = String(text)
@@ -26,11 +27,19 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
         return prefix.hasSuffix("/") || rest.isEmpty || rest.first == UInt8(ascii: "/")
     }
 
-    private static func isDotSegment(_ segment: some StringProtocol) -> Bool {
-        guard segment.utf8.count <= 6 else { return false }
-        let plain = segment.lowercased().split(separator: "%2e", omittingEmptySubsequences: false).joined(
-            separator: ".")
-        return plain == "." || plain == ".."
+    /// One dot or two, each plain or escaped.
+    private static func isDotSegment(_ segment: ArraySlice<UInt8>) -> Bool {
+        var rest = segment
+        var dots = 0
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), rest.prefix(2).elementsEqual("2e".utf8, by: { $0.lowerCased == $1 }) {
+                rest.removeFirst(2)
+            } else if byte != UInt8(ascii: ".") {
+                return false
+            }
+            dots += 1
+        }
+        return dots == 1 || dots == 2
     }
 }
 

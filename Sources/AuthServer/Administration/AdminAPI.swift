@@ -13,18 +13,22 @@ struct AdminAPI: Sendable {
 
     func answer(_ request: Request, _ target: RequestTarget) async throws -> Answer {
         let credential = try await service.credentials.authenticate(authorization: request.authorization)
-        guard credential.role.includes(.viewer) else {
-            throw Refusal(.forbidden, "credential \(credential.id) has role \(credential.role.rawValue)")
-        }
+        try require(.viewer, of: credential)
         let match = try AdminRoute.find(method: request.method.rawValue, path: target.path.text)
-        guard credential.role.includes(match.route.role) else {
-            throw Refusal(.forbidden, "credential \(credential.id) has role \(credential.role.rawValue)")
-        }
+        try require(match.route.role, of: credential)
         let admitted = AdminRequest(
-            credential: credential, parameters: match.parameters,
+            caller: AdminCaller(credential), parameters: match.parameters,
             query: try AdminQuery(target.query, allowing: match.route.queryNames),
             body: try await body(of: request, for: match.route))
         return try await perform(match.route, admitted)
+    }
+
+    private func require(_ role: CredentialRole, of credential: Credential) throws(Refusal) {
+        guard credential.role.includes(role) else {
+            throw Refusal(
+                .forbidden, "credential \(credential.id) has role \(credential.role.rawValue)",
+                hint: "That needs role \(role.rawValue)")
+        }
     }
 
     private func body(of request: Request, for route: AdminRoute) async throws -> JSONFields {
@@ -37,7 +41,7 @@ struct AdminAPI: Sendable {
             JSONValue(parsing: bytes, limits: .init(bytes: Self.maximumBody, depth: maximumJSONDepth)))
     }
 
-    private func perform(_ route: AdminRoute, _ request: AdminRequest) async throws -> Answer {
+    func perform(_ route: AdminRoute, _ request: AdminRequest) async throws -> Answer {
         switch route {
         case .listApps: try await listApps(request)
         case .addApp: try await addApp(request)
@@ -51,8 +55,13 @@ struct AdminAPI: Sendable {
         case .rejectDevice: try await rejectDevice(request)
         case .forceRotation: try await forceRotation(request)
         case .lowerScheme: try await lowerScheme(request)
+        case .listEvidence: try await listEvidence(request)
+        case .exportEvidence: try await exportEvidence(request)
+        case .eraseEvidence: try await eraseEvidence(request)
+        case .eraseAllEvidence: try await eraseAllEvidence(request)
         case .queryAudit: try await queryAudit(request)
         case .verifyAudit: try await verifyAudit(request)
+        case .showAuditHead: try await showAuditHead(request)
         case .showStatistics: try await showStatistics(request)
         case .listCredentials: try await listCredentials(request)
         case .createCredential: try await createCredential(request)
@@ -71,7 +80,9 @@ extension AdminRoute {
             [
                 "app_id", "device_id", "status", "platform", "registered_from", "registered_before", "limit", "cursor",
             ]
+        case .listEvidence: ["app_id", "cursor", "limit"]
         case .queryAudit: ["app_id", "device_id", "before", "limit"]
+        case .verifyAudit: ["head"]
         default: []
         }
     }

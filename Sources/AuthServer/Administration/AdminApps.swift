@@ -26,7 +26,8 @@ extension AdminAPI {
         let record = try AppRecord(request.body.unmasked(from: current))
         guard record.appID == current.appID else { throw ContractError("app_id must equal the path's") }
         guard try await usable({ try await service.apps.change(record, actor: request.actor) }) else {
-            throw Refusal(.serviceUnavailable, "the record was changed meanwhile", retryAfter: 1)
+            let reason = "the record was changed meanwhile"
+            throw Refusal(.serviceUnavailable, reason, retryAfter: 1, hint: reason)
         }
         return .json(record.json(secrets: .masked))
     }
@@ -41,7 +42,9 @@ extension AdminAPI {
 
     private func existingApp(_ request: AdminRequest) async throws -> AppRecord {
         let id = try request.appID()
-        guard let record = try await service.apps.record(id) else { throw Refusal(.unknownApp, "no app \(id)") }
+        guard let record = try await service.apps.record(id) else {
+            throw Refusal(.unknownApp, "no app \(id)", hint: "There is no app \(id)")
+        }
         return record
     }
 

@@ -19,30 +19,59 @@ extension AdminAPI {
 
     func verifyAudit(_ request: AdminRequest) async throws -> Answer {
         try request.requireAccessToAll()
-        let broken = try await stores.audit.firstBrokenLink()
+        let head = try request.query.value("head") { try AuditHead($0) }
+        let finding = try await service.auditTrail.verify(against: head)
         return .json(
             JSONObject([
-                ("intact", .bool(broken == nil)), ("first_broken", broken.map { .integer($0) } ?? .null),
+                ("intact", .bool(finding == .intact)), ("finding", .string(finding.name)),
+                ("first_broken", finding.firstBroken.map { .integer($0) } ?? .null),
+                ("message", .string(finding.sentence(about: head))),
             ]))
     }
 
-    func showStatistics(_ request: AdminRequest) async throws -> Answer {
-        var totals: [DeviceStatus: Int] = [:]
-        var apps: [JSONValue] = []
-        for record in try await service.apps.records() where request.mayAccess(record.appID) {
-            let counts = try await service.administration.count(of: record.appID)
-            totals.merge(counts, uniquingKeysWith: +)
-            apps.append(["app_id": .string(record.appID.text), "devices": Self.json(counts)])
+    func showAuditHead(_ request: AdminRequest) async throws -> Answer {
+        try request.requireAccessToAll()
+        let head = try await service.auditTrail.head()
+        return .json(
+            JSONObject([
+                ("head", .string(head.description)), ("sequence", .integer(head.sequence)),
+                ("at", .string(head.at.iso8601)), ("hash", .string(Hexadecimal.encode(head.hash))),
+                ("public_key", .string(Base64.standard.encode(try service.auditTrail.publicKey))),
+            ]))
+    }
+}
+
+extension AuditFinding {
+    /// A stable name.
+    fileprivate var name: String {
+        switch self {
+        case .intact: "intact"
+        case .brokenLink: "broken_link"
+        case .cut: "cut"
+        case .rewritten: "rewritten"
+        case .foreignHead: "foreign_head"
         }
-        return .json(
-            JSONObject([
-                ("server_timestamp", .integer(service.clock.now.seconds)), ("devices", Self.json(totals)),
-                ("apps", .array(apps)),
-            ]))
     }
 
-    private static func json(_ counts: [DeviceStatus: Int]) -> JSONValue {
-        .object(JSONObject(DeviceStatus.allCases.map { ($0.rawValue, .integer(counts[$0] ?? 0)) }))
+    /// The first event that is not what it was.
+    fileprivate var firstBroken: Int64? {
+        switch self {
+        case .brokenLink(let sequence): sequence
+        case .cut(let last): last + 1
+        case .intact, .rewritten, .foreignHead: nil
+        }
+    }
+
+    fileprivate func sentence(about head: AuditHead?) -> String {
+        let wanted = head?.sequence ?? 0
+        return switch self {
+        case .intact where head == nil: "the chain has no break"
+        case .intact: "the chain has no break, and contains the head of event \(wanted)"
+        case .brokenLink(let sequence): "event \(sequence) is changed or not there"
+        case .cut(let last): "the log ends with event \(last), but went up to event \(wanted) before"
+        case .rewritten: "the log up to event \(wanted) is not the one that the head was made of"
+        case .foreignHead: "the head was not signed with this service key: it says nothing of this log"
+        }
     }
 }
 

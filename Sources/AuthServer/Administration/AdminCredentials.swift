@@ -29,7 +29,8 @@ extension AdminAPI {
         try request.requireAccessToAll()
         let id = request.parameters["credential_id"] ?? ""
         guard try await service.credentials.revoke(id, actor: request.actor) else {
-            throw Refusal(.notFound, "no such credential, or revoked before")
+            let reason = "there is no credential \(id), or it was revoked before"
+            throw Refusal(.notFound, reason, hint: reason)
         }
         return .noContent
     }

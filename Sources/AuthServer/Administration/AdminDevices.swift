@@ -1,6 +1,6 @@
 internal import AuthContract
-internal import AuthService
-internal import StrictJSON
+public import AuthService
+public import StrictJSON
 
 extension AdminAPI {
     func listDevices(_ request: AdminRequest) async throws -> Answer {
@@ -14,23 +14,25 @@ extension AdminAPI {
         if let id = try request.query.value("device_id", { try DeviceID($0) }) {
             guard let app = query.appID else { throw ContractError("device_id in the query needs app_id") }
             let device = try await service.administration.show(id, of: app)
-            return .json(page([device].compactMap { $0 }, next: nil))
+            return .json(try await page([device].compactMap { $0 }, next: nil))
         }
         let devices = try await service.administration.list(query)
-        return .json(page(devices, next: devices.count == query.limit ? devices.last : nil))
+        return .json(try await page(devices, next: devices.count == query.limit ? devices.last : nil))
     }
 
-    private func page(_ devices: [DeviceRecord], next: DeviceRecord?) -> JSONObject {
+    private func page(_ devices: [DeviceRecord], next: DeviceRecord?) async throws -> JSONObject {
+        var apps: [AppID: AppRecord] = [:]
+        for app in Set(devices.map(\.appID)) { apps[app] = try await service.apps.record(app) }
         let cursor = next.map { DeviceQuery.PageToken(registeredAt: $0.registeredAt, deviceID: $0.deviceID).cursor }
         return JSONObject([
-            ("devices", .array(devices.map { .object($0.administrationJSON) })),
+            ("devices", .array(devices.map { .object($0.administrationJSON(apps[$0.appID])) })),
             ("next_cursor", cursor.map { .string($0) } ?? .null),
         ])
     }
 
     func showDevice(_ request: AdminRequest) async throws -> Answer {
         let (app, id) = (try request.appID(), try request.deviceID())
-        return .json(try await existingDevice(id, of: app).administrationJSON)
+        return try await answer(try await existingDevice(id, of: app))
     }
 
     func revokeDevice(_ request: AdminRequest) async throws -> Answer {
@@ -85,12 +87,17 @@ extension AdminAPI {
         guard decided else {
             throw Refusal(malformed: ContractError("a device that is \(device.status.rawValue) cannot become that"))
         }
-        return .json(device.administrationJSON)
+        return try await answer(device)
+    }
+
+    private func answer(_ device: DeviceRecord) async throws -> Answer {
+        .json(device.administrationJSON(try await service.apps.record(device.appID)))
     }
 
     private func existingDevice(_ id: DeviceID, of app: AppID) async throws -> DeviceRecord {
         guard let device = try await service.administration.show(id, of: app) else {
-            throw Refusal(.notFound, "\(app) has no device \(id)")
+            // The log has no ids of devices; who asked has this one anyway.
+            throw Refusal(.notFound, "no such device", hint: "\(app) has no device \(id)")
         }
         return device
     }
@@ -118,8 +125,8 @@ extension DeviceQuery.PageToken {
 }
 
 extension DeviceRecord {
-    /// Everything an operator may see: all but receipts and keys.
-    var administrationJSON: JSONObject {
+    /// Everything an operator may see: all but receipts and keys. `app` says which risk metrics are flagged.
+    public func administrationJSON(_ app: AppRecord?) -> JSONObject {
         JSONObject([
             ("device_id", .string(deviceID.text)), ("app_id", .string(appID.text)),
             ("platform", .string(platform.rawValue)), ("status", .string(status.rawValue)),
@@ -129,18 +136,24 @@ extension DeviceRecord {
             ("must_rotate_by", .time(mustRotateBy)), ("highest_scheme", .integer(highestScheme.rawValue)),
             ("admitted_under_observation", .bool(admittedUnderObservation)),
             ("device_local_id", localID.map { .string($0) } ?? .null),
-            ("app_attest", appAttest.map { .object($0.administrationJSON) } ?? .null),
+            (
+                "app_attest",
+                appAttest.map { .object($0.administrationJSON(isFlagged: isRiskFlagged(by: app))) } ?? .null
+            ),
         ])
     }
 }
 
 extension AppAttestEvidence {
-    fileprivate var administrationJSON: JSONObject {
+    fileprivate func administrationJSON(isFlagged: Bool) -> JSONObject {
         JSONObject([
             ("key_id", .string(Base64.standard.encode(keyID))), ("app_id", .string(appID)),
             ("environment", .string(environment)), ("counter", .integer(counter)),
             ("receipt", receiptOutcome.map { .string($0) } ?? .null),
-            ("risk_metric", riskMetric.map { .integer($0) } ?? .null),
+            ("risk_metric", riskMetric.map { .integer($0) } ?? .null), ("risk_flagged", .bool(isFlagged)),
+            ("receipt_refreshed_at", .time(refresh.askedAt)),
+            ("receipt_refresh", refresh.outcome.map { .string($0) } ?? .null),
+            ("receipt_due_at", .time(refresh.dueAt)),
         ])
     }
 }

@@ -2,16 +2,36 @@ internal import AuthContract
 internal import AuthService
 internal import StrictJSON
 
-/// A request to the admin API whose bearer may make it.
+/// Who asks for something, after it is clear that they may.
+struct AdminCaller: Sendable {
+    /// As the audit log names it.
+    let actor: String
+    /// The apps it is for; empty: all.
+    let apps: Set<AppID>
+
+    /// The bearer of a credential.
+    init(_ credential: Credential) {
+        actor = "admin:\(credential.id)"
+        apps = credential.apps
+    }
+
+    /// Whoever may open the store's files, who may do everything.
+    init(local actor: String) {
+        self.actor = actor
+        apps = []
+    }
+}
+
+/// A request to the admin API whose caller may make it.
 struct AdminRequest: Sendable {
-    let credential: Credential
+    let caller: AdminCaller
     let parameters: [String: String]
     let query: AdminQuery
     /// The members of the body; none where there is no body.
     let body: JSONFields
 
     /// Who the audit log says did it.
-    var actor: String { "admin:\(credential.id)" }
+    var actor: String { caller.actor }
 
     /// The app in the path.
     func appID() throws -> AppID {
@@ -24,18 +44,16 @@ struct AdminRequest: Sendable {
     func deviceID() throws -> DeviceID { try DeviceID(parameters["device_id"] ?? "") }
 
     /// Whether the credential is for this app.
-    func mayAccess(_ app: AppID) -> Bool { credential.apps.isEmpty || credential.apps.contains(app) }
+    func mayAccess(_ app: AppID) -> Bool { caller.apps.isEmpty || caller.apps.contains(app) }
 
     /// Refuses an app that the credential is not for.
     func requireAccess(to app: AppID) throws(Refusal) {
-        guard mayAccess(app) else { throw Refusal(.forbidden, "credential \(credential.id) is not for \(app)") }
+        guard mayAccess(app) else { throw Refusal(.forbidden, "\(actor) is not for \(app)") }
     }
 
     /// Refuses a credential that is for some apps alone, where all are concerned.
     func requireAccessToAll() throws(Refusal) {
-        guard credential.apps.isEmpty else {
-            throw Refusal(.forbidden, "credential \(credential.id) is for some apps alone")
-        }
+        guard caller.apps.isEmpty else { throw Refusal(.forbidden, "\(actor) is for some apps alone") }
     }
 
     /// The app that a listing is narrowed to; a credential for some apps must name one of them.
@@ -52,6 +70,15 @@ struct AdminRequest: Sendable {
 /// The parameters of a query: each known, each once.
 struct AdminQuery: Sendable {
     private var values: [String: String] = [:]
+
+    /// A query of these values, held to the same rules.
+    init(_ items: [(name: String, value: String)], allowing names: [String]) throws(ContractError) {
+        for item in items {
+            guard names.contains(item.name), values.updateValue(item.value, forKey: item.name) == nil else {
+                throw ContractError("the query's names are \(names.joined(separator: ", ")), each once")
+            }
+        }
+    }
 
     /// Reads a query; names other than these are refused, because a mistyped filter must not widen what is listed.
     init(_ text: String?, allowing names: [String]) throws(ContractError) {

@@ -1,17 +1,18 @@
 internal import AuthContract
-internal import AuthService
+public import AuthService
 
 /// The operations of the admin API: method, path and who may use it, in one table.
-enum AdminRoute: String, CaseIterable, Sendable {
+public enum AdminRoute: String, CaseIterable, Sendable {
     case listApps, addApp, showApp, changeApp, removeApp
     case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, lowerScheme
-    case queryAudit, verifyAudit
+    case listEvidence, exportEvidence, eraseEvidence, eraseAllEvidence
+    case queryAudit, verifyAudit, showAuditHead
     case showStatistics
     case listCredentials, createCredential, revokeCredential
     case listSigningKeys, rotateSigningKeys
 
     /// What every path begins with.
-    static let base = "/admin/v1"
+    public static let base = "/admin/v1"
 
     private typealias Row = (method: String, path: String, role: CredentialRole, summary: String)
 
@@ -30,8 +31,13 @@ enum AdminRoute: String, CaseIterable, Sendable {
         case .forceRotation: ("POST", Self.device + "/force-rotation", .operator, "Make a device rotate its key")
         case .lowerScheme:
             ("POST", Self.device + "/lower-scheme", .operator, "Let a device sign under an older scheme again")
+        case .listEvidence: ("GET", "/evidence", .operator, "List refusals that were recorded, newest first")
+        case .exportEvidence: ("GET", Self.evidence + "/{evidence_id}", .operator, "Export one, to be replayed")
+        case .eraseEvidence: ("DELETE", Self.evidence + "/{evidence_id}", .admin, "Erase one")
+        case .eraseAllEvidence: ("DELETE", Self.evidence, .admin, "Erase all that was recorded of an app")
         case .queryAudit: ("GET", "/audit", .viewer, "Search the audit log, newest first")
-        case .verifyAudit: ("GET", "/audit/verify", .viewer, "Check the audit log's hash chain")
+        case .verifyAudit: ("GET", "/audit/verify", .viewer, "Check the audit log, and that it contains a head")
+        case .showAuditHead: ("GET", "/audit/head", .viewer, "Sign where the audit log ends")
         case .showStatistics: ("GET", "/statistics", .viewer, "Count devices by app and status")
         case .listCredentials: ("GET", "/credentials", .admin, "List credentials")
         case .createCredential: ("POST", "/credentials", .admin, "Create a credential; its text is shown once")
@@ -41,13 +47,15 @@ enum AdminRoute: String, CaseIterable, Sendable {
         }
     }
 
+    private static let evidence = "/apps/{app_id}/evidence"
     private static let device = "/apps/{app_id}/devices/{device_id}"
 
-    var method: String { row.method }
+    /// The HTTP method.
+    public var method: String { row.method }
     /// The whole path, with parameters in braces.
-    var template: String { Self.base + row.path }
+    public var template: String { Self.base + row.path }
     /// The least role that may use it.
-    var role: CredentialRole { row.role }
+    public var role: CredentialRole { row.role }
     var summary: String { row.summary }
 
     /// A route found for a path, and what stood in place of its parameters.
@@ -67,6 +75,18 @@ enum AdminRoute: String, CaseIterable, Sendable {
         if let match = matches.first(where: { $0.route.method == method }) { return match }
         guard matches.isEmpty else { throw MethodRefusal(allowed: matches.map(\.route.method)) }
         throw Refusal(.notFound, "no such path")
+    }
+
+    /// A path as it may be logged: with names in place of what is in it, and the app and device that it is about.
+    static func logged(_ path: String?) -> (route: String?, claimed: ClaimedIdentity) {
+        let path = String((path ?? "").prefix { $0 != "?" })
+        for route in allCases {
+            guard let parameters = parameters(of: path, as: route.template) else { continue }
+            let device = parameters["device_id"].flatMap { try? DeviceID($0) }
+            let app = parameters["app_id"].flatMap { try? AppID($0) }
+            return (route.template, ClaimedIdentity(app: app, device: device))
+        }
+        return (nil, ClaimedIdentity())
     }
 
     private static func parameters(of path: String, as template: String) -> [String: String]? {

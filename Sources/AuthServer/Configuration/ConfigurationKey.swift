@@ -27,15 +27,16 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     case failedSignaturePerMinute = "protection.failed_signature_per_minute"
     case deviceBurst = "protection.device_burst"
     case devicePerMinute = "protection.device_per_minute"
+    case claimsOfOneApp = "protection.claims_of_one_app"
     case cachedDevices = "protection.cached_devices"
     case appleTeamID = "providers.apple_team_id"
     case appleKeyID = "providers.apple_key_id"
     case appleKey = "providers.apple_key"
     case receiptsPerHour = "providers.receipts_per_hour"
-    case flagRiskMetricAbove = "providers.flag_risk_metric_above"
     case appleURL = "providers.apple_url"
     case googleURL = "providers.google_url"
     case revocationsDirectory = "providers.revocations_directory"
+    case revocationsMaximumAge = "providers.revocations_maximum_age_seconds"
     case database
     case serviceKey = "service_key"
     case logLevel = "log_level"
@@ -60,7 +61,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
             .text
         case .serviceKey, .appleKey: .secret
         case .receiptsPerHour: .integer(1...1_000_000)
-        case .flagRiskMetricAbove: .integer(0...1_000_000)
+        case .revocationsMaximumAge: .integer(60...31_622_400)
         case .insecureHTTP, .operationsInsecureHTTP: .boolean
         case .trustedProxies, .operationsHosts: .texts
         case .port, .operationsPort: .integer(0...65_535)
@@ -74,6 +75,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
             .integer(1...1_000_000)
         // More would let one device hold more live claims than the stores are made for.
         case .deviceBurst, .devicePerMinute: .integer(1...10_000)
+        case .claimsOfOneApp: .integer(1...1_000_000_000)
         case .cachedDevices: .integer(1...10_000_000)
         case .logLevel: .choice(Logger.Level.allCases.map(\.rawValue))
         }

@@ -40,6 +40,7 @@ extension ServiceConfiguration {
         protection.enrolment = rate(.enrolmentBurst, .enrolmentPerMinute)
         protection.failedSignatures = rate(.failedSignatureBurst, .failedSignaturePerMinute)
         protection.device = rate(.deviceBurst, .devicePerMinute)
+        protection.claimsOfOneApp = number(.claimsOfOneApp)
         protection.cachedDevices = number(.cachedDevices)
         return protection
     }
@@ -69,10 +70,11 @@ extension ServiceConfiguration {
 
     /// How receipts are exchanged in the background.
     public var receiptRefresh: ReceiptRefreshPolicy {
-        ReceiptRefreshPolicy(
-            requestsPerHour: Int64(number(.receiptsPerHour)),
-            flagRiskMetricAbove: value(.flagRiskMetricAbove).integer.map { Int($0) })
+        ReceiptRefreshPolicy(requestsPerHour: Int64(number(.receiptsPerHour)))
     }
+
+    /// Seconds since a list of revoked keys was last confirmed, after which it is not used.
+    public var revocationsMaximumAge: Int64 { Int64(number(.revocationsMaximumAge)) }
 
     /// Settings that cannot hold together; part of reading them, so that nothing starts that could not work.
     func checkCombinations() throws(ConfigurationError) {

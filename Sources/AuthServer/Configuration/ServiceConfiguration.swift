@@ -31,6 +31,19 @@ public struct ServiceConfiguration: Sendable {
         public var shown: JSONValue { key.kind == .secret && !value.isNull ? "(secret)" : value }
     }
 
+    /// What the settings are read for.
+    public enum Scope: Sendable {
+        /// The service: everything must be there and hold together.
+        case service
+        /// A command beside it, which only opens the store: that the service's other files, such as its TLS key, can be read
+        /// is no concern of it.
+        case store
+
+        fileprivate var keys: [ConfigurationKey] {
+            self == .service ? ConfigurationKey.allCases : [.database, .serviceKey]
+        }
+    }
+
     private var settings: [ConfigurationKey: Setting] = [:]
 
     /// Every setting, in the order of the table.
@@ -44,17 +57,17 @@ public struct ServiceConfiguration: Sendable {
     /// - Throws: `ConfigurationError` for what is not known, of the wrong type, or impossible together.
     public init(
         file: ConfigurationFile? = nil, environment: [String: String] = [:],
-        flags: [ConfigurationKey: [String]] = [:]
+        flags: [ConfigurationKey: [String]] = [:], for scope: Scope = .service
     ) throws(ConfigurationError) {
         try Self.refuseUnknown(environment)
-        for key in ConfigurationKey.allCases {
+        for key in scope.keys {
             var setting = Setting(key: key, value: Self.standard(key), origin: .standard)
             if let file, let written = try Self.setting(key, file: file) { setting = written }
             if let written = try Self.setting(key, environment: environment) { setting = written }
             if let written = try Self.setting(key, flags: flags) { setting = written }
             settings[key] = setting
         }
-        try checkCombinations()
+        if scope == .service { try checkCombinations() }
     }
 
     /// The value in effect; null where there is none.
@@ -147,9 +160,10 @@ public struct ServiceConfiguration: Sendable {
         case .host: .string(server.host)
         case .port: .integer(server.port)
         case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey, .appleTeamID, .appleKeyID, .appleKey,
-            .flagRiskMetricAbove, .appleURL, .googleURL, .revocationsDirectory:
+            .appleURL, .googleURL, .revocationsDirectory:
             .null
         case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
+        case .revocationsMaximumAge: .integer(259_200)
         case .trustedProxies: []
         case .insecureHTTP, .operationsInsecureHTTP: false
         case .maximumConnections: .integer(server.maximumConnections)
@@ -169,6 +183,7 @@ public struct ServiceConfiguration: Sendable {
         case .failedSignaturePerMinute: .integer(Int(protection.failedSignatures.perMinute))
         case .deviceBurst: .integer(Int(protection.device.burst))
         case .devicePerMinute: .integer(Int(protection.device.perMinute))
+        case .claimsOfOneApp: .integer(protection.claimsOfOneApp)
         case .cachedDevices: .integer(protection.cachedDevices)
         case .database: "synheart-auth.sqlite"
         case .logLevel: "info"

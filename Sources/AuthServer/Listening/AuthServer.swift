@@ -17,6 +17,7 @@ public struct AuthServer: Sendable {
     private let logger: Logger
     private let random: any RandomSource
     private let metrics: ServerMetrics
+    private let gauges: [MetricsSource]
 
     /// Where the server listens, once it does.
     public struct Addresses: Sendable {
@@ -28,10 +29,14 @@ public struct AuthServer: Sendable {
 
     /// A server for this service over these stores.
     ///
-    /// - Parameter readiness: what `/readyz` asks; nil: each store, the service key and the clock.
+    /// - Parameters:
+    ///   - readiness: what `/readyz` asks; nil: each store, the service key and the clock.
+    ///   - metrics: where is counted; nil: metrics of this server alone.
+    ///   - gauges: what is scraped beside the service's own metrics.
     public init(
         service: AuthService, stores: AuthService.Stores, settings: ServerSettings, readiness: Readiness? = nil,
-        logger: Logger, random: any RandomSource = SystemRandom()
+        metrics: ServerMetrics? = nil, gauges: [MetricsSource] = [], logger: Logger,
+        random: any RandomSource = SystemRandom()
     ) {
         self.service = service
         self.stores = stores
@@ -39,7 +44,9 @@ public struct AuthServer: Sendable {
         self.readiness = readiness ?? Readiness(service: service, stores: stores, random: random)
         self.logger = logger
         self.random = random
-        metrics = ServerMetrics(startedAt: service.clock.now)
+        self.metrics = metrics ?? ServerMetrics(startedAt: service.clock.now)
+        self.gauges = gauges
+        self.metrics.describe(gauges)
     }
 
     /// Listens until cancellation or, where `stopsOnSignals`, SIGTERM or SIGINT; requests in flight are finished, for at
@@ -67,23 +74,39 @@ public struct AuthServer: Sendable {
         let operationsListener = listener(
             "operations",
             OperationsResponder(
-                service: service, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)), random: random,
-                readiness: readiness, metrics: metrics, administration: AdminAPI(service: service, stores: stores),
+                service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
+                random: random,
+                readiness: readiness, metrics: metrics, gauges: gauges,
+                administration: AdminAPI(service: service, stores: stores), risk: RiskCensus(service: service),
                 log: log),
             host: settings.operations.host, port: settings.operations.port, certificate: nil
         ) { await rendezvous.operationsListener(at: $0) }
 
         // Shut down in reverse order: first nobody is listened to any more, then what they left is written down.
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
-            .init(service: Background(service: service, further: background)), .init(service: operationsListener),
+            .init(
+                service: Background(
+                    service: service,
+                    heads: AuditHeadLog(trail: service.auditTrail, logger: logger, metrics: metrics),
+                    further: background)),
+            .init(service: operationsListener),
             .init(service: publicListener),
         ]
         if let certificate {
             services.insert(.init(service: CertificateWatch(certificate: certificate, logger: logger)), at: 0)
         }
-        var configuration = ServiceGroupConfiguration(services: services, gracefulShutdownSignals: [], logger: logger)
+        var configuration = ServiceGroupConfiguration(
+            services: services, gracefulShutdownSignals: [], logger: quietLogger)
         configuration.maximumGracefulShutdownDuration = settings.shutdown
-        try await Self.run(ServiceGroup(configuration: configuration), stopsOnSignals: stopsOnSignals)
+        do {
+            try await Self.run(ServiceGroup(configuration: configuration), stopsOnSignals: stopsOnSignals)
+        } catch {
+            // The library's error does not say which address it is about.
+            guard await !rendezvous.isReady, let refused = await settings.unavailableListeners().first else {
+                throw error
+            }
+            throw refused
+        }
     }
 
     /// The first signal lets requests finish, the second one does not.
@@ -111,9 +134,6 @@ public struct AuthServer: Sendable {
         let settings = settings
         let malformed = malformedAnswer(listener: name)
         let scheme = certificate == nil ? "http" : "https"
-        var quiet = logger
-        // The library writes the address on its own before both listeners are ready.
-        quiet.logLevel = max(quiet.logLevel, .warning)
         return Application(
             responder: responder,
             server: HTTPServerBuilder { responder in
@@ -127,7 +147,14 @@ public struct AuthServer: Sendable {
             onServerRunning: { channel in
                 let host = host.contains(":") ? "[\(host)]" : host
                 await onRunning("\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
-            }, logger: quiet)
+            }, logger: quietLogger)
+    }
+
+    /// For libraries: they write addresses before both listeners are ready, and at lower levels everything that they hold.
+    private var quietLogger: Logger {
+        var quiet = logger
+        quiet.logLevel = max(quiet.logLevel, .warning)
+        return quiet
     }
 
     /// What is answered to bytes that are not a request.
@@ -149,15 +176,18 @@ public struct AuthServer: Sendable {
         }
     }
 
-    /// The service's own work: following the store, writing down when devices were seen.
+    /// The service's own work: following the store, writing down when devices were seen, logging audit heads.
     private struct Background: Service {
         let service: AuthService
+        let heads: AuditHeadLog
         let further: @Sendable () async -> Void
 
         func run() async throws {
             await cancelWhenGracefulShutdown {
                 async let further: Void = further()
+                async let heads: Void = heads.run()
                 await service.run()
+                await heads
                 await further
             }
         }
@@ -201,6 +231,8 @@ private actor Rendezvous {
         operationsURL = url
         await announce()
     }
+
+    var isReady: Bool { publicURL != nil && operationsURL != nil }
 
     private func announce() async {
         guard let publicURL, let operationsURL else { return }

@@ -36,16 +36,23 @@ struct RequestProvenance: Sendable {
         guard let peer = connection.peer, proxies.contain(peer) else {
             address = ClientAddress(connection.peer?.description ?? "unknown")
             scheme = request.scheme ?? "http"
-            // A name of this machine that came from elsewhere is a claim of the client's, nothing more.
-            let claimsLoopback = (try? RequestOrigin(scheme: "http", authority: host))?.isLoopback ?? false
-            authority = claimsLoopback && !connection.isLocal ? "" : host
+            authority = Self.believed(host, isLocal: connection.isLocal)
             return
         }
-        address = ClientAddress(
-            proxies.client(of: peer, forwardedFor: request.headerFields[values: .forwardedFor]).description)
+        let client = proxies.client(of: peer, forwardedFor: request.headerFields[values: .forwardedFor])
+        address = ClientAddress(client.description)
         // The nearest proxy wrote the last word.
         scheme = Self.lastWord(request.headerFields[values: .forwardedProto]) ?? request.scheme ?? "http"
-        authority = Self.lastWord(request.headerFields[values: .forwardedHost]) ?? host
+        // Unless it writes none, and what the client wrote came through.
+        authority = Self.believed(
+            Self.lastWord(request.headerFields[values: .forwardedHost]) ?? host,
+            isLocal: connection.isLocal && client.isLoopback)
+    }
+
+    /// A name of this machine that came from elsewhere is a claim of the client's, nothing more.
+    private static func believed(_ authority: String, isLocal: Bool) -> String {
+        let claimsLoopback = (try? RequestOrigin(scheme: "http", authority: authority))?.isLoopback ?? false
+        return claimsLoopback && !isLocal ? "" : authority
     }
 
     private static func lastWord(_ values: [String]) -> String? {

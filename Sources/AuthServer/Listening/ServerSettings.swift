@@ -12,8 +12,8 @@ public struct ServerSettings: Sendable {
     public var operations = OperationsSettings()
     public var limits = RequestLimits()
     public var deadlines = ReadDeadlines()
-    /// Connections at once, on each listener.
-    public var maximumConnections = 4096
+    /// Connections at once, on each listener. So many that clients which only hold theirs keep nobody out.
+    public var maximumConnections = 16_384
     /// How long requests in flight may take to finish after the signal to stop.
     public var shutdown: Duration = .seconds(10)
 
@@ -47,7 +47,10 @@ public struct ServerSettings: Sendable {
         }
     }
 
-    static func isLoopback(_ host: String) -> Bool { host == "localhost" || IPAddress(host)?.isLoopback ?? false }
+    /// Whether nobody but this machine can reach this host.
+    public static func isLoopback(_ host: String) -> Bool {
+        host == "localhost" || IPAddress(host)?.isLoopback ?? false
+    }
 }
 
 /// Certificate and key, PEM files; read again when they change.

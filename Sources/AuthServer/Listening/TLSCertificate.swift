@@ -1,6 +1,20 @@
+public import AuthContract
 internal import Foundation
 internal import NIOConcurrencyHelpers
 internal import NIOSSL
+
+extension TLSFiles {
+    /// Reads both files as the listener does, and says when the certificate is good.
+    ///
+    /// - Throws: what is wrong with them, such as a key of another certificate.
+    public func validity() throws -> ClosedRange<UnixTime> {
+        _ = try TLSCertificate(certificate: certificate, key: key)
+        let pem = Array(try Data(contentsOf: URL(fileURLWithPath: certificate)))
+        let leaf = try NIOSSLCertificate.fromPEMBytes(pem).first
+        let (from, until) = (Int64(leaf?.notValidBefore ?? 0), Int64(leaf?.notValidAfter ?? 0))
+        return UnixTime(min(from, until))...UnixTime(until)
+    }
+}
 
 /// The certificate of the public listener, read again when its files change. Connections that are open keep the one that
 /// they began with.

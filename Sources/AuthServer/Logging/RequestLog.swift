@@ -1,12 +1,16 @@
 internal import AuthContract
 internal import Logging
 
-/// One line a request: outcome and time. Never a body, a signature or a whole device id.
+/// One line a request: outcome and time. Never a body, a signature, a proof or a device id.
 struct RequestLog: Sendable {
     let logger: Logger
 
+    /// - Parameters:
+    ///   - route: a path of the API, never one with an id in it.
+    ///   - claimed: whose request it says it is; the device goes into the line as its hash.
     func write(
-        requestID: String, method: String, route: String?, answer: Answer, reason: String?, took: Duration
+        requestID: String, method: String, route: String?, answer: Answer, reason: String?, took: Duration,
+        claimed: ClaimedIdentity = ClaimedIdentity()
     ) {
         let microseconds = took.components.seconds * 1_000_000 + took.components.attoseconds / 1_000_000_000_000
         logger.log(
@@ -14,6 +18,7 @@ struct RequestLog: Sendable {
             metadata: [
                 "request_id": "\(requestID)", "method": "\(method)", "route": "\(route ?? "unknown")",
                 "status": "\(answer.status)", "outcome": "\(answer.outcome)", "reason": "\(reason ?? "")",
+                "app": "\(claimed.app?.text ?? "")", "device": "\(claimed.device?.logged ?? "")",
                 "microseconds": "\(microseconds)",
             ])
     }

@@ -8,16 +8,73 @@ final class MetricsRegistry: Sendable {
     /// Name and value of each label, in the order in which they are written.
     typealias Labels = [(name: String, value: String)]
 
+    /// What a family is.
+    enum Kind: Sendable {
+        case counter, gauge
+        /// With the upper bounds of its buckets.
+        case histogram([Double])
+
+        fileprivate var name: String {
+            switch self {
+            case .counter: "counter"
+            case .gauge: "gauge"
+            case .histogram: "histogram"
+            }
+        }
+    }
+
+    /// A number of its own lock: whoever changes one again and again keeps it, and looks nothing up.
+    final class Value: Sendable {
+        private let number = NIOLockedValueBox(0.0)
+
+        func add(_ amount: Double = 1) { number.withLockedValue { $0 += amount } }
+
+        func set(_ value: Double) { number.withLockedValue { $0 = value } }
+
+        fileprivate var current: Double { number.withLockedValue { $0 } }
+    }
+
+    /// How a quantity is distributed.
+    final class Histogram: Sendable {
+        private let bounds: [Double]
+        private let state: NIOLockedValueBox<(counts: [UInt64], sum: Double)>
+
+        fileprivate init(_ bounds: [Double]) {
+            self.bounds = bounds
+            state = NIOLockedValueBox(([UInt64](repeating: 0, count: bounds.count + 1), 0))
+        }
+
+        func observe(_ value: Double) {
+            let bucket = bounds.firstIndex { value <= $0 } ?? bounds.count
+            state.withLockedValue { state in
+                state.counts[bucket] += 1
+                state.sum += value
+            }
+        }
+
+        fileprivate func write(_ name: String, _ labels: String, to text: inout String) {
+            let (counts, sum) = state.withLockedValue { $0 }
+            var total: UInt64 = 0
+            for (count, bound) in zip(counts, bounds.map(MetricsRegistry.number) + ["+Inf"]) {
+                total += count
+                let bucket = labels.isEmpty ? "le=\"\(bound)\"" : "\(labels),le=\"\(bound)\""
+                text += "\(name)_bucket{\(bucket)} \(total)\n"
+            }
+            text +=
+                "\(name)_sum\(MetricsRegistry.braced(labels)) \(MetricsRegistry.number(sum))\n\(name)_count\(MetricsRegistry.braced(labels)) \(total)\n"
+        }
+    }
+
     private struct Family {
-        let type: String
+        let kind: Kind
         let help: String
         /// Series by the text of their labels.
         var series: [String: Series] = [:]
     }
 
     private enum Series {
-        case value(Double)
-        case histogram(counts: [UInt64], sum: Double)
+        case value(Value)
+        case histogram(Histogram)
     }
 
     /// Upper bounds of the buckets of a latency, in seconds.
@@ -29,46 +86,49 @@ final class MetricsRegistry: Sendable {
     init() { families = NIOLockedValueBox([:]) }
 
     /// Says what a family is; a name that was never described is not counted.
-    func describe(_ name: String, _ type: String, _ help: String) {
-        families.withLockedValue { $0[name] = Family(type: type, help: help) }
+    func describe(_ name: String, _ kind: Kind, _ help: String) {
+        families.withLockedValue { $0[name] = Family(kind: kind, help: help) }
+    }
+
+    /// A counter or gauge, made where it is new. One that may not be made counts for nobody.
+    func value(_ name: String, _ labels: Labels = []) -> Value {
+        let series = series(name, labels) { kind in
+            if case .histogram = kind { nil } else { .value(Value()) }
+        }
+        guard case .value(let value)? = series else { return Value() }
+        return value
+    }
+
+    /// A histogram, made where it is new. One that may not be made counts for nobody.
+    func histogram(_ name: String, _ labels: Labels = []) -> Histogram {
+        let series = series(name, labels) { kind in
+            if case .histogram(let bounds) = kind { .histogram(Histogram(bounds)) } else { nil }
+        }
+        guard case .histogram(let histogram)? = series else { return Histogram([]) }
+        return histogram
     }
 
     /// Adds to a counter.
-    func count(_ name: String, _ labels: Labels = [], by amount: Double = 1) {
-        change(name, labels) { series in
-            guard case .value(let value)? = series else { return .value(amount) }
-            return .value(value + amount)
+    func count(_ name: String, _ labels: Labels = [], by amount: Double = 1) { value(name, labels).add(amount) }
+
+    /// Sets every series of a gauge at once; those that are not named any more are gone.
+    func replace(_ name: String, with series: [(labels: Labels, value: Double)]) {
+        let named = series.prefix(Self.maximumSeries).map { series in
+            let value = Value()
+            value.set(series.value)
+            return (Self.text(series.labels), Series.value(value))
         }
+        families.withLockedValue { $0[name]?.series = Dictionary(named) { $1 } }
     }
 
-    /// Sets a gauge.
-    func set(_ name: String, _ labels: Labels = [], to value: Double) {
-        change(name, labels) { _ in .value(value) }
-    }
-
-    /// Notes how long something took.
-    func observe(_ name: String, _ labels: Labels, seconds: Double) {
-        change(name, labels) { series in
-            var (counts, sum): ([UInt64], Double) =
-                if case .histogram(let counts, let sum)? = series {
-                    (counts, sum)
-                } else {
-                    ([UInt64](repeating: 0, count: Self.latencyBuckets.count + 1), 0)
-                }
-            let bucket = Self.latencyBuckets.firstIndex { seconds <= $0 } ?? Self.latencyBuckets.count
-            counts[bucket] += 1
-            sum += seconds
-            return .histogram(counts: counts, sum: sum)
-        }
-    }
-
-    private func change(_ name: String, _ labels: Labels, _ change: (Series?) -> Series) {
+    private func series(_ name: String, _ labels: Labels, make: (Kind) -> Series?) -> Series? {
         let key = Self.text(labels)
-        families.withLockedValue { families in
-            guard let family = families[name] else { return }
-            let known = family.series[key]
-            guard known != nil || family.series.count < Self.maximumSeries else { return }
-            families[name]?.series[key] = change(known)
+        return families.withLockedValue { families in
+            guard let family = families[name] else { return nil }
+            if let known = family.series[key] { return known }
+            guard family.series.count < Self.maximumSeries, let new = make(family.kind) else { return nil }
+            families[name]?.series[key] = new
+            return new
         }
     }
 
@@ -77,35 +137,24 @@ final class MetricsRegistry: Sendable {
         let families = families.withLockedValue { $0 }
         var text = ""
         for (name, family) in families.sorted(by: { $0.key < $1.key }) {
-            text += "# HELP \(name) \(family.help)\n# TYPE \(name) \(family.type)\n"
+            text += "# HELP \(name) \(family.help)\n# TYPE \(name) \(family.kind.name)\n"
             for (labels, series) in family.series.sorted(by: { $0.key < $1.key }) {
-                Self.write(name, labels, series, to: &text)
+                switch series {
+                case .value(let value): text += "\(name)\(Self.braced(labels)) \(Self.number(value.current))\n"
+                case .histogram(let histogram): histogram.write(name, labels, to: &text)
+                }
             }
         }
         return text
-    }
-
-    private static func write(_ name: String, _ labels: String, _ series: Series, to text: inout String) {
-        switch series {
-        case .value(let value): text += "\(name)\(braced(labels)) \(number(value))\n"
-        case .histogram(let counts, let sum):
-            var total: UInt64 = 0
-            for (count, bound) in zip(counts, latencyBuckets.map(number) + ["+Inf"]) {
-                total += count
-                let bucket = labels.isEmpty ? "le=\"\(bound)\"" : "\(labels),le=\"\(bound)\""
-                text += "\(name)_bucket{\(bucket)} \(total)\n"
-            }
-            text += "\(name)_sum\(braced(labels)) \(number(sum))\n\(name)_count\(braced(labels)) \(total)\n"
-        }
     }
 
     private static func text(_ labels: Labels) -> String {
         labels.map { "\($0.name)=\"\(escaped($0.value))\"" }.joined(separator: ",")
     }
 
-    private static func braced(_ labels: String) -> String { labels.isEmpty ? "" : "{\(labels)}" }
+    fileprivate static func braced(_ labels: String) -> String { labels.isEmpty ? "" : "{\(labels)}" }
 
-    private static func number(_ value: Double) -> String {
+    fileprivate static func number(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
     }
 

@@ -1,97 +1,245 @@
-internal import AuthContract
-internal import AuthService
+public import AuthContract
+public import AuthService
 
 /// What the service counts, by the names under which it is scraped.
-struct ServerMetrics: Sendable {
-    private let registry = MetricsRegistry()
+public struct ServerMetrics: Sendable {
+    let registry = MetricsRegistry()
+    private let latencies: [Route?: MetricsRegistry.Histogram]
+    private let schemes: [SignatureScheme: MetricsRegistry.Value]
+    private let clockAhead, clockBehind, keyAge: MetricsRegistry.Histogram
+    private let storeTimes: [StoreOperation: MetricsRegistry.Histogram]
 
-    private static let requests = "synheart_requests_total"
-    private static let latency = "synheart_request_duration_seconds"
-    private static let registrations = "synheart_registrations_total"
-    private static let verdicts = "synheart_verdicts_total"
-    private static let schemes = "synheart_verified_requests_total"
-    private static let replays = "synheart_replay_refusals_total"
-    private static let storeErrors = "synheart_store_errors_total"
-    private static let securityEvents = "synheart_security_events_total"
-    private static let development = "synheart_development_requests_total"
-    private static let malformed = "synheart_malformed_requests_total"
-    private static let operations = "synheart_operations_requests_total"
-    private static let readiness = "synheart_ready"
-    private static let start = "synheart_start_time_seconds"
-
-    init(startedAt: UnixTime) {
-        let families = [
-            (Self.requests, "counter", "Requests to the public API, by route and outcome."),
-            (Self.latency, "histogram", "Time to answer a request to the public API, by route."),
-            (Self.registrations, "counter", "Registrations whose form was right, by platform and result."),
-            (Self.verdicts, "counter", "Verdicts on other services' requests."),
-            (Self.schemes, "counter", "Requests whose signature verified, by signature scheme."),
-            (Self.replays, "counter", "Requests refused because they were seen before."),
-            (Self.storeErrors, "counter", "Requests that failed because a store did."),
-            (Self.securityEvents, "counter", "What an honest client does not do, by kind."),
-            (Self.development, "counter", "Requests with the development header, by outcome."),
-            (Self.malformed, "counter", "What was refused because it is not HTTP, by listener."),
-            (Self.operations, "counter", "Requests to the operations listener, by area and status."),
-            (Self.readiness, "gauge", "Whether a thing that the service needs works, by name; as last asked."),
-            (Self.start, "gauge", "When the process began, unix time."),
-        ]
-        for (name, type, help) in families { registry.describe(name, type, help) }
-        registry.set(Self.start, to: Double(startedAt.seconds))
-        for name in [Self.replays, Self.storeErrors] { registry.count(name, by: 0) }
+    private enum Name {
+        static let requests = "synheart_requests_total"
+        static let latency = "synheart_request_duration_seconds"
+        static let registrations = "synheart_registrations_total"
+        static let attestations = "synheart_attestations_total"
+        static let verdicts = "synheart_verdicts_total"
+        static let schemes = "synheart_verified_requests_total"
+        static let replays = "synheart_replay_refusals_total"
+        static let storeErrors = "synheart_store_errors_total"
+        static let storeTimes = "synheart_store_duration_seconds"
+        static let caches = "synheart_cache_lookups_total"
+        static let keyAge = "synheart_key_age_seconds"
+        static let clockOffset = "synheart_clock_offset_seconds"
+        static let signingKeyAge = "synheart_signing_key_age_seconds"
+        static let auditEvents = "synheart_audit_events"
+        static let securityEvents = "synheart_security_events_total"
+        static let development = "synheart_development_requests_total"
+        static let malformed = "synheart_malformed_requests_total"
+        static let operations = "synheart_operations_requests_total"
+        static let riskMetrics = "synheart_device_risk_metric"
+        static let overThreshold = "synheart_devices_over_risk_threshold"
+        static let readiness = "synheart_ready"
+        static let start = "synheart_start_time_seconds"
     }
 
+    private static let day = 86_400.0
+    private static let families: [(String, MetricsRegistry.Kind, String)] = [
+        (Name.requests, .counter, "Requests to the public API, by route and outcome."),
+        (
+            Name.latency, .histogram(MetricsRegistry.latencyBuckets),
+            "Time to answer a request to the public API, by route."
+        ),
+        (Name.registrations, .counter, "Registrations whose form was right, by platform and result."),
+        (Name.attestations, .counter, "Proofs that came with registrations, by who vouches and what came of it."),
+        (Name.verdicts, .counter, "Verdicts on other services' requests."),
+        (Name.schemes, .counter, "Requests whose signature verified, by signature scheme."),
+        (Name.replays, .counter, "Requests refused because they were seen before."),
+        (Name.storeErrors, .counter, "Calls to a store that failed, by operation and kind of failure."),
+        (Name.storeTimes, .histogram(MetricsRegistry.latencyBuckets), "Time that a store took, by operation."),
+        (Name.caches, .counter, "Devices and apps asked for, by whether they were in memory."),
+        (
+            Name.keyAge, .histogram([1, 7, 30, 90, 180, 365, 730].map { $0 * day }),
+            "Age of the device key of requests whose signature verified."
+        ),
+        (
+            Name.clockOffset, .histogram([1, 2, 5, 10, 30, 60, 120, 300, 600, 3600]),
+            "How far the clock of a request was from ours, where it verified or was refused for that."
+        ),
+        (Name.signingKeyAge, .gauge, "Age of the newest key that signs device tokens."),
+        (Name.auditEvents, .gauge, "Number of the last event of the audit log."),
+        (Name.securityEvents, .counter, "What an honest client does not do, by kind."),
+        (Name.development, .counter, "Requests with the development header, by outcome."),
+        (Name.malformed, .counter, "What was refused because it is not HTTP, by listener."),
+        (Name.operations, .counter, "Requests to the operations listener, by area and status."),
+        (
+            Name.riskMetrics, .gauge,
+            "Registered devices by their latest App Attest risk metric, by app and range; counted once a minute."
+        ),
+        (
+            Name.overThreshold, .gauge,
+            "Registered devices whose latest risk metric is above the app's flag_risk_metric_above."
+        ),
+        (Name.readiness, .gauge, "Whether a thing that the service needs works, by name; as last asked."),
+        (Name.start, .gauge, "When the process began, unix time."),
+    ]
+
+    /// Metrics of a process that began at this time.
+    public init(startedAt: UnixTime = SystemClock().now) {
+        for (name, kind, help) in Self.families { registry.describe(name, kind, help) }
+        registry.value(Name.start).set(Double(startedAt.seconds))
+        registry.count(Name.replays, by: 0)
+        for operation in StoreOperation.allCases {
+            for failure in StoreError.Code.allCases {
+                registry.count(Name.storeErrors, Self.labels(operation, failure), by: 0)
+            }
+        }
+        // What every request touches is looked up once.
+        let registry = registry
+        latencies = Dictionary(
+            uniqueKeysWithValues: ([nil] + Route.allCases).map { route in
+                (route, registry.histogram(Name.latency, [("route", Self.label(route))]))
+            })
+        schemes = Dictionary(
+            uniqueKeysWithValues: SignatureScheme.allCases.map { scheme in
+                (scheme, registry.value(Name.schemes, [("scheme", String(scheme.rawValue))]))
+            })
+        storeTimes = Dictionary(
+            uniqueKeysWithValues: StoreOperation.allCases.map { operation in
+                (operation, registry.histogram(Name.storeTimes, [("operation", operation.rawValue)]))
+            })
+        clockAhead = registry.histogram(Name.clockOffset, [("direction", "ahead")])
+        clockBehind = registry.histogram(Name.clockOffset, [("direction", "behind")])
+        keyAge = registry.histogram(Name.keyAge)
+        describeProviders()
+    }
+
+    private static func label(_ route: Route?) -> String {
+        route.map { String($0.rawValue.dropFirst("/auth/v1/".count)) } ?? "unknown"
+    }
+
+    // MARK: The public API
+
     func publicRequest(_ route: Route?, _ answer: Answer, took: Duration) {
-        let route = route?.label ?? "unknown"
         registry.count(
-            Self.requests, [("route", route), ("status", String(answer.status)), ("outcome", answer.outcome)])
-        registry.observe(Self.latency, [("route", route)], seconds: took.seconds)
+            Name.requests,
+            [("route", Self.label(route)), ("status", String(answer.status)), ("outcome", answer.outcome)])
+        latencies[route]?.observe(took.inSeconds)
         switch answer.outcome {
-        case ErrorCode.nonceReplay.rawValue: registry.count(Self.replays)
-        case ErrorCode.serviceUnavailable.rawValue: registry.count(Self.storeErrors)
-        case ErrorCode.devModeNotAllowed.rawValue:
-            registry.count(Self.securityEvents, [("event", "development_mode_refused")])
+        case ErrorCode.nonceReplay.rawValue: registry.count(Name.replays)
+        case ErrorCode.devModeNotAllowed.rawValue: securityEvent("development_mode_refused")
         case ErrorCode.unauthorized.rawValue, ErrorCode.forbidden.rawValue:
-            registry.count(Self.securityEvents, [("event", "service_credential_refused")])
+            securityEvent("service_credential_refused")
         default: break
         }
     }
 
-    func registration(_ platform: Platform, _ result: String) {
-        registry.count(Self.registrations, [("platform", platform.rawValue), ("result", result)])
+    func registration(_ request: RegisterRequest, _ result: String) {
+        registry.count(Name.registrations, [("platform", request.platform.rawValue), ("result", result)])
+        let judgement: String
+        switch result {
+        case ErrorCode.invalidAttestation.rawValue: judgement = "refused"
+        case ErrorCode.providerUnavailable.rawValue: judgement = "unavailable"
+        case _ where RegistrationStatus(rawValue: result) != nil: judgement = "accepted"
+        // Refused before or after anybody looked at the proof.
+        default: return
+        }
+        registry.count(Name.attestations, [("provider", Self.provider(of: request)), ("result", judgement)])
     }
 
-    func verdict(_ verdict: String) { registry.count(Self.verdicts, [("verdict", verdict)]) }
+    /// Who vouches for a registration.
+    private static func provider(of request: RegisterRequest) -> String {
+        if request.proof == RegisterRequest.developmentProof { return "development" }
+        return switch (request.platform, request.proof, request.keyAttestation) {
+        case (.ios, _, _): "app_attest"
+        case (.android, _?, _?): "play_integrity_and_key_attestation"
+        case (.android, _?, nil): "play_integrity"
+        case (.android, nil, _): "key_attestation"
+        }
+    }
 
-    func verified(_ scheme: SignatureScheme) {
-        registry.count(Self.schemes, [("scheme", String(scheme.rawValue))])
+    func verdict(_ verdict: String) { registry.count(Name.verdicts, [("verdict", verdict)]) }
+
+    /// A request whose signature verified.
+    func verified(_ scheme: SignatureScheme, keyAgeSeconds: Int64) {
+        schemes[scheme]?.add()
+        keyAge.observe(Double(keyAgeSeconds))
+    }
+
+    /// How far a request's time was ahead of ours; negative: behind.
+    func clockOffset(_ seconds: Int64) {
+        (seconds < 0 ? clockBehind : clockAhead).observe(Double(seconds.magnitude))
     }
 
     func developmentRequest(_ answer: Answer) {
-        registry.count(Self.development, [("outcome", answer.outcome)])
+        registry.count(Name.development, [("outcome", answer.outcome)])
     }
 
-    func malformedRequest(listener: String) { registry.count(Self.malformed, [("listener", listener)]) }
+    func malformedRequest(listener: String) { registry.count(Name.malformed, [("listener", listener)]) }
+
+    // MARK: Operation
 
     func operationsRequest(_ area: String, _ answer: Answer) {
-        registry.count(Self.operations, [("area", area), ("status", String(answer.status))])
+        registry.count(Name.operations, [("area", area), ("status", String(answer.status))])
         guard area == "admin", answer.status == 401 || answer.status == 403 else { return }
-        registry.count(Self.securityEvents, [("event", "admin_credential_refused")])
+        securityEvent("admin_credential_refused")
     }
 
+    func securityEvent(_ event: String) { registry.count(Name.securityEvents, [("event", event)]) }
+
     func ready(_ name: String, _ isReady: Bool) {
-        registry.set(Self.readiness, [("check", name)], to: isReady ? 1 : 0)
+        registry.value(Name.readiness, [("check", name)]).set(isReady ? 1 : 0)
+    }
+
+    /// Takes in gauges beside the service's own.
+    func describe(_ sources: [MetricsSource]) {
+        for source in sources { registry.describe(source.name, .gauge, source.help) }
+    }
+
+    /// The text for Prometheus, with what is only known by asking.
+    func text(
+        of service: AuthService, _ stores: AuthService.Stores, with sources: [MetricsSource]
+    ) async -> String {
+        for (cache, use) in [("devices", service.deviceCacheUse), ("apps", service.apps.use)] {
+            registry.value(Name.caches, [("cache", cache), ("result", "hit")]).set(Double(use.hits))
+            registry.value(Name.caches, [("cache", cache), ("result", "miss")]).set(Double(use.misses))
+        }
+        if let newest = try? await stores.signingKeys.signingKeys().last {
+            registry.value(Name.signingKeyAge).set(Double(service.clock.now - newest.createdAt))
+        }
+        if let last = try? await stores.audit.link(at: nil) {
+            registry.value(Name.auditEvents).set(Double(last.sequence))
+        }
+        for source in sources {
+            if let value = await source.read() { registry.value(source.name).set(value) }
+        }
+        return text()
+    }
+
+    /// Shows how the risk metrics of each app's devices are spread.
+    func risk(_ apps: [RiskCensus.App]) {
+        registry.replace(
+            Name.riskMetrics,
+            with: apps.flatMap { app in
+                RiskCensus.ranges.map { range in
+                    let labels = [("app", app.id.text), ("range", range.name)]
+                    return (labels, Double(app.devices(in: range)))
+                }
+            })
+        registry.replace(
+            Name.overThreshold,
+            with: apps.compactMap { app in app.overThreshold.map { ([("app", app.id.text)], Double($0)) } })
     }
 
     func text() -> String { registry.text() }
 }
 
-extension Route {
-    /// The route without its base path: what a chart is labelled with.
-    fileprivate var label: String { String(rawValue.dropFirst("/auth/v1/".count)) }
+extension ServerMetrics: StoreObserver {
+    /// See `StoreObserver`.
+    public func called(_ operation: StoreOperation, took: Duration, failure: StoreError.Code?) {
+        storeTimes[operation]?.observe(took.inSeconds)
+        guard let failure else { return }
+        registry.count(Name.storeErrors, Self.labels(operation, failure))
+    }
+
+    private static func labels(_ operation: StoreOperation, _ failure: StoreError.Code) -> MetricsRegistry.Labels {
+        [("operation", operation.rawValue), ("failure", failure.rawValue)]
+    }
 }
 
 extension Duration {
-    fileprivate var seconds: Double {
+    fileprivate var inSeconds: Double {
         Double(components.seconds) + Double(components.attoseconds) / 1e18
     }
 }

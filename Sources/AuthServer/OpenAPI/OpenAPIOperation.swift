@@ -216,8 +216,12 @@ extension OpenAPIOperation {
             (requestSchema, requestIsOptional, successSchema) = ("Nothing", true, "Device")
         case .forceRotation: (requestSchema, requestIsOptional, successSchema) = ("ForcedRotation", true, "Device")
         case .lowerScheme: (requestSchema, successSchema) = ("SchemeFloor", "Device")
+        case .listEvidence: successSchema = "EvidencePage"
+        case .exportEvidence: successSchema = "EvidenceFile"
+        case .eraseEvidence, .eraseAllEvidence: successSchema = "EvidenceErased"
         case .queryAudit: successSchema = "AuditPage"
         case .verifyAudit: successSchema = "AuditVerdict"
+        case .showAuditHead: successSchema = "AuditHead"
         case .showStatistics: successSchema = "Statistics"
         case .listCredentials: successSchema = "CredentialList"
         case .createCredential: (requestSchema, successSchema, successStatus) = ("CredentialRequest", "Credential", 201)

@@ -121,7 +121,8 @@ enum OpenAPISchemas {
               "trust_anchors": {"type": ["array", "null"], "items": {"type": "string"}},
               "categories": {"type": ["array", "null"], "items": {"type": "integer"}},
               "minimum_bundle_version": {"type": ["string", "null"]},
-              "assertions_required_on": {"type": ["array", "null"], "items": {"type": "string"}}}},
+              "assertions_required_on": {"type": ["array", "null"], "items": {"type": "string"}},
+              "flag_risk_metric_above": {"type": ["integer", "null"], "minimum": 0, "maximum": 1000000}}},
             "android": {"type": ["object", "null"], "additionalProperties": true,
               "required": ["packages", "certificate_digests"], "properties": {
               "packages": {"type": "array", "minItems": 1, "items": {"type": "string"}},
@@ -142,11 +143,15 @@ enum OpenAPISchemas {
             "keys": {"type": ["object", "null"], "properties": {
               "maximum_age_days": {"type": ["integer", "null"]}, "grace_days": {"type": ["integer", "null"]},
               "overlap_seconds": {"type": ["integer", "null"]}, "reattest_on_rotation": {"type": ["boolean", "null"]},
+              "rebind_on_rotation": {"type": ["boolean", "null"]},
               "key_proof": {"type": ["string", "null"], "enum": ["optional", "required", null]}}},
             "registration": {"type": ["object", "null"], "properties": {
               "approval": {"type": ["string", "null"], "enum": ["auto", "manual", null]},
               "provider_outage": {"type": ["string", "null"], "enum": ["pending", "refuse", null]},
-              "maximum_pending": {"type": ["integer", "null"]}}}}},
+              "maximum_pending": {"type": ["integer", "null"]}}},
+            "evidence": {"type": ["object", "null"], "additionalProperties": false, "properties": {
+              "record": {"type": ["boolean", "null"], "default": false},
+              "keep_days": {"type": ["integer", "null"], "minimum": 1, "maximum": 365, "default": 30}}}}},
           "AppList": {"type": "object", "required": ["apps"], "properties": {
             "apps": {"type": "array", "items": {"$ref": "#/components/schemas/AppRecord"}}}},
           "Device": {"type": "object",
@@ -165,13 +170,36 @@ enum OpenAPISchemas {
             "highest_scheme": {"type": "integer", "enum": [1, 2]}, "admitted_under_observation": {"type": "boolean"},
             "device_local_id": {"type": ["string", "null"]},
             "app_attest": {"type": ["object", "null"],
-              "required": ["key_id", "app_id", "environment", "counter", "receipt", "risk_metric"], "properties": {
+              "required": ["key_id", "app_id", "environment", "counter", "receipt", "risk_metric",
+                "risk_flagged", "receipt_refreshed_at", "receipt_refresh", "receipt_due_at"], "properties": {
               "key_id": {"$ref": "#/components/schemas/Base64"}, "app_id": {"type": "string"},
               "environment": {"type": "string"}, "counter": {"type": "integer", "minimum": 0},
-              "receipt": {"type": ["string", "null"]}, "risk_metric": {"type": ["integer", "null"]}}}}},
+              "receipt": {"type": ["string", "null"]}, "risk_metric": {"type": ["integer", "null"]},
+              "risk_flagged": {"type": "boolean",
+                "description": "Above the app's ios.flag_risk_metric_above: a reason to look, nothing is refused."},
+              "receipt_refreshed_at": {"$ref": "#/components/schemas/OptionalTime"},
+              "receipt_refresh": {"type": ["string", "null"], "description": "`refreshed`, or why not."},
+              "receipt_due_at": {"$ref": "#/components/schemas/OptionalTime"}}}}},
           "DevicePage": {"type": "object", "required": ["devices", "next_cursor"], "properties": {
             "devices": {"type": "array", "items": {"$ref": "#/components/schemas/Device"}},
             "next_cursor": {"type": ["string", "null"]}}},
+          "Evidence": {"type": "object", "required": ["id", "app_id", "device_id", "recorded_at", "expires_at", "format",
+            "code", "step"], "properties": {
+            "id": {"type": "string"}, "app_id": {"$ref": "#/components/schemas/AppID"},
+            "device_id": {"type": ["string", "null"], "description": "Where the device was known already."},
+            "recorded_at": {"$ref": "#/components/schemas/Time"}, "expires_at": {"$ref": "#/components/schemas/Time"},
+            "format": {"type": "string"}, "code": {"type": "string"}, "step": {"type": "string"}}},
+          "EvidencePage": {"type": "object", "required": ["evidence", "next_cursor"], "properties": {
+            "evidence": {"type": "array", "items": {"$ref": "#/components/schemas/Evidence"}},
+            "next_cursor": {"type": ["string", "null"]}}},
+          "EvidenceFile": {"type": "object", "description": "What `attestation replay` takes.",
+            "required": ["synheart_evidence", "about", "input", "policy", "roots", "status_list", "verdict"],
+            "properties": {
+            "synheart_evidence": {"const": 1}, "about": {"type": "object"}, "input": {"type": "object"},
+            "policy": {"type": ["object", "null"]}, "roots": {"type": ["object", "null"]},
+            "status_list": {"type": ["object", "null"]}, "verdict": {"type": "object"}}},
+          "EvidenceErased": {"type": "object", "required": ["erased"], "properties": {
+            "erased": {"type": "integer", "minimum": 0}}},
           "Revocation": {"type": "object", "additionalProperties": false, "properties": {
             "reason": {"type": ["string", "null"], "maxLength": 1024}}},
           "Nothing": {"type": "object", "additionalProperties": false},
@@ -187,8 +215,15 @@ enum OpenAPISchemas {
               "app_id": {"type": ["string", "null"]}, "device_id": {"type": ["string", "null"]},
               "detail": {"type": "object"}, "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}}},
             "next_before": {"type": ["integer", "null"]}}},
-          "AuditVerdict": {"type": "object", "required": ["intact", "first_broken"], "properties": {
-            "intact": {"type": "boolean"}, "first_broken": {"type": ["integer", "null"]}}},
+          "AuditVerdict": {"type": "object", "required": ["intact", "finding", "first_broken", "message"], "properties": {
+            "intact": {"type": "boolean"},
+            "finding": {"type": "string", "enum": ["intact", "broken_link", "cut", "rewritten", "foreign_head"]},
+            "first_broken": {"type": ["integer", "null"]}, "message": {"type": "string"}}},
+          "AuditHead": {"type": "object", "required": ["head", "sequence", "at", "hash", "public_key"], "properties": {
+            "head": {"type": "string", "pattern": "^audit-head-v1\\.[0-9]+\\.[0-9]+\\.[A-Za-z0-9_-]{43}\\.[A-Za-z0-9_-]{86}$"},
+            "sequence": {"type": "integer", "minimum": 0}, "at": {"$ref": "#/components/schemas/Time"},
+            "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+            "public_key": {"$ref": "#/components/schemas/Base64"}}},
           "DeviceCounts": {"type": "object",
             "required": ["pending", "registered", "rejected", "revoked", "deregistered"],
             "additionalProperties": {"type": "integer", "minimum": 0}},
@@ -197,7 +232,19 @@ enum OpenAPISchemas {
             "devices": {"$ref": "#/components/schemas/DeviceCounts"},
             "apps": {"type": "array", "items": {"type": "object", "required": ["app_id", "devices"], "properties": {
               "app_id": {"$ref": "#/components/schemas/AppID"},
-              "devices": {"$ref": "#/components/schemas/DeviceCounts"}}}}}},
+              "devices": {"$ref": "#/components/schemas/DeviceCounts"},
+              "play_integrity": {"type": "array", "items": {"$ref": "#/components/schemas/IntegrityUsage"}},
+              "revocation_list": {"anyOf": [
+                {"$ref": "#/components/schemas/RevocationList"}, {"type": "null"}]}}}}}},
+          "IntegrityUsage": {"type": "object", "required": ["package", "day", "requests", "quota_refusals"],
+            "description": "What the answering process asked of Google for a package on a day, UTC.", "properties": {
+            "package": {"type": "string"}, "day": {"$ref": "#/components/schemas/Time"},
+            "requests": {"type": "integer", "minimum": 0}, "quota_refusals": {"type": "integer", "minimum": 0}}},
+          "RevocationList": {"type": "object", "required": ["source", "usable", "entries", "age_seconds", "failure"],
+            "properties": {
+            "source": {"type": "string"}, "usable": {"type": "boolean"},
+            "entries": {"type": ["integer", "null"], "minimum": 0},
+            "age_seconds": {"type": ["integer", "null"]}, "failure": {"type": ["string", "null"]}}},
           "Credential": {"type": "object",
             "required": ["id", "name", "role", "apps", "created_at", "expires_at", "revoked_at"], "properties": {
             "id": {"type": "string"}, "name": {"type": "string"}, "role": {"$ref": "#/components/schemas/Role"},

@@ -10,11 +10,14 @@ struct OperationsResponder: HTTPResponder {
     typealias Context = ConnectionContext
 
     let service: AuthService
+    let stores: AuthService.Stores
     let hosts: Set<String>
     let random: any RandomSource
     let readiness: Readiness
     let metrics: ServerMetrics
+    let gauges: [MetricsSource]
     let administration: AdminAPI
+    let risk: RiskCensus
     let log: RequestLog
 
     func respond(to request: Request, context: ConnectionContext) async throws -> Response {
@@ -39,9 +42,10 @@ struct OperationsResponder: HTTPResponder {
         }
         metrics.operationsRequest(area, answer)
         if area == "admin" {
+            let (route, claimed) = AdminRoute.logged(request.head.path)
             log.write(
-                requestID: frame.requestID, method: request.method.rawValue, route: request.head.path, answer: answer,
-                reason: reason, took: started.duration(to: .now))
+                requestID: frame.requestID, method: request.method.rawValue, route: route, answer: answer,
+                reason: reason, took: started.duration(to: .now), claimed: claimed)
         }
         return frame.response(answer)
     }
@@ -61,7 +65,10 @@ struct OperationsResponder: HTTPResponder {
         case "/metrics":
             area = "metrics"
             try requireRead(request)
-            return Answer(body: Array(metrics.text().utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
+            if let apps = await risk.apps() { metrics.risk(apps) }
+            metrics.providers(await service.providerReport(), at: service.clock.now)
+            let text = await metrics.text(of: service, stores, with: gauges)
+            return Answer(body: Array(text.utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
         case "/openapi.json":
             area = "openapi"
             try requireRead(request)

@@ -23,6 +23,10 @@ struct PublicResponder: HTTPResponder {
         var verified: VerifiedRequest?
         /// Whether a refusal from here on is a verdict on somebody else's request.
         var judgesAnother = false
+        /// Whose request it says it is, where its own headers do not say that.
+        var claimed: ClaimedIdentity?
+        /// Whether a signature verified: then the time in the headers is the client's.
+        var isSigned = false
     }
 
     func respond(to request: Request, context: ConnectionContext) async throws -> Response {
@@ -44,9 +48,14 @@ struct PublicResponder: HTTPResponder {
         let took = started.duration(to: .now)
         metrics.publicRequest(progress.route, final, took: took)
         if !request.headers[values: .developmentMode].isEmpty { metrics.developmentRequest(final) }
+        let claimed =
+            progress.claimed ?? ClaimedIdentity { name in HTTPField.Name(name).flatMap { request.headers[$0] } }
+        if progress.isSigned || final.outcome == ErrorCode.clockSkew.rawValue, let time = claimed.time {
+            metrics.clockOffset(time.subtractingSaturating(frame.now.seconds))
+        }
         log.write(
             requestID: frame.requestID, method: request.method.rawValue, route: progress.route?.rawValue, answer: final,
-            reason: refusal?.reason, took: took)
+            reason: refusal?.reason, took: took, claimed: claimed)
         return frame.response(final)
     }
 
@@ -89,11 +98,13 @@ struct PublicResponder: HTTPResponder {
         case .challenge:
             try service.admitEnrolment(from: provenance.address)
             let (http, body) = try await read(request, target, provenance)
-            return .json(try await service.issueChallenge(ChallengeRequest(received: body), http))
+            let question = try ChallengeRequest(received: body)
+            progress.claimed = ClaimedIdentity(app: question.appID)
+            return .json(try await service.issueChallenge(question, http))
         case .register:
             try service.admitEnrolment(from: provenance.address)
             let (http, body) = try await read(request, target, provenance)
-            return try await register(try RegisterRequest(received: body), http)
+            return try await register(try RegisterRequest(received: body), http, &progress)
         case .status:
             let (verified, _) = try await authenticate(request, target, provenance, for: .status, &progress)
             return .json(try await service.status(verified))
@@ -112,9 +123,13 @@ struct PublicResponder: HTTPResponder {
             let question = try VerifyRequest(received: try await request.bytes(upTo: limits.verifyBody))
             try requireWithinLimit(question)
             progress.judgesAnother = true
+            progress.claimed = ClaimedIdentity { question.headers.values($0).first }
             let response = try await service.verify(question, by: credential, address: provenance.address)
             metrics.verdict(response.outcome)
-            if let scheme = response.identity?.signatureScheme { metrics.verified(scheme) }
+            if let identity = response.identity {
+                progress.isSigned = true
+                metrics.verified(identity.signatureScheme, keyAgeSeconds: identity.keyAgeSeconds)
+            }
             return .json(response, outcome: response.outcome)
         case .keySet:
             var answer = Answer.json(try await service.signingKeys.keySet())
@@ -123,13 +138,17 @@ struct PublicResponder: HTTPResponder {
         }
     }
 
-    private func register(_ body: RegisterRequest, _ http: IncomingRequest) async throws -> Answer {
+    private func register(
+        _ body: RegisterRequest, _ http: IncomingRequest, _ progress: inout Progress
+    ) async throws -> Answer {
+        progress.claimed = ClaimedIdentity(app: body.appID)
         do {
             let response = try await service.register(body, http)
-            metrics.registration(body.platform, response.status.rawValue)
+            progress.claimed?.device = response.deviceID
+            metrics.registration(body, response.status.rawValue)
             return .json(response, outcome: response.status.rawValue)
         } catch {
-            metrics.registration(body.platform, Refusal(answering: error).code.rawValue)
+            metrics.registration(body, Refusal(answering: error).code.rawValue)
             throw error
         }
     }
@@ -141,7 +160,8 @@ struct PublicResponder: HTTPResponder {
         let (http, body) = try await read(request, target, provenance)
         let verified = try await service.authenticate(http, for: operation)
         progress.verified = verified
-        metrics.verified(verified.scheme)
+        progress.isSigned = true
+        metrics.verified(verified.scheme, keyAgeSeconds: max(0, verified.at - verified.device.keySince))
         return (verified, body)
     }
 
@@ -161,6 +181,14 @@ struct PublicResponder: HTTPResponder {
     private func requireWithinLimit(_ question: VerifyRequest) throws(Refusal) {
         guard case .bytes(let body) = question.body, body.count > limits.verifiedBody else { return }
         throw Refusal(.payloadTooLarge, "the body asked about has \(body.count) bytes")
+    }
+}
+
+extension Int64 {
+    /// The difference, of numbers of which one is a client's.
+    fileprivate func subtractingSaturating(_ other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (self < other ? .min : .max) : difference
     }
 }
 

@@ -16,7 +16,7 @@ extension AppRecord {
     public init(_ fields: JSONFields) throws {
         try fields.allowOnly(
             "app_id", "name", "enabled", "mode", "build_channel", "development_integrity_allowed", "ios", "android",
-            "signature", "keys", "registration")
+            "signature", "keys", "registration", "evidence")
         appID = try fields.parsed("app_id") { try AppID($0) }
         name = try fields.optionalString("name") ?? appID.text
         enabled = try fields.optionalBool("enabled") ?? true
@@ -29,6 +29,7 @@ extension AppRecord {
         keys = try fields.optionalObject("keys").map { try KeyPolicy($0) } ?? KeyPolicy()
         registration =
             try fields.optionalObject("registration").map { try RegistrationPolicy($0) } ?? RegistrationPolicy()
+        evidence = try fields.optionalObject("evidence").map { try EvidencePolicy($0) } ?? EvidencePolicy()
         try check()
     }
 
@@ -61,7 +62,7 @@ extension AppRecord {
             ("ios", ios.map { .object($0.json) } ?? .null),
             ("android", android.map { .object($0.json(secrets: secrets)) } ?? .null),
             ("signature", .object(signature.json)), ("keys", .object(keys.json)),
-            ("registration", .object(registration.json)),
+            ("registration", .object(registration.json)), ("evidence", .object(evidence.json)),
         ])
     }
 }
@@ -106,11 +107,13 @@ extension SignaturePolicy {
 extension KeyPolicy {
     init(_ fields: JSONFields) throws {
         try fields.allowOnly(
-            "maximum_age_days", "grace_days", "overlap_seconds", "reattest_on_rotation", "key_proof")
+            "maximum_age_days", "grace_days", "overlap_seconds", "reattest_on_rotation", "rebind_on_rotation",
+            "key_proof")
         maximumAgeDays = try fields.optionalInteger("maximum_age_days", in: 1...36_500)
         graceDays = try fields.optionalInteger("grace_days", in: 0...3650) ?? graceDays
         overlapSeconds = try fields.optionalInteger("overlap_seconds", in: 0...3600) ?? overlapSeconds
         reattestOnRotation = try fields.optionalBool("reattest_on_rotation") ?? reattestOnRotation
+        rebindOnRotation = try fields.optionalBool("rebind_on_rotation") ?? rebindOnRotation
         keyProof = try fields.optionalChoice("key_proof") ?? keyProof
     }
 
@@ -118,6 +121,7 @@ extension KeyPolicy {
         JSONObject([
             ("maximum_age_days", maximumAgeDays.map { .integer($0) } ?? .null), ("grace_days", .integer(graceDays)),
             ("overlap_seconds", .integer(overlapSeconds)), ("reattest_on_rotation", .bool(reattestOnRotation)),
+            ("rebind_on_rotation", .bool(rebindOnRotation)),
             ("key_proof", .string(keyProof.rawValue)),
         ])
     }
@@ -140,11 +144,21 @@ extension RegistrationPolicy {
     }
 }
 
+extension EvidencePolicy {
+    init(_ fields: JSONFields) throws {
+        try fields.allowOnly("record", "keep_days")
+        record = try fields.optionalBool("record") ?? record
+        keepDays = try fields.optionalInteger("keep_days", in: 1...365) ?? keepDays
+    }
+
+    var json: JSONObject { JSONObject([("record", .bool(record)), ("keep_days", .integer(keepDays))]) }
+}
+
 extension IOSPolicy {
     init(_ fields: JSONFields) throws {
         try fields.allowOnly(
-            "app_ids", "environments", "trust_anchors", "categories", "minimum_bundle_version", "assertions_required_on"
-        )
+            "app_ids", "environments", "trust_anchors", "categories", "minimum_bundle_version",
+            "assertions_required_on", "flag_risk_metric_above")
         appIDs = try fields.optionalStrings("app_ids") ?? []
         guard !appIDs.isEmpty, appIDs.allSatisfy({ $0.contains(".") && $0.utf8.count <= 256 }) else {
             throw JSONError(.wrongType, path: fields.pathOf("app_ids"))
@@ -166,6 +180,7 @@ extension IOSPolicy {
         }
         minimumBundleVersion = try fields.optionalString("minimum_bundle_version")
         assertionsRequiredOn = try fields.pathPrefixes("assertions_required_on")
+        flagRiskMetricAbove = try fields.optionalInteger("flag_risk_metric_above", in: 0...1_000_000).map { Int($0) }
     }
 
     var json: JSONObject {
@@ -175,6 +190,7 @@ extension IOSPolicy {
             ("categories", categories.map { .array($0.map { .integer($0) }) } ?? .null),
             ("minimum_bundle_version", minimumBundleVersion.map { .string($0) } ?? .null),
             ("assertions_required_on", .strings(assertionsRequiredOn)),
+            ("flag_risk_metric_above", flagRiskMetricAbove.map { .integer($0) } ?? .null),
         ])
     }
 }

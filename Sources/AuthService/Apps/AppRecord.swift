@@ -14,6 +14,7 @@ public struct AppRecord: Sendable, Hashable {
     public var signature: SignaturePolicy
     public var keys: KeyPolicy
     public var registration: RegistrationPolicy
+    public var evidence: EvidencePolicy
 
     /// Whether refusals are carried out.
     public enum Mode: String, Sendable, Hashable {
@@ -59,6 +60,8 @@ public struct KeyPolicy: Sendable, Hashable {
     /// Seconds that the previous key still verifies after a scheduled rotation.
     public var overlapSeconds: Int64 = 60
     public var reattestOnRotation = false
+    /// Whether a rotation may bring an attestation of a new App Attest key, where the old one is lost.
+    public var rebindOnRotation = false
     public var keyProof: KeyProofPolicy = .optional
 
     /// Whether the new key must sign for itself. What is sent is verified either way.
@@ -85,6 +88,14 @@ public struct RegistrationPolicy: Sendable, Hashable {
     }
 }
 
+/// Whether refusals are kept with what was refused, so that they can be replayed.
+public struct EvidencePolicy: Sendable, Hashable {
+    /// Off by default: what is kept identifies devices.
+    public var record = false
+    /// How long what is recorded from now on is kept.
+    public var keepDays: Int64 = 30
+}
+
 /// What is asked of an iOS or macOS app.
 public struct IOSPolicy: Sendable, Hashable {
     /// Team id and bundle id, such as `TEAMID1234.com.example.app`.
@@ -98,6 +109,9 @@ public struct IOSPolicy: Sendable, Hashable {
     public var minimumBundleVersion: String?
     /// Path prefixes on which a request must carry an assertion.
     public var assertionsRequiredOn: [String] = []
+    /// A risk metric above this flags the device; nil: none does. It never refuses anything: Apple means the metric as a
+    /// reason to look, not as a verdict.
+    public var flagRiskMetricAbove: Int?
 
     /// App Attest's environments.
     public enum Environment: String, Sendable, Hashable {

@@ -15,6 +15,7 @@ public final class AppRegistry: Sendable {
         var apps: [AppID: Remembered] = [:]
         /// Counts what made the memory forget, so that a record read before that is not remembered after it.
         var epoch = 0
+        var use = CacheUse()
     }
 
     private struct Remembered: Sendable {
@@ -38,6 +39,9 @@ public final class AppRegistry: Sendable {
         self.providers = providers
     }
 
+    /// How often an app was remembered.
+    public var use: CacheUse { memory.access { $0.use } }
+
     /// The app, where it is provisioned and enabled.
     func enabled(_ id: AppID) async throws(Refusal) -> ProvisionedApp {
         guard let app = try await provisioned(id), app.record.enabled else {
@@ -48,8 +52,12 @@ public final class AppRegistry: Sendable {
 
     private func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
         let now = clock.now
-        let (remembered, epoch) = memory.access { ($0.apps[id], $0.epoch) }
-        if let remembered, remembered.life.contains(now) { return remembered.app }
+        let (remembered, epoch) = memory.access { memory in
+            let remembered = memory.apps[id].flatMap { $0.life.contains(now) ? $0.app : nil }
+            memory.use.note(hit: remembered != nil)
+            return (remembered, memory.epoch)
+        }
+        if let remembered { return remembered }
         guard let app = try await read(id) else { return nil }
         memory.access { memory in
             guard memory.epoch == epoch else { return }
@@ -117,8 +125,9 @@ public final class AppRegistry: Sendable {
         return changed
     }
 
-    /// A record that was put together in code is held to the same rules as one that was read.
-    private func check(_ record: AppRecord) throws {
+    /// Throws where a record cannot be used, such as for an anchor that is no certificate. One that was put together in code
+    /// is held to the same rules as one that was read.
+    public func check(_ record: AppRecord) throws {
         _ = try AppRecord(JSONFields(.object(record.json(secrets: .plain))))
         _ = try ProvisionedApp(record, providers: providers)
     }

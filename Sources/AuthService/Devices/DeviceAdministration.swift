@@ -28,6 +28,11 @@ public struct DeviceAdministration: Sendable {
         try await store.count(of: app)
     }
 
+    /// How many registered devices of the app have each risk metric.
+    public func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int] {
+        try await store.riskMetrics(of: app)
+    }
+
     /// Ends an identity for ever; false where it was revoked or deregistered before, or is not there.
     public func revoke(_ id: DeviceID, of app: AppID, reason: String?, actor: String) async throws(StoreError) -> Bool {
         try await setStatus(

@@ -59,6 +59,12 @@ public struct DeviceRecord: Sendable, Hashable {
         status == .registered && admittedUnderObservation && mode == .enforce ? .pending : status
     }
 
+    /// Whether the latest risk metric is above what the app's policy flags: a reason to look, never to refuse.
+    public func isRiskFlagged(by app: AppRecord?) -> Bool {
+        guard let metric = appAttest?.riskMetric, let threshold = app?.ios?.flagRiskMetricAbove else { return false }
+        return metric > threshold
+    }
+
     /// Key age counts from the last rotation, else from the registration.
     public var keySince: UnixTime { keyRotatedAt ?? registeredAt }
 }

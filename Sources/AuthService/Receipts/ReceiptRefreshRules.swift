@@ -1,21 +1,16 @@
 internal import AppAttest
+internal import AttestationInspection
 internal import AuthContract
 internal import Foundation
 internal import StrictJSON
 
-/// How often receipts are exchanged, and when somebody should look.
+/// How often receipts are exchanged.
 public struct ReceiptRefreshPolicy: Sendable, Hashable {
     /// Requests to Apple in an hour, of this process: at least 1.
     public var requestsPerHour: Int64
-    /// A risk metric above this writes a security event; nil: none does. It never refuses anything: Apple means the metric
-    /// as a reason to look, not as a verdict.
-    public var flagRiskMetricAbove: Int?
 
     /// A policy; 360 an hour by default, which is each of 8,600 devices once a day.
-    public init(requestsPerHour: Int64 = 360, flagRiskMetricAbove: Int? = nil) {
-        self.requestsPerHour = max(1, requestsPerHour)
-        self.flagRiskMetricAbove = flagRiskMetricAbove
-    }
+    public init(requestsPerHour: Int64 = 360) { self.requestsPerHour = max(1, requestsPerHour) }
 }
 
 /// What follows from an answer of Apple's: a function of what was stored, what came and the time.
@@ -33,8 +28,8 @@ struct ReceiptRefreshRules: Sendable {
     struct Decision: Sendable {
         var change: ReceiptChange
         var next: Next
-        /// The risk metric that a human should look at.
-        var flagged: Int?
+        /// The receipt that came, where it was refused.
+        var proof: (@Sendable () -> RefusedProof)?
     }
 
     static let day: Int64 = 86_400
@@ -74,7 +69,9 @@ struct ReceiptRefreshRules: Sendable {
         guard let expected = due.expectations else { return refused("stored_evidence_unreadable") }
         let fields: ReceiptFields
         do { fields = try verifier.verify(bytes, against: expected, at: now.date).fields } catch {
-            return refused(error.code.rawValue)
+            var decision = refused(error.code.rawValue)
+            decision.proof = { RefusedProof(error, receipt: bytes, of: due.evidence, at: now) }
+            return decision
         }
         guard fields.kind == .receipt, let metric = fields.riskMetric, let notBefore = fields.notBefore else {
             return refused("not_a_refreshed_receipt")
@@ -86,7 +83,7 @@ struct ReceiptRefreshRules: Sendable {
             change: ReceiptChange(
                 replacement: .init(receipt: bytes, riskMetric: metric),
                 refresh: ReceiptRefresh(dueAt: next, askedAt: now, outcome: "refreshed")),
-            next: .goOn, flagged: policy.flagRiskMetricAbove.flatMap { metric > $0 ? metric : nil })
+            next: .goOn)
     }
 
     private func kept(
@@ -109,5 +106,19 @@ extension DueReceipt {
     var expectations: ReceiptExpectations? {
         guard let app = attestedAppID, let environment, let keyID = KeyID(evidence.keyID) else { return nil }
         return ReceiptExpectations(appIDs: [app], keyID: keyID, clientDataHash: nil, environment: environment)
+    }
+}
+
+extension RefusedProof {
+    /// A receipt that came in exchange for the stored one.
+    fileprivate init(_ error: AppAttestError, receipt: [UInt8], of evidence: AppAttestEvidence, at: UnixTime) {
+        let line = JSONObject([
+            ("format", "app-attest-receipt"), ("object", .string(Base64.standard.encode(receipt))),
+            ("whole_object", true), ("app_id", .string(evidence.appID)),
+            ("public_key_x963", .string(Base64.standard.encode(evidence.publicKey))),
+            ("environment", .string(evidence.environment)), ("valid_at", .string(at.iso8601)),
+        ])
+        self.init(
+            code: error.code.rawValue, step: error.step.rawValue, line: line, options: VerificationOptions())
     }
 }

@@ -1,7 +1,9 @@
 internal import AppAttest
+internal import AttestationInspection
 internal import AuthContract
 internal import Crypto
 internal import Foundation
+internal import StrictJSON
 
 /// App Attest for one app: its policy and its anchors, prepared once.
 struct AppleEvidence: Sendable {
@@ -9,7 +11,10 @@ struct AppleEvidence: Sendable {
     private struct Authority: Sendable {
         let attestations: AttestationVerifier
         let receipts: ReceiptVerifier
-        let isApple: Bool
+        /// Its roots; nil: Apple's own.
+        let pem: String?
+
+        var isApple: Bool { pem == nil }
     }
 
     private let authorities: [Authority]
@@ -17,17 +22,17 @@ struct AppleEvidence: Sendable {
 
     init(_ policy: IOSPolicy) throws {
         let accepted = try AppAttestPolicy(policy)
-        var anchors: [(TrustAnchors, isApple: Bool)] = [(.apple, true)]
+        var anchors: [(TrustAnchors, pem: String?)] = [(.apple, nil)]
         for pem in policy.trustAnchors {
             guard let roots = TrustAnchors(pem: pem) else {
                 throw ContractError("ios.trust_anchors: not certificates in PEM")
             }
-            anchors.append((roots, false))
+            anchors.append((roots, pem))
         }
-        authorities = anchors.map { anchors, isApple in
+        authorities = anchors.map { anchors, pem in
             Authority(
                 attestations: AttestationVerifier(policy: accepted, trustAnchors: anchors),
-                receipts: ReceiptVerifier(trustAnchors: anchors), isApple: isApple)
+                receipts: ReceiptVerifier(trustAnchors: anchors), pem: pem)
         }
         assertions = AssertionVerifier(policy: accepted)
     }
@@ -38,60 +43,65 @@ struct AppleEvidence: Sendable {
             throw Refusal(.invalidAttestation, "proof is not base64")
         }
         let (attestation, authority) = try attest(bytes, nonce, at)
-        let (receipt, outcome) = judge(attestation, by: authority, at: at)
+        let (receipt, refusal) = judge(attestation, by: authority, at: at)
         let app: Assurance.App =
             switch (authority.isApple, attestation.environment) {
             case (false, _): .test
             case (true, .production): .appAttest
             case (true, .development): .appAttestDevelopment
             }
-        return VerifiedEvidence(
+        var evidence = VerifiedEvidence(
             assurance: Assurance(
                 app: app, key: .appVouched, labels: attestation.category.map { ["category:\($0.rawValue)"] } ?? []),
             appAttest: AppAttestEvidence(
                 keyID: attestation.keyID.bytes, publicKey: Array(attestation.publicKey.x963Representation),
                 appID: attestation.appID.text, environment: attestation.environment.rawValue,
                 receipt: attestation.receipt,
-                receiptOutcome: outcome, riskMetric: receipt?.fields.riskMetric,
+                receiptOutcome: refusal?.code.rawValue ?? "verified", riskMetric: receipt?.fields.riskMetric,
                 // A receipt that did not verify is never sent on: it is whatever the device put there.
                 refresh: ReceiptRefresh(dueAt: authority.isApple && receipt != nil ? at : nil)))
+        if let refusal {
+            evidence.refusedReceipt = { self.refused(refusal, Self.line(of: attestation, at), by: authority) }
+        }
+        return evidence
     }
 
     private func attest(
         _ bytes: [UInt8], _ nonce: BindingNonce, _ at: UnixTime
     ) throws(Refusal) -> (VerifiedAttestation, Authority) {
-        var refusal: AppAttestError?
-        do {
-            let object = try AttestationObject(parsing: bytes)
-            // The key id is not in the body: it is what the object says, and step 3 holds it to the attested key.
-            guard let keyID = object.authenticatorData.credential.flatMap({ KeyID($0.identifier) }) else {
-                throw Refusal(.invalidAttestation, "the credential id is no key id")
+        func refusal(_ error: AppAttestError, by authority: Authority?) -> Refusal {
+            Refusal(.invalidAttestation, "\(error)").about {
+                self.refused(error, Self.line(of: bytes, nonce, at), by: authority)
             }
-            for authority in authorities {
-                do throws(AppAttestError) {
-                    let attestation = try authority.attestations.verify(
-                        object, keyID: keyID, clientDataHash: ClientDataHash(nonce.bytes), at: at.date)
-                    return (attestation, authority)
-                } catch {
-                    // Apple's verdict is the one to log; another authority's counts only where it accepts.
-                    refusal = refusal ?? error
-                }
-            }
-        } catch let error as AppAttestError {
-            refusal = error
-        } catch { throw Refusal(.invalidAttestation, "\(error)") }
-        throw Refusal(.invalidAttestation, refusal.map { "\($0)" } ?? "no authority")
+        }
+        let object: AttestationObject
+        do { object = try AttestationObject(parsing: bytes) } catch { throw refusal(error, by: nil) }
+        var refusals: [(error: AppAttestError, authority: Authority)] = []
+        for authority in authorities {
+            do throws(AppAttestError) {
+                // No key id is in the body: what the object says of it is held to the attested key.
+                let attestation = try authority.attestations.verify(
+                    object, expecting: nil, clientDataHash: ClientDataHash(nonce.bytes), at: at.date)
+                return (attestation, authority)
+            } catch { refusals.append((error, authority)) }
+        }
+        // Of several the one to tell of is that of the authority that the chain leads to, else Apple's.
+        guard let first = refusals.first(where: { $0.error.code != .untrustedChain }) ?? refusals.first else {
+            throw Refusal(.invalidAttestation, "no authority")
+        }
+        throw refusal(first.error, by: first.authority)
     }
 
     /// The receipt is judged by itself: it never fails a registration.
     private func judge(
         _ attestation: VerifiedAttestation, by authority: Authority, at: UnixTime
-    ) -> (VerifiedReceipt?, outcome: String) {
+    ) -> (VerifiedReceipt?, AppAttestError?) {
         do throws(AppAttestError) {
-            let receipt = try authority.receipts.verify(
-                attestation.receipt, against: ReceiptExpectations(of: attestation), at: at.date)
-            return (receipt, "verified")
-        } catch { return (nil, error.code.rawValue) }
+            return (
+                try authority.receipts.verify(
+                    attestation.receipt, against: ReceiptExpectations(of: attestation), at: at.date), nil
+            )
+        } catch { return (nil, error) }
     }
 
     /// Verifies an assertion by a device's stored key over `message`, and returns the counter to be stored.
@@ -106,8 +116,54 @@ struct AppleEvidence: Sendable {
                 AssertionObject(parsing: object), clientDataHash: ClientDataHash(clientDataHash), publicKey: key,
                 previousCounter: evidence.counter
             ).counter
-        } catch { throw Refusal(.invalidAssertion, "\(error)") }
+        } catch {
+            throw Refusal(.invalidAssertion, "\(error)").about {
+                self.refused(error, Self.line(of: object, by: evidence, clientDataHash), by: nil)
+            }
+        }
     }
+}
+
+// MARK: Evidence
+
+extension AppleEvidence {
+    private func refused(_ error: AppAttestError, _ line: JSONObject, by authority: Authority?) -> RefusedProof {
+        var options = VerificationOptions()
+        options.policy = ["ios": .object(assertions.policy.json)]
+        options.rootsPEM = authority?.pem
+        return RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line, options: options)
+    }
+
+    private static func line(of attestation: [UInt8], _ nonce: BindingNonce, _ at: UnixTime) -> JSONObject {
+        JSONObject([
+            ("format", "app-attest-attestation"), ("object", .base64(attestation)),
+            ("client_data_hash", .base64(nonce.bytes)), ("valid_at", .string(at.iso8601)),
+        ])
+    }
+
+    private static func line(of attestation: VerifiedAttestation, _ at: UnixTime) -> JSONObject {
+        JSONObject([
+            ("format", "app-attest-receipt"), ("object", .base64(attestation.receipt)), ("whole_object", true),
+            ("app_id", .string(attestation.appID.text)),
+            ("public_key_x963", .base64(Array(attestation.publicKey.x963Representation))),
+            ("client_hash_b64", .base64(attestation.clientDataHash.bytes)),
+            ("environment", .string(attestation.environment.rawValue)), ("valid_at", .string(at.iso8601)),
+        ])
+    }
+
+    private static func line(
+        of assertion: [UInt8], by evidence: AppAttestEvidence, _ clientDataHash: [UInt8]
+    ) -> JSONObject {
+        JSONObject([
+            ("format", "app-attest-assertion"), ("object", .base64(assertion)),
+            ("public_key_x963", .base64(evidence.publicKey)), ("client_data_hash", .base64(clientDataHash)),
+            ("previous_counter", .integer(evidence.counter)),
+        ])
+    }
+}
+
+extension JSONValue {
+    fileprivate static func base64(_ bytes: [UInt8]) -> JSONValue { .string(Base64.standard.encode(bytes)) }
 }
 
 extension AppAttestPolicy {

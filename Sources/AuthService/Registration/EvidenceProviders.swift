@@ -8,6 +8,14 @@ public protocol EvidenceProviders: Sendable {
 
     /// The list of revoked Android attestation keys from a URL or a file, young enough to be used; nil where there is none.
     func revocations(from source: String) async -> RevocationStatusList?
+
+    /// What was asked, and how what is kept stands.
+    func report() async -> ProviderReport
+}
+
+extension EvidenceProviders {
+    /// Nothing to report.
+    public func report() async -> ProviderReport { ProviderReport() }
 }
 
 /// Nobody can be asked.

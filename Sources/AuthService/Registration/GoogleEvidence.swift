@@ -1,5 +1,7 @@
 internal import AndroidKeyAttestation
+internal import AttestationInspection
 internal import AuthContract
+internal import Foundation
 internal import PlayIntegrity
 internal import StrictJSON
 
@@ -36,7 +38,7 @@ struct GoogleEvidence: Sendable {
         }
         // With `either`, one that could not be asked does not refuse where the other verified.
         if let outage, policy.proof != .either || (attested == nil && vouched == nil) { throw outage }
-        return VerifiedEvidence(assurance: Self.assurance(attested, vouched), appAttest: nil)
+        return VerifiedEvidence(assurance: assurance(attested, vouched), appAttest: nil)
     }
 
     /// An outage is kept until it is known what else was proven; a refusal refuses.
@@ -67,7 +69,11 @@ struct GoogleEvidence: Sendable {
             return try verifier.verify(
                 KeyAttestationChain(der: chain), challenge: input.challenge, publicKey: input.key.verifyingKey,
                 at: input.at.date)
-        } catch { throw Refusal(.invalidAttestation, "key attestation: \(error)") }
+        } catch {
+            throw Refusal(.invalidAttestation, "key attestation: \(error)").about {
+                self.refused(error, chain, input, revocations)
+            }
+        }
     }
 
     private func revocations(_ providers: any EvidenceProviders) async throws(Refusal) -> RevocationStatusList? {
@@ -83,12 +89,18 @@ struct GoogleEvidence: Sendable {
     private func verify(
         _ token: String, _ input: EvidenceInput, _ providers: any EvidenceProviders
     ) async throws(Refusal) -> VerifiedIntegrity {
+        var verdict: IntegrityVerdict?
         do {
-            let verdict = try await decode(IntegrityToken(token), token, providers)
-            return try integrity.verify(verdict, binding: .either(input.nonce.playIntegrityText), at: input.at.date)
+            let decoded = try await decode(IntegrityToken(token), token, providers)
+            verdict = decoded
+            return try integrity.verify(decoded, binding: .either(input.nonce.playIntegrityText), at: input.at.date)
+        } catch let error as PlayIntegrityError {
+            throw Refusal(.invalidAttestation, "play integrity: \(error)").about { [verdict] in
+                self.refused(error, token, verdict, input)
+            }
         } catch let refusal as Refusal {
             throw refusal
-        } catch { throw Refusal(.invalidAttestation, "play integrity: \(error)") }
+        } catch { throw Refusal(.internalError, "play integrity: \(error)") }
     }
 
     /// Decoded here where the keys are here, else by Google.
@@ -96,10 +108,12 @@ struct GoogleEvidence: Sendable {
         _ token: IntegrityToken, _ text: String, _ providers: any EvidenceProviders
     ) async throws -> IntegrityVerdict {
         var outcome = token.decode(with: responseKeys)
-        if case .couldNotCheck = outcome, let account = policy.playIntegrity.serviceAccount,
-            let package = policy.packages.first
-        {
-            outcome = await providers.decode(text, package: package, serviceAccount: account)
+        if case .couldNotCheck = outcome, let account = policy.playIntegrity.serviceAccount {
+            // An opaque token does not say whose it is, and Google decodes it for its own package alone.
+            for package in policy.packages {
+                outcome = await providers.decode(text, package: package, serviceAccount: account)
+                guard case .refused(let error) = outcome, error.code == .rejectedByGoogle else { break }
+            }
         }
         switch outcome {
         case .decoded(let verdict): return verdict
@@ -109,7 +123,13 @@ struct GoogleEvidence: Sendable {
         }
     }
 
-    private static func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {
+    /// An app that asks for tokens alone need not name a list of revoked keys. A chain that is sent to it must verify as any
+    /// other, and without a list it counts for nothing: the key may be one that leaked years ago.
+    private var countsKeyAttestations: Bool {
+        policy.proof != .playIntegrity || policy.keyAttestation.statusList != nil
+    }
+
+    private func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {
         let app: Assurance.App =
             if attested?.anchor.origin == .configured || vouched?.verdict.isTestingResponse == true {
                 .test
@@ -119,12 +139,61 @@ struct GoogleEvidence: Sendable {
                 .none
             }
         let key: Assurance.Key =
-            switch attested?.securityLevel {
+            switch countsKeyAttestations ? attested?.provenSecurityLevel : nil {
             case .strongBox: .strongbox
             case .some: .tee
             case nil: .appVouched
             }
         return Assurance(app: app, key: key, labels: vouched?.verdict.deviceLabels ?? [])
+    }
+}
+
+// MARK: Evidence
+
+extension GoogleEvidence {
+    private func refused(
+        _ error: KeyAttestationError, _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
+    ) -> RefusedProof {
+        var options = VerificationOptions()
+        options.policy = ["key_attestation": .object(keyPolicy.json)]
+        if !policy.trustAnchors.isEmpty {
+            options.keepsBuiltInRoots = true
+            options.rootsPEM = policy.trustAnchors.joined(separator: "\n")
+        }
+        // Of the list only what it says of this chain: all of it would be a hundred times the rest.
+        options.statusList = revocations.map { list in
+            (try? KeyAttestationChain(der: chain)).map { list.json(about: $0) } ?? ["entries": [:]]
+        }
+        let line = JSONObject([
+            ("format", "android-key-attestation"), ("chain_pem", .string(chain.map(Self.pem).joined())),
+            ("challenge_hex", .string(Hexadecimal.encode(input.challenge))),
+            ("public_key_spki", .string(input.key.base64)), ("valid_at", .string(input.at.iso8601)),
+        ])
+        return RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line, options: options)
+    }
+
+    private func refused(
+        _ error: PlayIntegrityError, _ token: String, _ verdict: IntegrityVerdict?, _ input: EvidenceInput
+    ) -> RefusedProof {
+        var options = VerificationOptions()
+        options.policy = ["play_integrity": .object(integrity.policy.json)]
+        // For judging at once what the keys open; they are not written down.
+        if !responseKeys.isEmpty { options.playKeys = .array(responseKeys.map { .object($0.exposed) }) }
+        var line = JSONObject([
+            ("format", "play-integrity"), ("token", .string(token)),
+            ("packages", .strings(integrity.packages.sorted())),
+            ("nonce_or_request_hash", .string(input.nonce.playIntegrityText)),
+            ("evaluate_at", .string(input.at.iso8601)),
+        ])
+        line["recorded_verdict"] = verdict.map { verdict in
+            ["decoded_by": .string(verdict.decoder.rawValue), "payload": .object(verdict.payload)]
+        }
+        return RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line, options: options)
+    }
+
+    private static func pem(_ certificate: [UInt8]) -> String {
+        let base64 = Data(certificate).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+        return "-----BEGIN CERTIFICATE-----\n\(base64)\n-----END CERTIFICATE-----\n"
     }
 }
 

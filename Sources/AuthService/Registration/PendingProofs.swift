@@ -10,6 +10,21 @@ struct PendingProofs: Sendable {
     let deviceStore: any DeviceStore
     let key: ServiceKey
     let clock: any ServiceClock
+    let recorder: EvidenceRecorder
+    private let postponed = PostponedProofs()
+
+    init(
+        store: any PendingProofStore, apps: AppRegistry, devices: DeviceDirectory, deviceStore: any DeviceStore,
+        key: ServiceKey, clock: any ServiceClock, recorder: EvidenceRecorder
+    ) {
+        self.store = store
+        self.apps = apps
+        self.devices = devices
+        self.deviceStore = deviceStore
+        self.key = key
+        self.clock = clock
+        self.recorder = recorder
+    }
 
     /// Seconds that a proof is kept.
     static let patience: Int64 = 86_400
@@ -28,6 +43,7 @@ struct PendingProofs: Sendable {
 
     func erase(_ device: DeviceID) async throws(Refusal) {
         try await asking { () async throws(StoreError) in try await store.erasePendingProof(of: device) }
+        postponed.forget(device)
     }
 
     /// Looks at every proof once. What cannot be settled now is looked at again next time.
@@ -43,7 +59,9 @@ struct PendingProofs: Sendable {
                 do {
                     try await settle(proof, isAway: stillAway.contains(proof.appID))
                 } catch {
-                    if error.code == .providerUnavailable { stillAway.insert(proof.appID) }
+                    guard error.code == .providerUnavailable else { continue }
+                    stillAway.insert(proof.appID)
+                    postponed.postpone(proof.deviceID, from: clock.now)
                 }
             }
         }
@@ -58,13 +76,14 @@ struct PendingProofs: Sendable {
         // Somebody decided in the meantime.
         guard device.status == .pending else { return try await erase(proof.deviceID) }
         guard age <= Self.patience else { return try await reject(device, "not_settled_within_a_day") }
-        guard !isAway else { return }
+        guard !isAway, !postponed.isPostponed(proof.deviceID, at: clock.now) else { return }
         let app = try await apps.enabled(proof.appID)
         let evidence: VerifiedEvidence
         do {
             evidence = try await app.verify(input(proof, device))
         } catch {
             guard error.code == .invalidAttestation else { throw error }
+            await recorder.note(error.proof, .registration, of: app, device: device.deviceID)
             return try await reject(device, "refused")
         }
         try await accept(device, evidence, app: app)

@@ -11,6 +11,7 @@ struct RegistrationRules: Sendable {
     let verifier: RequestVerifier
     /// Nil: an outage of a provider refuses, whatever policy says.
     let pendingProofs: PendingProofs?
+    let recorder: EvidenceRecorder
     let clock: any ServiceClock
     let random: any RandomSource
 
@@ -32,11 +33,13 @@ struct RegistrationRules: Sendable {
         do {
             evidence = try await app.verify(EvidenceInput(request, key: key, nonce: nonce, at: clock.now))
         } catch {
+            await recorder.note(error.proof, .registration, of: app)
             guard error.code == .providerUnavailable, app.record.registration.providerOutage == .pending,
                 let pendingProofs
             else { throw error }
             return try await hold(request, key, app: app, proofs: pendingProofs, outage: error)
         }
+        await recorder.note(evidence.refusedReceipt, .registration, of: app)
         return try await admit(request, key, evidence, app: app)
     }
 

@@ -5,6 +5,8 @@ struct VerifiedEvidence: Sendable {
     var assurance: Assurance
     /// What is kept of App Attest.
     var appAttest: AppAttestEvidence?
+    /// The receipt that came along, where it was refused: that fails nothing.
+    var refusedReceipt: (@Sendable () -> RefusedProof)?
 }
 
 /// What a proof is judged with.

@@ -14,12 +14,14 @@ public struct AuthService: Sendable {
         public var signingKeys: any SigningKeyStore
         /// Nil: a registration whose provider cannot be asked is refused, whatever the app's policy is.
         public var pendingProofs: (any PendingProofStore)?
+        /// Nil: no refusal is recorded, whatever the app's policy is.
+        public var evidence: (any EvidenceStore)?
 
         /// A set of stores.
         public init(
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
-            pendingProofs: (any PendingProofStore)? = nil
+            pendingProofs: (any PendingProofStore)? = nil, evidence: (any EvidenceStore)? = nil
         ) {
             self.challenges = challenges
             self.replay = replay
@@ -29,6 +31,7 @@ public struct AuthService: Sendable {
             self.credentials = credentials
             self.signingKeys = signingKeys
             self.pendingProofs = pendingProofs
+            self.evidence = evidence
         }
     }
 
@@ -36,13 +39,18 @@ public struct AuthService: Sendable {
     public let apps: AppRegistry
     /// What operators do with devices.
     public let administration: DeviceAdministration
+    /// Refusals that were recorded.
+    public let evidence: EvidenceAdministration
     /// Credentials of services and operators.
     public let credentials: CredentialRules
     /// The keys that sign device tokens.
     public let signingKeys: SigningKeys
+    /// The audit log: whether it is whole, and where it ends.
+    public let auditTrail: AuditTrail
     /// The clock that everything is judged by.
     public let clock: any ServiceClock
 
+    private let providers: any EvidenceProviders
     private let protection: Protection
     private let challenges: ChallengeRules
     private let devices: DeviceDirectory
@@ -50,6 +58,7 @@ public struct AuthService: Sendable {
     private let verifier: RequestVerifier
     private let registration: RegistrationRules
     private let pendingProofs: PendingProofs?
+    private let recorder: EvidenceRecorder
     private let rotation: RotationRules
     private let tokens: TokenIssuer
     private let verdicts = VerdictMemory()
@@ -66,27 +75,36 @@ public struct AuthService: Sendable {
     ) {
         self.clock = clock
         apps = AppRegistry(store: stores.apps, devices: stores.devices, key: key, clock: clock, providers: providers)
+        self.providers = providers
         protection = Protection(settings, clock: clock)
         challenges = ChallengeRules(store: stores.challenges, clock: clock, random: random)
         deviceStore = stores.devices
         devices = DeviceDirectory(store: stores.devices, clock: clock, capacity: settings.cachedDevices)
+        recorder = EvidenceRecorder(store: stores.evidence, key: key, clock: clock, random: random)
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
-            protection: protection, clock: clock, publicOrigin: publicOrigin)
-        pendingProofs = stores.pendingProofs.map { [apps, devices] proofs in
+            protection: protection, clock: clock, publicOrigin: publicOrigin, recorder: recorder)
+        pendingProofs = stores.pendingProofs.map { [apps, devices, recorder] proofs in
             PendingProofs(
-                store: proofs, apps: apps, devices: devices, deviceStore: stores.devices, key: key, clock: clock)
+                store: proofs, apps: apps, devices: devices, deviceStore: stores.devices, key: key, clock: clock,
+                recorder: recorder)
         }
         registration = RegistrationRules(
             apps: apps, challenges: challenges, devices: devices, store: stores.devices, verifier: verifier,
-            pendingProofs: pendingProofs, clock: clock, random: random)
-        rotation = RotationRules(devices: devices, store: stores.devices, challenges: challenges)
+            pendingProofs: pendingProofs, recorder: recorder, clock: clock, random: random)
+        rotation = RotationRules(
+            devices: devices, store: stores.devices, challenges: challenges, recorder: recorder)
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
+        auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
         tokens = TokenIssuer(
             keys: signingKeys, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
         credentials = CredentialRules(store: stores.credentials, clock: clock, random: random)
         administration = DeviceAdministration(store: stores.devices, devices: devices, clock: clock)
+        evidence = EvidenceAdministration(store: stores.evidence, audit: stores.audit, key: key, clock: clock)
     }
+
+    /// How often a device was remembered when one was asked for.
+    public var deviceCacheUse: CacheUse { devices.use }
 
     // MARK: The device API
 
@@ -220,6 +238,11 @@ public struct AuthService: Sendable {
         return .success(.verified(verified.identity))
     }
 
+    // MARK: For operators
+
+    /// What this process asked of providers, and how what they gave it stands.
+    public func providerReport() async -> ProviderReport { await providers.report() }
+
     // MARK: In the background
 
     /// Follows what other processes change in the store, and writes down when devices were last seen, until cancelled.
@@ -236,6 +259,7 @@ public struct AuthService: Sendable {
                     try? await Task.sleep(for: interval)
                     await noteSeen()
                     await settlePendingProofs()
+                    await eraseExpiredEvidence()
                 }
             }
         }
@@ -244,6 +268,15 @@ public struct AuthService: Sendable {
 
     /// Judges the registrations whose provider could not be asked when they arrived, where it can be now; `run` does it too.
     public func settlePendingProofs() async { await pendingProofs?.settle() }
+
+    /// Records a receipt that came from Apple and was refused, where its app asks for it.
+    func note(_ proof: @escaping @Sendable () -> RefusedProof, of due: DueReceipt) async {
+        guard let app = try? await apps.enabled(due.appID) else { return }
+        await recorder.note(proof, .refresh, of: app, device: due.deviceID)
+    }
+
+    /// Erases recorded refusals whose time is over; `run` does it too.
+    public func eraseExpiredEvidence() async { await recorder.sweep() }
 
     private func noteSeen() async {
         let batch = seen.take()

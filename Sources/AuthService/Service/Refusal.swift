@@ -11,6 +11,8 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     public let hint: String?
     /// Where the signature verified and the device has been told to rotate: by when (`X-Synheart-Rotate`).
     public internal(set) var mustRotateBy: UnixTime?
+    /// What was refused, where it was a proof.
+    var proof: (@Sendable () -> RefusedProof)?
 
     /// A refusal.
     public init(_ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil, hint: String? = nil) {

@@ -12,5 +12,5 @@ public struct SystemClock: ServiceClock {
     /// The clock of this machine.
     public init() {}
 
-    public var now: UnixTime { UnixTime(Int64(Date().timeIntervalSince1970.rounded(.down))) }
+    public var now: UnixTime { UnixTime(Int64(time(nil))) }
 }

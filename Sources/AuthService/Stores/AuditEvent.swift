@@ -21,6 +21,8 @@ public struct AuditEvent: Sendable, Hashable {
         case credentialCreated = "credential.created"
         case credentialRevoked = "credential.revoked"
         case signingKeyRotated = "signing_key.rotated"
+        case evidenceExported = "evidence.exported"
+        case evidenceErased = "evidence.erased"
         case securityEvent = "security.event"
     }
 
@@ -62,6 +64,22 @@ public protocol AuditLog: Sendable {
 
     /// The number of the first event that does not continue the hash chain; nil where all do.
     func firstBrokenLink() async throws(StoreError) -> Int64?
+
+    /// The event with this number, or the last one for nil, as a link of the chain; nil where there is none. Also of an
+    /// event whose other members cannot be read.
+    func link(at sequence: Int64?) async throws(StoreError) -> AuditLink?
+}
+
+/// Number and hash of an event, as they are stored.
+public struct AuditLink: Sendable, Hashable {
+    public let sequence: Int64
+    public let hash: [UInt8]
+
+    /// A link of its parts.
+    public init(sequence: Int64, hash: [UInt8]) {
+        self.sequence = sequence
+        self.hash = hash
+    }
 }
 
 /// An event as it stands in the log.

@@ -169,6 +169,9 @@ public protocol DeviceStore: Sendable {
     /// How many devices the app has in each status.
     func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int]
 
+    /// How many registered devices of the app have each risk metric; those without one are not counted.
+    func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int]
+
     /// What other processes change in the store, from now on: at the latest one second after it was committed.
     func externalChanges() -> AsyncStream<Void>
 }

@@ -24,25 +24,25 @@ public struct ReplayClaim: Sendable, Hashable {
 
     /// The nonce of a scheme 1 request.
     public static func nonce(_ nonce: RequestNonce, of device: DeviceID) -> ReplayClaim {
-        ReplayClaim(.nonce, nonce.bytes, device)
+        ReplayClaim(.nonce, nonce.bytes[...], device)
     }
 
     /// The r value of a signature: it survives the rewrite of s to n - s, and nobody can change it without the key.
     public static func signatureR(_ signature: RequestSignature, of device: DeviceID) -> ReplayClaim {
-        ReplayClaim(.signatureR, Array(signature.r), device)
+        ReplayClaim(.signatureR, signature.r, device)
     }
 
     /// The signature base of a scheme 2 request, which covers its nonce.
     public static func signatureBase(_ base: [UInt8], of device: DeviceID) -> ReplayClaim {
-        ReplayClaim(.signatureBase, base, device)
+        ReplayClaim(.signatureBase, base[...], device)
     }
 
-    private init(_ kind: Kind, _ value: [UInt8], _ device: DeviceID) {
-        var hash = SHA256()
-        hash.update(data: device.bytes)
-        hash.update(data: [kind.rawValue])
-        hash.update(data: value)
-        let digest = hash.finalize()
+    private init(_ kind: Kind, _ value: ArraySlice<UInt8>, _ device: DeviceID) {
+        var input = device.bytes
+        input.reserveCapacity(input.count + 1 + value.count)
+        input.append(kind.rawValue)
+        input += value
+        let digest = SHA256.hash(data: input)
         (high, low) = digest.withUnsafeBytes { bytes in
             (
                 UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self)),

@@ -2,7 +2,7 @@
 /// check.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure.
-    public enum Code: String, Sendable {
+    public enum Code: String, Sendable, Hashable, CaseIterable {
         /// It is down, full, read-only or broken.
         case unavailable
         /// It did not answer within its deadline.

@@ -19,7 +19,13 @@ extension RequestVerifier {
         guard let device = try await devices.read(verified.device.deviceID, of: verified.device.appID),
             let evidence = device.appAttest
         else { throw Refusal(.invalidAssertion, "the device has no attested key") }
-        let counter = try verified.app.verifyAssertion(object, by: evidence, over: verified.message)
+        let counter: UInt32
+        do {
+            counter = try verified.app.verifyAssertion(object, by: evidence, over: verified.message)
+        } catch {
+            await recorder.note(error.proof, .request, of: verified.app, device: device.deviceID)
+            throw error
+        }
         let advanced = try await asking { () async throws(StoreError) in
             try await deviceStore.advanceCounter(
                 device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)

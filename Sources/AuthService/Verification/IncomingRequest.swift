@@ -43,7 +43,8 @@ public struct VerifiedRequest: Sendable {
     /// The app as it was when the request was judged.
     public let app: ProvisionedApp
     /// The device as it was when the request was judged.
-    public let device: DeviceRecord
+    public var device: DeviceRecord { row.device }
+    let row: DeviceRow
     public let scheme: SignatureScheme
     public let signedBy: SigningKeyRole
     /// The time of the judgement.

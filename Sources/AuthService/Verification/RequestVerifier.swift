@@ -12,6 +12,7 @@ struct RequestVerifier: Sendable {
     let clock: any ServiceClock
     /// Where clients reach our own routes; nil: loopback alone.
     let publicOrigin: RequestOrigin?
+    let recorder: EvidenceRecorder
 
     /// Seconds after its timestamp that a request's claims live, whatever the app's window is.
     static let claimLife: Int64 = 600 + 60
@@ -42,7 +43,8 @@ struct RequestVerifier: Sendable {
             try await judge(request, for: operation, &judgement)
         } catch {
             judgement.refusal = error
-            if error.code == .invalidSignature, operation != .foreign {
+            // Ids that nobody has cost a look into the store, as signatures that nobody made cost a verification.
+            if [.invalidSignature, .notRegistered].contains(error.code), operation != .foreign {
                 protection.countFailedSignature(from: request.address)
             }
         }
@@ -71,17 +73,17 @@ struct RequestVerifier: Sendable {
         let attempt = Attempt(signed: signed, message: message, app: app, operation: operation, now: now)
         let verified: VerifiedRequest
         do {
-            verified = try admit(attempt, found.device, &judgement)
+            verified = try admit(attempt, found.row, &judgement)
         } catch {
             // A remembered row never refuses: the device may have been approved or its key rotated elsewhere.
             guard !found.isFresh else { throw error }
             judgement.identified = nil
             guard protection.allowsReread(of: signed.deviceID, from: operation == .foreign ? nil : request.address)
             else { throw Refusal(.rateLimited, "too many rows read again", retryAfter: 1) }
-            guard let device = try await devices.read(signed.deviceID, of: signed.appID) else {
+            guard let row = try await devices.readRow(signed.deviceID, of: signed.appID) else {
                 throw Refusal(.notRegistered, "no such device")
             }
-            verified = try admit(attempt, device, &judgement)
+            verified = try admit(attempt, row, &judgement)
         }
         try protection.admitDevice(signed.deviceID)
         try await claim(signed, message: message, app: app, now: now)
@@ -150,14 +152,15 @@ struct RequestVerifier: Sendable {
 
     /// Signature, then status, key age and scheme floor.
     private func admit(
-        _ attempt: Attempt, _ device: DeviceRecord, _ judgement: inout Judgement
+        _ attempt: Attempt, _ row: DeviceRow, _ judgement: inout Judgement
     ) throws(Refusal) -> VerifiedRequest {
+        let device = row.device
         guard device.status != .deregistered else { throw Refusal(.notRegistered, "the device is deregistered") }
         guard let role = signingKey(attempt, device) else {
             throw Refusal(.invalidSignature, "neither key of the device verifies")
         }
         let verified = VerifiedRequest(
-            app: attempt.app, device: device, scheme: attempt.signed.scheme, signedBy: role, at: attempt.now,
+            app: attempt.app, row: row, scheme: attempt.signed.scheme, signedBy: role, at: attempt.now,
             message: attempt.message.bytes)
         judgement.identified = verified
         let states = AccessTable.states(
@@ -216,14 +219,15 @@ struct RequestVerifier: Sendable {
         _ signed: SignedRequest, message: SignedMessage, app: ProvisionedApp, now: UnixTime
     ) async throws(Refusal) {
         guard app.record.signature.replayOnReads || !signed.isRead else { return }
+        try protection.admitClaims(of: signed.appID)
+        let expiry = signed.timestamp + Self.claimLife
         let outcome = try await asking { () async throws(StoreError) in
             try await replay.claim(
-                message.claims, timestamp: signed.timestamp,
-                expiresAt: signed.timestamp + Self.claimLife, now: now,
+                message.claims, timestamp: signed.timestamp, expiresAt: expiry, now: now,
                 futureWindow: app.record.signature.futureWindowSeconds)
         }
         switch outcome {
-        case .claimed: return
+        case .claimed: protection.countClaims(message.claims.count, of: signed.appID, until: expiry)
         case .taken: throw Refusal(.nonceReplay, "a claim was already taken")
         case .expired: throw Refusal(.clockSkew, "older than what the replay store still knows")
         case .historyLost(let retryAfter):

@@ -1,12 +1,14 @@
 internal import AuthContract
 
 /// The signed part of a request, in the exact form of its scheme. Nothing of it is proven yet.
-struct SignedRequest: Sendable {
+///
+/// A class, because each step of a judgement is handed it.
+final class SignedRequest: Sendable {
     let headers: SignatureHeaders
     /// As on the wire, a token of letters.
     let method: String
     let target: RequestTarget
-    private let request: IncomingRequest
+    private let body: VerifyRequest.Body
 
     var appID: AppID { headers.appID }
     var deviceID: DeviceID { headers.deviceID }
@@ -21,12 +23,14 @@ struct SignedRequest: Sendable {
 
     var signature: RequestSignature { headers.signature }
 
+    private static let reads: Set = ["GET", "HEAD", "OPTIONS"]
+
     /// Whether the method only reads.
-    var isRead: Bool { ["GET", "HEAD", "OPTIONS"].contains(method.uppercased()) }
+    var isRead: Bool { Self.reads.contains(method.uppercased()) }
 
     /// Reads a request strictly: exactly one of each header, each in its form.
     init(_ request: IncomingRequest) throws(Refusal) {
-        self.request = request
+        body = request.body
         method = request.method
         target = try wellFormed { try RequestTarget(path: RequestPath(request.path), query: request.query) }
         headers = try wellFormed { try SignatureHeaders(request.headers) }
@@ -40,7 +44,7 @@ struct SignedRequest: Sendable {
     func message(path: RequestPath, origin: RequestOrigin?) throws(Refusal) -> SignedMessage {
         switch headers {
         case .one(let headers):
-            guard case .bytes(let body) = request.body else {
+            guard case .bytes(let body) = body else {
                 throw Refusal(malformed: ContractError("scheme 1 needs the body itself, not its digest"))
             }
             let bytes = SchemeOneMessage.bytes(
@@ -63,7 +67,7 @@ struct SignedRequest: Sendable {
 
     private func checkDigest(_ digest: ContentDigest) throws(Refusal) {
         let actual: [UInt8] =
-            switch request.body {
+            switch body {
             case .bytes(let body): ContentDigest(of: body).sha256
             case .sha256(let digest): digest
             }

@@ -18,6 +18,8 @@ public struct ResponseKeys: Sendable {
         case verificationKey = "VERIFICATION_KEY is not a P-256 public key (SubjectPublicKeyInfo) in base64"
         /// The file does not have two lines with the names of the keys.
         case file = "not a file of response keys"
+        /// Not an RSA private key in PEM.
+        case privateKey = "not an RSA private key in PEM"
         /// The file is not encrypted for this RSA key.
         case encryption = "the file is not encrypted for this key"
     }
@@ -55,9 +57,8 @@ public struct ResponseKeys: Sendable {
     ///   - file: the file's octets.
     ///   - privateKeyPEM: the RSA private key, PKCS#8 or PKCS#1.
     public init(encryptedFile file: [UInt8], privateKeyPEM: String) throws(KeyError) {
-        guard let key = try? _RSA.Encryption.PrivateKey(pemRepresentation: privateKeyPEM),
-            let text = try? key.decrypt(file, padding: .PKCS1_OAEP)
-        else { throw .encryption }
+        guard let key = try? _RSA.Encryption.PrivateKey(pemRepresentation: privateKeyPEM) else { throw .privateKey }
+        guard let text = try? key.decrypt(file, padding: .PKCS1_OAEP) else { throw .encryption }
         try self.init(consoleText: String(decoding: text, as: UTF8.self))
     }
 

@@ -29,7 +29,8 @@ public struct IntegrityVerdict: Sendable, Hashable {
         self.init(payload: object, decodedBy: decoder)
     }
 
-    init(payload: JSONObject, decodedBy decoder: Decoder) {
+    /// A verdict that was decoded before.
+    package init(payload: JSONObject, decodedBy decoder: Decoder) {
         self.payload = payload
         self.decoder = decoder
     }

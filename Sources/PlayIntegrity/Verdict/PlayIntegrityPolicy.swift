@@ -53,36 +53,56 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
             "allow_test_responses", "refuse_play_protect", "refuse_app_access_risk", "maximum_activity_level",
             "refuse_device_recall", "keys", "service_account", "description", "note")
         var policy = self
-        try fields.replace("certificate_digests", &policy.certificateDigests) { value in
-            value.elements { $0.string.flatMap(CertificateDigest.octets) }
+        try fields.overlay("certificate_digests", on: &policy.certificateDigests) { value in
+            value.set { $0.string.flatMap(CertificateDigest.octets) }
         }
-        try fields.replace("recognition_verdicts", &policy.recognitionVerdicts) { $0.elements(\.string) }
-        try fields.replace("minimum_version_code", &policy.minimumVersionCode, \.natural)
-        try fields.replace("minimum_sdk_version", &policy.minimumSDKVersion, \.natural)
-        try fields.replace("maximum_age_seconds", &policy.maximumAgeSeconds, \.natural)
-        try fields.replace("maximum_future_seconds", &policy.maximumFutureSeconds, \.natural)
-        try fields.replace("maximum_activity_level", &policy.maximumActivityLevel) { value in
+        try fields.overlay("recognition_verdicts", on: &policy.recognitionVerdicts) { $0.set(of: \.string) }
+        try fields.overlay("minimum_version_code", on: &policy.minimumVersionCode, \.natural)
+        try fields.overlay("minimum_sdk_version", on: &policy.minimumSDKVersion, \.natural)
+        try fields.overlay("maximum_age_seconds", on: &policy.maximumAgeSeconds, \.natural)
+        try fields.overlay("maximum_future_seconds", on: &policy.maximumFutureSeconds, \.natural)
+        try fields.overlay("maximum_activity_level", on: &policy.maximumActivityLevel) { value in
             value.string.flatMap(ActivityLevel.number) ?? value.integer.flatMap { 1...4 ~= $0 ? $0 : nil }
         }
-        policy.deviceLabels = try fields.value("device_labels", deviceLabels, null: []) { $0.elements(\.string) }
-        policy.requiresLicense = try fields.value("require_licensed", requiresLicense, null: false, \.bool)
-        policy.allowsTestResponses = try fields.value(
-            "allow_test_responses", allowsTestResponses, null: false, \.bool)
-        policy.refusedPlayProtect = try fields.value("refuse_play_protect", refusedPlayProtect, null: []) {
-            $0.elements(\.string)
+        try fields.overlay("device_labels", on: &policy.deviceLabels, none: []) { $0.set(of: \.string) }
+        try fields.overlay("require_licensed", on: &policy.requiresLicense, none: false, \.bool)
+        try fields.overlay("allow_test_responses", on: &policy.allowsTestResponses, none: false, \.bool)
+        try fields.overlay("refuse_play_protect", on: &policy.refusedPlayProtect, none: []) { $0.set(of: \.string) }
+        try fields.overlay("refuse_app_access_risk", on: &policy.refusedAppAccessRisk, none: []) {
+            $0.set(of: \.string)
         }
-        policy.refusedAppAccessRisk = try fields.value("refuse_app_access_risk", refusedAppAccessRisk, null: []) {
-            $0.elements(\.string)
-        }
-        policy.refusedDeviceRecall = try fields.value("refuse_device_recall", refusedDeviceRecall, null: []) {
-            $0.elements(\.string)
-        }
+        try fields.overlay("refuse_device_recall", on: &policy.refusedDeviceRecall, none: []) { $0.set(of: \.string) }
         return policy
+    }
+
+    /// Every member, as ``applying(_:)`` reads it.
+    public var json: JSONObject {
+        func words(_ words: Set<String>) -> JSONValue { .array(words.sorted().map { .string($0) }) }
+        func number(_ number: Int64?) -> JSONValue { number.map { .integer($0) } ?? .null }
+        return JSONObject([
+            (
+                "certificate_digests",
+                certificateDigests.map { .array($0.map(CertificateDigest.text).sorted().map { .string($0) }) } ?? .null
+            ),
+            ("recognition_verdicts", recognitionVerdicts.map(words) ?? .null),
+            ("minimum_version_code", number(minimumVersionCode)), ("device_labels", words(deviceLabels)),
+            ("minimum_sdk_version", number(minimumSDKVersion)), ("require_licensed", .bool(requiresLicense)),
+            ("maximum_age_seconds", number(maximumAgeSeconds)),
+            ("maximum_future_seconds", number(maximumFutureSeconds)),
+            ("allow_test_responses", .bool(allowsTestResponses)), ("refuse_play_protect", words(refusedPlayProtect)),
+            ("refuse_app_access_risk", words(refusedAppAccessRisk)),
+            ("maximum_activity_level", number(maximumActivityLevel)),
+            ("refuse_device_recall", words(refusedDeviceRecall)),
+        ])
     }
 }
 
 /// A certificate digest as people and Google write it.
 enum CertificateDigest {
+    static func text(_ octets: [UInt8]) -> String {
+        octets.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
     /// The 32 octets of a SHA-256 in base64 of either alphabet, or in hexadecimal; nil for anything else.
     static func octets(_ text: String) -> [UInt8]? {
         if text.utf8.count == 64 {
@@ -103,36 +123,6 @@ enum ActivityLevel {
     }
 }
 
-extension JSONFields {
-    fileprivate func replace<Value>(
-        _ name: String, _ value: inout Value?, _ read: (JSONValue) -> Value?
-    ) throws(JSONError) {
-        guard names.contains(name) else { return }
-        guard let given = optionalValue(name) else {
-            value = nil
-            return
-        }
-        guard let new = read(given) else { throw JSONError(.wrongType, path: pathOf(name)) }
-        value = new
-    }
-
-    /// The member's value, `current` where it is absent and `null` where it is null.
-    fileprivate func value<Value>(
-        _ name: String, _ current: Value, null: Value, _ read: (JSONValue) -> Value?
-    ) throws(JSONError) -> Value {
-        guard names.contains(name) else { return current }
-        guard let given = optionalValue(name) else { return null }
-        guard let value = read(given) else { throw JSONError(.wrongType, path: pathOf(name)) }
-        return value
-    }
-}
-
 extension JSONValue {
-    fileprivate func elements<Element: Hashable>(_ read: (JSONValue) -> Element?) -> Set<Element>? {
-        guard let array else { return nil }
-        let elements = array.compactMap(read)
-        return elements.count == array.count ? Set(elements) : nil
-    }
-
     fileprivate var natural: Int64? { integer.flatMap { $0 >= 0 ? $0 : nil } }
 }

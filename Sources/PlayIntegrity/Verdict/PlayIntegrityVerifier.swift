@@ -51,8 +51,15 @@ public struct PlayIntegrityVerifier: Sendable {
         _ verdict: IntegrityVerdict, policy: PlayIntegrityPolicy, package: String?, binding: IntegrityBinding?,
         at time: Date?
     ) throws(PlayIntegrityError) -> VerifiedIntegrity {
-        let packages = package.map { Set([$0]) }
-        return try PlayIntegrityVerifier(packages: packages ?? [], policy: policy)
+        try audit(verdict, policy: policy, packages: package.map { Set([$0]) }, binding: binding, at: time)
+    }
+
+    /// The same for an app of several packages.
+    package static func audit(
+        _ verdict: IntegrityVerdict, policy: PlayIntegrityPolicy, packages: Set<String>?, binding: IntegrityBinding?,
+        at time: Date?
+    ) throws(PlayIntegrityError) -> VerifiedIntegrity {
+        try PlayIntegrityVerifier(packages: packages ?? [], policy: policy)
             .judge(verdict, packages: packages, binding: binding, at: time)
     }
 

@@ -42,8 +42,12 @@ struct SQLiteAuditLog: AuditLog {
         }
     }
 
+    func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? {
+        try await database.read { try $0.link(at: sequence) }
+    }
+
     func firstBrokenLink() async throws(StoreError) -> Int64? {
-        var link = Link(sequence: 0, hash: AuditChain.origin)
+        var link = AuditLink(sequence: 0, hash: AuditChain.origin)
         while true {
             let from = link
             let step = try await database.read { try Self.follow($0, from: from) }
@@ -55,18 +59,13 @@ struct SQLiteAuditLog: AuditLog {
         }
     }
 
-    private struct Link: Sendable {
-        let sequence: Int64
-        let hash: [UInt8]
-    }
-
     private enum Step: Sendable {
-        case intact(Link)
+        case intact(AuditLink)
         case broken(Int64)
         case end
     }
 
-    private static func follow(_ database: Database, from start: Link) throws -> Step {
+    private static func follow(_ database: Database, from start: AuditLink) throws -> Step {
         var link = start
         let rows = try Row.fetchCursor(
             database, sql: "SELECT * FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?",
@@ -79,7 +78,7 @@ struct SQLiteAuditLog: AuditLog {
             else { return .broken(link.sequence + 1) }
             let hash = AuditChain.hash(entry, after: link.hash)
             guard hash == stored else { return .broken(sequence) }
-            link = Link(sequence: sequence, hash: hash)
+            link = AuditLink(sequence: sequence, hash: hash)
         }
         return link.sequence == start.sequence ? .end : .intact(link)
     }
@@ -88,13 +87,11 @@ struct SQLiteAuditLog: AuditLog {
 extension Database {
     /// Appends an event to the log, in the transaction of the change that it tells of.
     func append(_ event: AuditEvent) throws {
-        let last = try Row.fetchOne(
-            cachedStatement(sql: "SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1")
-        ).map { StoredRow($0) }
-        let (next, overflow) = (try last?.integer("sequence") ?? 0).addingReportingOverflow(1)
+        let last = try link(at: nil)
+        let (next, overflow) = (last?.sequence ?? 0).addingReportingOverflow(1)
         guard !overflow else { throw StoreError(.unreadable, "the audit log's numbers are used up") }
         let entry = AuditChain.Entry(event, sequence: next)
-        let hash = AuditChain.hash(entry, after: try last?.bytes("hash") ?? AuditChain.origin)
+        let hash = AuditChain.hash(entry, after: last?.hash ?? AuditChain.origin)
         try cachedStatement(
             sql: """
                 INSERT INTO audit (sequence, code, at, actor, app_id, device_id, detail, hash)
@@ -103,6 +100,20 @@ extension Database {
         ).execute(arguments: [
             entry.sequence, entry.code, entry.at, entry.actor, entry.appID, entry.deviceID, entry.detail, hash.data,
         ])
+    }
+
+    fileprivate func link(at sequence: Int64?) throws -> AuditLink? {
+        let row =
+            if let sequence {
+                try Row.fetchOne(
+                    cachedStatement(sql: "SELECT sequence, hash FROM audit WHERE sequence = ?"), arguments: [sequence])
+            } else {
+                try Row.fetchOne(
+                    cachedStatement(sql: "SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1"))
+            }
+        return try row.map { StoredRow($0) }.map {
+            AuditLink(sequence: try $0.integer("sequence"), hash: try $0.bytes("hash"))
+        }
     }
 
     /// Runs one statement that changes rows, appends its event where it changed some, and returns how many.

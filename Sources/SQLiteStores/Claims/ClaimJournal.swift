@@ -3,7 +3,7 @@ internal import AuthService
 internal import Foundation
 internal import Logging
 
-/// The replay store: all live claims in memory, and a journal of them that is written before each answer.
+/// The replay store: all live claims in memory, and a journal of them in files, into which each is stored before its answer.
 ///
 /// What it guarantees: a claim that was answered survives the end of the process in any way. Of a loss of power it knows by
 /// the machine's boot id, and refuses then the requests whose claims may not have reached the disk. No live claim is ever
@@ -12,20 +12,20 @@ internal import Logging
 final class ClaimJournal: ReplayStore {
     struct Settings: Sendable {
         var maximumClaims = 24_000_000
-        /// Records that may wait for the disk.
-        var maximumPending = 1_000_000
         var deadline: Duration = .seconds(2)
         /// The longest that a record is only in the system's memory.
         var syncInterval: Duration = .milliseconds(50)
-        /// How long after a failed write the next attempt is made.
+        /// How long after a segment could not be made the next attempt is made.
         var retryInterval: Duration = .milliseconds(250)
-        /// How much of the service's time, and how many bytes, one segment takes up.
+        /// After how much of the service's time, and after how many records, the next segment is begun.
         var segmentSeconds: Int64 = 60
-        var segmentBytes = 256 << 20
+        var segmentRecords = 50_000
+
+        /// Room for as many again until the next segment is there.
+        var segmentCapacity: Int { SegmentHeader.size + 2 * segmentRecords * ClaimRecord.size }
     }
 
     private let state: JournalState
-    private let writer: JournalWriter
     private let keeper: JournalKeeper
     private let watchdog: DeadlineWatchdog
 
@@ -40,7 +40,7 @@ final class ClaimJournal: ReplayStore {
         do throws(SystemError) {
             let header = SegmentHeader(
                 sequence: recovery.nextSequence, boot: boot, purgedTo: recovery.deletedTo, loss: recovery.loss)
-            segment = try JournalSegment(header, in: folder)
+            segment = try JournalSegment(header, capacity: settings.segmentCapacity, in: folder)
         } catch {
             throw OpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")
         }
@@ -49,10 +49,8 @@ final class ClaimJournal: ReplayStore {
         for sequence in recovery.obsolete { folder.remove(sequence) }
 
         state = JournalState(recovery, segment: segment, now: now.seconds, settings: settings)
-        writer = JournalWriter(state, logger: logger)
-        keeper = JournalKeeper(state, writer: writer, folder: folder, recovery: recovery, logger: logger)
+        keeper = JournalKeeper(state, folder: folder, recovery: recovery, settings: settings, logger: logger)
         watchdog = DeadlineWatchdog(state)
-        writer.start()
         keeper.start()
     }
 
@@ -66,10 +64,13 @@ final class ClaimJournal: ReplayStore {
     ) async throws(StoreError) -> ClaimOutcome {
         let request = ClaimRequest(
             claims: claims, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow)
-        return try await withCheckedContinuation { state.claim(request, $0) }.get()
+        switch state.claim(request) {
+        case .answered(let answer): return try answer.get()
+        case .claimedAhead: return try await withCheckedContinuation { state.awaitSync($0) }.get()
+        }
     }
 
-    /// Writes what waits, seals the journal and lets go of it.
+    /// Brings everything to the disk, seals the journal and lets go of it.
     func close() async { await end(sealing: true) }
 
     /// Ends as a process that is killed does: nothing more is written.

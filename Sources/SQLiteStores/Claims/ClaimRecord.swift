@@ -1,3 +1,4 @@
+internal import Atomics
 internal import AuthService
 
 /// One record of the journal: 24 bytes, little-endian; two words, the expiry, and a checksum that only this segment gives.
@@ -52,12 +53,21 @@ struct ClaimRecord {
         return nil
     }
 
-    func write(to bytes: inout [UInt8], seed: UInt64) {
-        withUnsafeBytes(of: high.littleEndian) { bytes.append(contentsOf: $0) }
-        withUnsafeBytes(of: low.littleEndian) { bytes.append(contentsOf: $0) }
-        withUnsafeBytes(of: expiry.littleEndian) { bytes.append(contentsOf: $0) }
-        let checksum = Self.checksum(kind, high, low, expiry, seed)
-        withUnsafeBytes(of: checksum.littleEndian) { bytes.append(contentsOf: $0) }
+    /// Writes the record to where zeros are, the expiry and the checksum last and at once: a process that is killed leaves a
+    /// whole record, or one whose last word is zero.
+    ///
+    /// - Parameter place: 24 bytes, aligned to 8.
+    func write(to place: UnsafeMutableRawPointer, seed: UInt64) {
+        place.storeBytes(of: high.littleEndian, as: UInt64.self)
+        place.storeBytes(of: low.littleEndian, toByteOffset: 8, as: UInt64.self)
+        let last = UInt64(expiry) | UInt64(Self.checksum(kind, high, low, expiry, seed)) << 32
+        UnsafeAtomic<UInt64>(at: (place + 16).bindMemory(to: UnsafeAtomic<UInt64>.Storage.self, capacity: 1))
+            .store(last.littleEndian, ordering: .releasing)
+    }
+
+    /// Whether a record was begun at `bytes` and not ended, or never begun.
+    static func isUnwritten(_ bytes: UnsafeRawBufferPointer.SubSequence) -> Bool {
+        bytes.dropFirst(16).prefix(8).allSatisfy { $0 == 0 }
     }
 
     /// Against accidents, not against attackers: whoever can write the file can do worse. Each round is a bijection, so no

@@ -59,9 +59,22 @@ final class JournalFile: @unchecked Sendable {
         return filled
     }
 
-    /// Waits until everything written is on the disk.
-    func synchronize() throws(SystemError) {
-        guard JournalFile.synchronizeData(descriptor) == 0 else { throw .current }
+    /// Waits until everything written is on the disk, what was written through `mapping` included.
+    func synchronize(_ mapping: UnsafeRawBufferPointer? = nil) throws(SystemError) {
+        guard JournalFile.synchronizeData(descriptor, mapping) == 0 else { throw .current }
+    }
+
+    /// Makes the file so long, of zeros, with the room on the disk taken: writing there cannot fail for want of it.
+    func allocate(_ size: Int) throws(SystemError) {
+        let number = JournalFile.allocate(descriptor, size)
+        guard number == 0 else { throw SystemError(number: number) }
+    }
+
+    /// The first `size` bytes of the file in memory, shared with the system: what is stored there outlives the process.
+    func map(_ size: Int) throws(SystemError) -> UnsafeMutableRawBufferPointer {
+        guard let address = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), address != MAP_FAILED
+        else { throw .current }
+        return UnsafeMutableRawBufferPointer(start: address, count: size)
     }
 
     func truncate(to size: Int) throws(SystemError) {

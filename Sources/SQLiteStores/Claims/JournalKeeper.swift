@@ -1,12 +1,12 @@
 internal import Foundation
 internal import Logging
 
-/// The thread behind the writer: brings to the disk what was written, begins new segments, deletes those of which nothing
-/// lives, and gives back memory.
+/// The thread behind the claims: brings them to the disk, makes new segments, deletes those of which nothing lives, and gives
+/// back memory.
 final class JournalKeeper: @unchecked Sendable {
     // Unchecked: after `start` only the thread touches what varies.
     private let state: JournalState
-    private let writer: JournalWriter
+    private let settings: ClaimJournal.Settings
     private let folder: JournalFolder
     private let logger: Logger
     private let loss: HistoryLoss
@@ -16,10 +16,11 @@ final class JournalKeeper: @unchecked Sendable {
     private var rotationFailed = false
 
     init(
-        _ state: JournalState, writer: JournalWriter, folder: JournalFolder, recovery: JournalRecovery, logger: Logger
+        _ state: JournalState, folder: JournalFolder, recovery: JournalRecovery, settings: ClaimJournal.Settings,
+        logger: Logger
     ) {
         self.state = state
-        self.writer = writer
+        self.settings = settings
         self.folder = folder
         self.logger = logger
         loss = recovery.loss
@@ -50,8 +51,9 @@ final class JournalKeeper: @unchecked Sendable {
     }
 
     private func end() {
-        writer.join()
         if state.endsInOrder {
+            // It would be the newest one, and is not sealed.
+            if let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
             let upkeep = state.upkeep()
             let error = synchronize(upkeep)
             state.didSynchronize(error)
@@ -61,11 +63,11 @@ final class JournalKeeper: @unchecked Sendable {
         folder.unlock()
     }
 
-    /// The seal says that everything before it is on the disk, so it is written after that.
     private func seal(_ segment: JournalSegment) {
         do throws(SystemError) {
-            try segment.append([.seal])
-            try segment.file.synchronize()
+            state.seal()
+            try segment.trim()
+            try segment.synchronize()
         } catch {
             logger.error("the claim journal cannot be sealed", metadata: ["error": "\(error)"])
         }
@@ -76,8 +78,11 @@ final class JournalKeeper: @unchecked Sendable {
             closed.append(ClosedSegment(sequence: retired.header.sequence, latestExpiry: retired.latestExpiry))
         }
         do throws(SystemError) {
-            try upkeep.retired?.file.synchronize()
-            if upkeep.isDirty { try upkeep.current.file.synchronize() }
+            if let retired = upkeep.retired {
+                try retired.trim()
+                try retired.synchronize()
+            }
+            if upkeep.isDirty { try upkeep.current.synchronize() }
             return nil
         } catch {
             logger.error("the claim journal cannot be synchronized", metadata: ["error": "\(error)"])
@@ -94,7 +99,7 @@ final class JournalKeeper: @unchecked Sendable {
             sequence: upkeep.current.header.sequence + 1, boot: upkeep.current.header.boot, purgedTo: deletedTo,
             loss: loss)
         do throws(SystemError) {
-            state.prepare(try JournalSegment(header, in: folder))
+            state.prepare(try JournalSegment(header, capacity: settings.segmentCapacity, in: folder))
             for segment in expired { folder.remove(segment.sequence) }
             closed.removeFirst(expired.count)
             rotationFailed = false

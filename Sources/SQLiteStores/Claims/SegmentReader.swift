@@ -44,17 +44,25 @@ struct SegmentReader {
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<filled])
             var position = 0
             while position < filled {
-                if let record = ClaimRecord(bytes[position...], seed: contents.header.seed) {
-                    // A gap between valid records is no torn tail.
-                    guard end == nil else { throw .damaged("a record before byte \(offset + position) is damaged") }
-                    take(record, &contents, &table, &census)
-                } else if end == nil {
-                    end = offset + position
-                    contents.isSealed = false
-                    // A process that is killed leaves part of a record; only a loss of power leaves worse.
-                    guard filled - position < ClaimRecord.size || contents.header.boot != boot else {
-                        throw .damaged("the record at byte \(offset + position) is damaged")
+                let record = ClaimRecord(bytes[position...], seed: contents.header.seed)
+                if end == nil {
+                    if let record {
+                        take(record, &contents, &table, &census)
+                    } else {
+                        end = offset + position
+                        contents.isSealed = false
+                        // A process that is killed leaves a record whose last word is zero; only a loss of power leaves worse.
+                        guard contents.header.boot != boot || ClaimRecord.isUnwritten(bytes[position...]) else {
+                            throw .damaged("the record at byte \(offset + position) is damaged")
+                        }
                     }
+                } else {
+                    // A gap between valid records is no torn tail.
+                    guard record == nil else { throw .damaged("a record before byte \(offset + position) is damaged") }
+                    guard
+                        contents.header.boot != boot
+                            || bytes[position...].prefix(ClaimRecord.size).allSatisfy({ $0 == 0 })
+                    else { throw .damaged("bytes after the last record, at \(offset + position)") }
                 }
                 position += ClaimRecord.size
             }
@@ -90,8 +98,19 @@ struct SegmentReader {
         } catch {
             switch error {
             case .newerVersion: throw .newerVersion
-            case .damaged: throw filled <= SegmentHeader.size ? .unfinished : .damaged("the header is damaged")
+            case .damaged: throw try isUnwritten(file, buffer) ? .unfinished : .damaged("the header is damaged")
             }
+        }
+    }
+
+    /// Shorter than a header, or zeros alone: the room was taken and nothing stored in it.
+    private func isUnwritten(_ file: JournalFile, _ buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Bool {
+        var offset = 0
+        while true {
+            let filled = try read(file, buffer, at: offset)
+            if filled == 0 || offset == 0 && filled <= SegmentHeader.size { return true }
+            guard buffer[..<filled].allSatisfy({ $0 == 0 }) else { return false }
+            offset += filled
         }
     }
 

@@ -7,7 +7,7 @@ enum DatabaseFile {
     static func open(_ path: String, busyTimeout: Duration) throws(OpenError) -> DatabasePool {
         try checkPlace(path)
         do {
-            try inspect(path)
+            try inspect(path) { _ in }
             let pool = try DatabasePool(path: path, configuration: configuration(busyTimeout))
             try pool.writeWithoutTransaction { database in
                 // GRDB sets NORMAL when it opens a pool.
@@ -76,10 +76,10 @@ enum DatabaseFile {
     }
 
     /// Looks before anything is changed: opening a pool alone would already write to the file.
-    private static func inspect(_ path: String) throws {
+    static func inspect<Value>(_ path: String, _ look: (Database) throws -> Value) throws -> Value {
         let queue = try DatabaseQueue(path: path, configuration: configuration(.seconds(2), readonly: true))
         defer { try? queue.close() }
-        try queue.read { database in
+        return try queue.read { database in
             let application = try Int32.fetchOne(database, sql: "PRAGMA application_id") ?? 0
             let isEmpty = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master") == 0
             guard application == Schema.applicationID || (application == 0 && isEmpty) else {
@@ -91,6 +91,7 @@ enum DatabaseFile {
                     "\(path) was written by a newer version of this software. Install that version, or name another file."
                 )
             }
+            return try look(database)
         }
     }
 }

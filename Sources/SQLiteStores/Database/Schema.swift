@@ -14,8 +14,30 @@ enum Schema {
             try database.execute(sql: pendingProofs)
         }
         migrator.registerMigration("2") { try $0.execute(sql: receiptRefresh) }
+        migrator.registerMigration("3") { try $0.execute(sql: evidence) }
         return migrator
     }
+
+    /// Refusals that are kept to be replayed, and an index that holds all that counting risk metrics needs.
+    private static let evidence = """
+        CREATE TABLE evidence (
+          number INTEGER PRIMARY KEY AUTOINCREMENT,
+          id TEXT NOT NULL UNIQUE,
+          app_id TEXT NOT NULL,
+          device_id TEXT,
+          recorded_at INTEGER NOT NULL,
+          expires_at INTEGER NOT NULL,
+          format TEXT NOT NULL,
+          code TEXT NOT NULL,
+          step TEXT NOT NULL,
+          size INTEGER NOT NULL,
+          sealed BLOB NOT NULL
+        ) STRICT;
+        CREATE INDEX evidence_of_app ON evidence (app_id, number, size);
+        CREATE INDEX evidence_expiring ON evidence (expires_at);
+        CREATE INDEX devices_risk ON devices (app_id, status, attested_risk_metric)
+          WHERE attested_risk_metric IS NOT NULL;
+        """
 
     /// When receipts are exchanged. Those that were verified before there was an exchange are due at once.
     private static let receiptRefresh = """

@@ -6,11 +6,13 @@ internal import GRDB
 final class StoreDatabase: Sendable {
     private let pool: DatabasePool
     private let deadline: Duration
+    private let observer: (any StoreObserver)?
     let externalChanges: ExternalChanges
 
     init(path: String, options: SQLiteStores.Options) throws(OpenError) {
         pool = try DatabaseFile.open(path, busyTimeout: options.busyTimeout)
         deadline = options.deadline
+        observer = options.observer
         let version: Int64
         do { version = try pool.writeWithoutTransaction(Self.dataVersion) } catch {
             throw DatabaseFile.openError(error, path)
@@ -23,7 +25,7 @@ final class StoreDatabase: Sendable {
     func read<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
-        try await answered { pool, answer in
+        try await answered(.read) { pool, answer in
             pool.asyncRead { database in
                 guard answer.isAwaited else { return }
                 answer.give(Result { try body(database.get()) })
@@ -35,7 +37,7 @@ final class StoreDatabase: Sendable {
     func write<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
-        try await answered { pool, answer in
+        try await answered(.write) { pool, answer in
             pool.asyncWrite { database in
                 // Whoever asked has been told that it failed: what has not begun must not happen after that.
                 guard answer.isAwaited else { throw StoreError(.tooSlow, "not begun within its deadline") }
@@ -49,7 +51,7 @@ final class StoreDatabase: Sendable {
     /// A number that changes when another process commits, and not when this one does: the writing connection sees all of
     /// our own commits as its own.
     func dataVersion() async throws(StoreError) -> Int64 {
-        try await answered { pool, answer in
+        try await answered(nil) { pool, answer in
             pool.asyncWriteWithoutTransaction { database in
                 guard answer.isAwaited else { return }
                 answer.give(Result { try Self.dataVersion(database) })
@@ -75,6 +77,14 @@ final class StoreDatabase: Sendable {
                 continuation.resume()
             }
         }
+    }
+
+    /// Waits for an answer until the deadline. What has no operation is our own and nobody is told of it.
+    private func answered<Value: Sendable>(
+        _ operation: StoreOperation?, _ start: (DatabasePool, Answer<Value>) -> Void
+    ) async throws(StoreError) -> Value {
+        guard let operation, let observer else { return try await answered(start) }
+        return try await observer.observing(operation) { () async throws(StoreError) in try await answered(start) }
     }
 
     private func answered<Value: Sendable>(

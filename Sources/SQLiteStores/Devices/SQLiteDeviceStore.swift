@@ -166,6 +166,21 @@ struct SQLiteDeviceStore: DeviceStore {
         }
     }
 
+    func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int] {
+        try await database.read { database in
+            try Row.fetchAll(
+                database,
+                sql: """
+                    SELECT attested_risk_metric AS metric, count(*) AS devices FROM devices
+                    WHERE app_id = ? AND status = ? AND attested_risk_metric IS NOT NULL GROUP BY attested_risk_metric
+                    """,
+                arguments: [app.text, DeviceStatus.registered.rawValue]
+            ).map { StoredRow($0) }.reduce(into: [:]) { counts, row in
+                counts[Int(try row.integer("metric"))] = Int(try row.integer("devices"))
+            }
+        }
+    }
+
     func externalChanges() -> AsyncStream<Void> { database.externalChanges.stream() }
 
     /// Changes columns of one device where a condition holds; whether it did.

@@ -32,6 +32,10 @@ extension StoreConformance {
                     try expect(next.hash, is: hash, "the hash of \(next.sequence)")
                 }
                 try expect(try await stores.audit.firstBrokenLink(), is: nil, "the first broken link")
+                let links = events.map { AuditLink(sequence: $0.sequence, hash: $0.hash) }
+                try expect(try await stores.audit.link(at: nil), is: links.first, "the last link")
+                try expect(try await stores.audit.link(at: last - 64), is: links.last, "the link of an event")
+                try expect(try await stores.audit.link(at: last + 1), is: nil, "the link after the last")
             },
             ConformanceCheck("Each change of an app or a device has its event, and no event without a change") {
                 stores in

@@ -60,6 +60,19 @@ extension StoreConformance {
                     try expect(try await stores.devices.devices(query).count, is: count, "the number with \(limit)")
                 }
             },
+            ConformanceCheck("Risk metrics are counted, of an app's registered devices") { stores in
+                let (samples, other) = (try Samples(stores), try Samples(stores))
+                func device(_ metric: Int?, _ samples: Samples, _ status: DeviceStatus = .registered) -> DeviceRecord {
+                    var evidence = samples.evidence()
+                    evidence.riskMetric = metric
+                    return samples.device(status: status, evidence: evidence)
+                }
+                for metric in [1, 3, 3, nil] { try await stores.add(device(metric, samples), samples) }
+                try await stores.add(device(3, samples, .revoked), samples)
+                try await stores.add(samples.device(platform: .android), samples)
+                try await stores.add(device(9, other), other)
+                try expect(try await stores.devices.riskMetrics(of: samples.app), is: [1: 1, 3: 2], "the counts")
+            },
             ConformanceCheck("Devices are counted by status, of one app") { stores in
                 let samples = try Samples(stores)
                 try expect(try await stores.devices.count(of: samples.app), is: [:], "the counts of no devices")

@@ -32,6 +32,13 @@ extension MemoryStores: AuditLog {
         return nil
     }
 
+    /// See `AuditLog`.
+    public func link(at sequence: Int64?) throws(StoreError) -> AuditLink? {
+        try check(.link)
+        guard let sequence else { return log.last.map { AuditLink(sequence: $0.sequence, hash: $0.hash) } }
+        return log.first { $0.sequence == sequence }.map { AuditLink(sequence: $0.sequence, hash: $0.hash) }
+    }
+
     func record(_ event: AuditEvent) {
         let sequence = Int64(log.count) + 1
         let hash = AuditChain.hash(.init(event, sequence: sequence), after: log.last?.hash ?? AuditChain.origin)

@@ -21,7 +21,7 @@ extension MemoryStores: CredentialStore {
     /// See `CredentialStore`.
     public func credentials() throws(StoreError) -> [Credential] {
         try check(.credentials)
-        return credentialRecords.reversed()
+        return credentialRecords.sorted { ($1.createdAt, $0.id) < ($0.createdAt, $1.id) }
     }
 
     /// See `CredentialStore`.

@@ -159,6 +159,13 @@ extension MemoryStores: DeviceStore {
         return deviceRecords.values.filter { $0.appID == app }.reduce(into: [:]) { $0[$1.status, default: 0] += 1 }
     }
 
+    /// See `DeviceStore`.
+    public func riskMetrics(of app: AppID) throws(StoreError) -> [Int: Int] {
+        try check(.riskMetrics)
+        let devices = deviceRecords.values.filter { $0.appID == app && $0.status == .registered }
+        return devices.compactMap { $0.appAttest?.riskMetric }.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    }
+
     private func find(_ id: DeviceID, _ app: AppID) -> DeviceRecord? {
         deviceRecords[id].flatMap { $0.appID == app ? $0 : nil }
     }

@@ -9,11 +9,12 @@ public actor MemoryStores {
     public enum Call: String, Sendable, Hashable, CaseIterable {
         case put, take, claim, app, apps, insertApp, replaceApp, removeApp, device, binding, insertDevice, rotate
         case setStatus, replaceEvidence, advanceCounter, raiseScheme, lowerScheme, setMustRotate, holdObserved, noteSeen
-        case devices, count, append, events, firstBrokenLink
+        case devices, count, riskMetrics, append, events, firstBrokenLink, link
         case takeDueReceipt, recordReceipt
         case insertCredential, credential, credentials, revokeCredential
         case signingKeys, addSigningKey, removeSigningKeys
         case keepProof, pendingProofs, eraseProof
+        case keepEvidence, evidence, eraseEvidence
     }
 
     let clock: any ServiceClock
@@ -30,6 +31,8 @@ public actor MemoryStores {
     var credentialRecords: [Credential] = []
     var signingKeyRecords: [StoredSigningKey] = []
     var proofs: [DeviceID: PendingProof] = [:]
+    /// The oldest first.
+    var keptEvidence: [StoredEvidence] = []
     private var failures: [Call: StoreError] = [:]
     private let changes = ChangeSignal()
 

@@ -1,7 +1,5 @@
 import ArgumentParser
-import AuthContract
-import AuthService
-import Foundation
+import AuthServer
 import StrictJSON
 
 /// Provisioned apps.
@@ -9,7 +7,8 @@ struct AppsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apps", abstract: "Provision apps.",
         discussion: """
-            A change made beside a running service is seen by it within a second.
+            A change made beside a running service is seen by it within a second. A record that `apps show --json` printed may
+            be changed and given back: secrets that stand masked stay.
 
               synheart-auth apps example > app.json
               synheart-auth apps add --file app.json
@@ -17,118 +16,89 @@ struct AppsCommand: AsyncParsableCommand {
             """,
         subcommands: [Add.self, Change.self, List.self, Show.self, Remove.self, Example.self])
 
-    /// Reads an app record, with an error that names the member.
-    static func record(in file: String) throws -> AppRecord {
-        do {
-            return try AppRecord(JSONFields(try InputFile.json(file)))
-        } catch let error as CommandFailure {
-            throw error
-        } catch {
-            throw CommandFailure(.refused, "\(file): \(error)")
+    /// An app record in a file, as the API takes it.
+    struct Record: ParsableArguments {
+        @Option(help: "The app record, JSON; - for standard input.") var file: String
+
+        func read() throws -> JSONObject {
+            guard let record = try InputFile.json(file).object else {
+                throw CommandFailure(.refused, "\(file) is not an app record: a JSON object")
+            }
+            return record
         }
     }
 
-    struct Add: AsyncParsableCommand {
+    struct Add: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "Add an app from its record.")
-        @Option(help: "The app record, JSON; - for standard input.") var file: String
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        static let makesDatabase = true
+        @OptionGroup var record: Record
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                let record = try AppsCommand.record(in: file)
-                guard try await database.open().apps.add(record, actor: "cli") else {
-                    throw CommandFailure(.refused, "\(record.appID) exists already: use `apps change`")
-                }
-                output.done("added \(record.appID)", record.json(secrets: .masked))
-            }
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let added = try await administration.ask(.addApp, body: try record.read())
+            output.done("added \(added["app_id"]?.string ?? "")", added)
         }
     }
 
-    struct Change: AsyncParsableCommand {
+    struct Change: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "Replace an app's record.")
-        @Option(help: "The app record, JSON; - for standard input.") var file: String
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var record: Record
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                let record = try AppsCommand.record(in: file)
-                let changed: Bool
-                do {
-                    changed = try await database.administration().apps.change(record, actor: "cli")
-                } catch let error as ContractError {
-                    throw CommandFailure(.refused, error.description)
-                }
-                guard changed else {
-                    throw CommandFailure(.refused, "there is no app \(record.appID), or it was changed meanwhile")
-                }
-                output.done("changed \(record.appID)", record.json(secrets: .masked))
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let record = try record.read()
+            guard let id = record["app_id"]?.string else {
+                throw CommandFailure(.refused, "the record has no app_id")
             }
+            let changed = try await administration.ask(.changeApp, ["app_id": id], body: record)
+            output.done("changed \(id)", changed)
         }
     }
 
-    struct List: AsyncParsableCommand {
+    struct List: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "List apps.")
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                let records = try await database.administration().apps.records()
-                output.list(
-                    records.map { record in
-                        var object = record.json(secrets: .masked)
-                        object["platforms"] = .array(
-                            [(record.ios != nil, "ios"), (record.android != nil, "android")]
-                                .filter(\.0).map { .string($0.1) })
-                        return object
-                    }, columns: ["app_id", "name", "build_channel", "platforms", "mode", "enabled"],
-                    empty: "no apps: add one with `apps add --file`")
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let records = try await administration.list(.listApps, "apps").map { record in
+                var record = record
+                record["platforms"] = .array(
+                    ["ios", "android"].filter { record[$0].map { !$0.isNull } ?? false }.map { .string($0) })
+                return record
             }
+            output.list(
+                records, columns: ["app_id", "name", "build_channel", "platforms", "mode", "enabled"],
+                empty: "no apps: add one with `apps add --file`")
         }
     }
 
-    struct Show: AsyncParsableCommand {
+    struct Show: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "Show an app's record; secrets are masked.")
         @Argument(help: "The app id.") var appID: String
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                let id = try AppID(appID)
-                let service = try database.administration()
-                guard let record = try await service.apps.record(id) else {
-                    throw CommandFailure(.refused, "there is no app \(id)")
-                }
-                var object = record.json(secrets: .masked)
-                if !output.json {
-                    let counts = try await service.administration.count(of: id)
-                    object["devices"] = .string(
-                        DeviceStatus.allCases.compactMap { status in
-                            counts[status].map { "\($0) \(status.rawValue)" }
-                        }.joined(separator: ", "))
-                }
-                output.show(object)
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            var record = try await administration.ask(.showApp, ["app_id": appID])
+            if !output.json {
+                let apps = try await administration.list(.showStatistics, "apps")
+                let statistics = apps.first { $0["app_id"]?.string == appID } ?? JSONObject()
+                let counts = statistics["devices"]?.object?.members ?? []
+                record["devices"] = .string(
+                    counts.filter { $0.value != 0 }.map { "\($0.value.text()) \($0.name)" }.joined(separator: ", "))
+                for (name, value) in ProviderFigures.of(statistics) where !value.isNull { record[name] = value }
             }
+            output.show(record)
         }
     }
 
-    struct Remove: AsyncParsableCommand {
+    struct Remove: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "Remove an app that has no devices.")
         @Argument(help: "The app id.") var appID: String
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                let id = try AppID(appID)
-                guard try await database.administration().apps.remove(id, actor: "cli") else {
-                    throw CommandFailure(.refused, "there is no app \(id), or it has devices: disable it instead")
-                }
-                output.done("removed \(id)", JSONObject([("app_id", .string(id.text)), ("removed", true)]))
-            }
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            _ = try await administration.ask(.removeApp, ["app_id": appID])
+            output.done("removed \(appID)", JSONObject([("app_id", .string(appID)), ("removed", true)]))
         }
     }
 }

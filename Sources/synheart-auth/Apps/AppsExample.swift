@@ -11,30 +11,44 @@ extension AppsCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print an app record to start from.",
             discussion: """
-                Channel staging, trusting the test kit's authority, so that `device register` works with it. For production set
-                build_channel, your team id, and leave trust_anchors out.
+                Channel staging, trusting the test kit's Apple and Google, so that `device register` and `simulate` work with it.
+                For production set build_channel, your team id, your package and its certificate's digest, the keys that Play
+                Console gives, and leave trust_anchors out.
                 """)
         @Option(name: .customLong("app"), help: "The app id.") var app = "com.example.app"
-        @Option(help: "The test kit's authority; made where there is none.") var authority = "synheart-authority.pem"
+        @OptionGroup var authorities: AuthorityOptions
 
         func run() async throws {
             try await reporting {
-                let record = try Self.record(app: AppID(app), anchors: try AuthorityFile.load(authority).rootsPEM)
+                let record = try Self.record(app: AppID(app), authorities)
                 print(JSONValue.object(record).text(.pretty))
             }
         }
 
-        /// A staging record that trusts these roots.
-        static func record(app: AppID, anchors: String) throws -> JSONObject {
-            let ios = JSONObject([
-                ("app_ids", .array([.string("\(SoftwareDevice.team).\(app.text)")])),
-                ("trust_anchors", .array([.string(anchors)])),
-            ])
-            let record = JSONObject([
-                ("app_id", .string(app.text)), ("name", .string(app.text)), ("build_channel", "staging"),
-                ("ios", .object(ios)),
-            ])
-            return try AppRecord(JSONFields(.object(record))).json(secrets: .masked)
+        /// A staging record that trusts these authorities. Its one secret is the test kit's.
+        static func record(
+            app: AppID, _ authorities: AuthorityOptions, allowsDevelopment: Bool = false
+        ) throws -> JSONObject {
+            let google = try authorities.google()
+            let ios: JSONValue = [
+                "app_ids": [.string("\(SoftwareDevice.team).\(app.text)")],
+                "trust_anchors": [.string(try authorities.apple().rootsPEM)],
+            ]
+            let keys: JSONValue = [
+                "decryption_key": .string(google.decryptionKey),
+                "verification_key": .string(try google.verificationKey()),
+            ]
+            let android: JSONValue = [
+                "packages": [.string(app.text)],
+                "certificate_digests": [.string(Base64.url.encode(SimulatedAndroid.certificateDigest))],
+                "proof": "either", "trust_anchors": [.string(try google.rootsPEM())],
+                "play_integrity": ["keys": [keys]],
+            ]
+            let record: JSONValue = [
+                "app_id": .string(app.text), "name": .string(app.text), "build_channel": "staging",
+                "development_integrity_allowed": .bool(allowsDevelopment), "ios": ios, "android": android,
+            ]
+            return try AppRecord(JSONFields(record)).json(secrets: .plain)
         }
     }
 }

@@ -3,11 +3,12 @@ import ArgumentParser
 /// Looks into attestations and judges them.
 struct AttestationCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "attestation", abstract: "Look into attestations and verify them, one or many.",
+        commandName: "attestation", abstract: "Look into attestations and verify them, one or many, now or again.",
         discussion: """
               synheart-auth attestation inspect object.bin
               synheart-auth attestation verify object.bin --app-id TEAM.com.example.app --key-id … --challenge …
               synheart-auth attestation verify --batch lines.jsonl > verdicts.jsonl
+              synheart-auth attestation replay refusal.json
             """,
-        subcommands: [InspectCommand.self, VerifyCommand.self])
+        subcommands: [InspectCommand.self, VerifyCommand.self, ReplayCommand.self])
 }

@@ -44,10 +44,17 @@ extension AttestationCommand {
         @Option(name: .customLong("play-keys"), help: "Play Integrity: DECRYPTION_KEY and VERIFICATION_KEY, JSON.")
         var playKeys: String?
         @Option(help: "A policy, JSON.") var policy: String?
+        @Option(
+            name: .customLong("save-evidence"),
+            help: "Where the one object is refused, write all that it takes to refuse it again to this file.")
+        var evidence: String?
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
             guard (file == nil) != (batch == nil) else { throw ValidationError("name a file, or --batch FILE") }
+            guard evidence == nil || batch == nil else {
+                throw ValidationError("--save-evidence is for one object, not for --batch")
+            }
         }
 
         func run() async throws {
@@ -89,13 +96,15 @@ extension AttestationCommand {
                 throw CommandFailure(.impossible, "\(path) is of no known format: name one with --format")
             }
             try options.validate()
+            let line = line(name, evidence)
             let verdict: Verdict
             do {
-                verdict = try judge.verify(try line(name, evidence), options: options)
+                verdict = try judge.verify(try JSONFields(.object(line)), options: options)
             } catch let error as JSONError {
                 throw CommandFailure(.impossible, "\(error)")
             }
-            show(verdict, of: name)
+            output.show(verdict, of: name)
+            if let path = self.evidence, verdict.outcome == .refused { try save(line, options, to: path) }
             switch verdict.outcome {
             case .verified: return
             case .refused: throw ExitCode(CommandFailure.Kind.refused.rawValue)
@@ -103,8 +112,16 @@ extension AttestationCommand {
             }
         }
 
+        private func save(_ line: JSONObject, _ options: VerificationOptions, to path: String) throws {
+            let about = JSONObject([
+                ("occasion", "attestation verify"), ("recorded_at", .string(SystemClock().now.iso8601)),
+            ])
+            let file = try EvidenceFile(of: line, options: options, about: about)
+            try OutputFile.write(JSONValue.object(file.json).text(.pretty) + "\n", to: path)
+        }
+
         /// The input line that says what the options say.
-        private func line(_ format: String, _ evidence: AttestationFile) throws -> JSONFields {
+        private func line(_ format: String, _ evidence: AttestationFile) -> JSONObject {
             let time = at ?? SystemClock().now.iso8601
             let hexadecimalChallenge = challenge.flatMap { Base64.standard.decode($0) }.map { Hexadecimal.encode($0) }
             let members: [(String, String?)] = [
@@ -117,31 +134,7 @@ extension AttestationCommand {
             var object = JSONObject(evidence.members(of: format))
             for (name, value) in members { object[name] = value.map { .string($0) } }
             object["previous_counter"] = previousCounter.map { .integer($0) }
-            return try JSONFields(.object(object))
-        }
-
-        private func show(_ verdict: Verdict, of format: String) {
-            let checks = verdict.checks.map { check in
-                JSONObject([
-                    ("check", .string(check.name)), ("outcome", .string(check.outcome.rawValue)),
-                    ("detail", check.detail.map { .string($0) } ?? .null),
-                ])
-            }
-            let summary = JSONObject([
-                ("format", .string(format)), ("outcome", .string(verdict.outcome.rawValue)),
-                ("code", verdict.code.map { .string($0) } ?? .null),
-                ("step", verdict.step.map { .string($0) } ?? .null),
-            ])
-            guard output.json else {
-                output.list(checks, columns: ["check", "outcome", "detail"], empty: "nothing was checked")
-                print("")
-                return output.show(summary)
-            }
-            var whole = summary
-            whole["unchecked"] = .array(verdict.unchecked.map { .string($0) })
-            whole["checks"] = .array(checks.map { .object($0) })
-            whole["facts"] = .object(verdict.facts)
-            output.show(whole)
+            return object
         }
     }
 }

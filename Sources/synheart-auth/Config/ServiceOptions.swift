@@ -27,29 +27,39 @@ struct ServiceOptions: ParsableArguments {
     var insecureHTTP = false
     @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
     var logLevel: String?
-    @OptionGroup var database: DatabaseOptions
+    @Option(help: "The SQLite database. Default: synheart-auth.sqlite.") var database: String?
 
     /// The settings in effect.
-    func configuration() throws -> ServiceConfiguration {
-        let environment = ProcessInfo.processInfo.environment
-        do {
-            let file = try (config ?? environment[ConfigurationKey.prefix + "CONFIG"]).map {
-                try ConfigurationFile(path: $0)
-            }
-            return try ServiceConfiguration(file: file, environment: environment, flags: flags)
-        } catch let error as ConfigurationError {
-            throw CommandFailure(.refused, error.description)
-        }
+    func configuration(for scope: ServiceConfiguration.Scope = .service) throws -> ServiceConfiguration {
+        try ServiceConfiguration.inEffect(config: config, flags: flags, for: scope)
     }
 
     private var flags: [ConfigurationKey: [String]] {
         let single: [(ConfigurationKey, String?)] = [
             (.host, host), (.port, port), (.operationsPort, operationsPort), (.publicOrigin, publicOrigin),
-            (.tlsCertificate, tlsCertificate), (.tlsKey, tlsKey), (.logLevel, logLevel), (.database, database.database),
+            (.tlsCertificate, tlsCertificate), (.tlsKey, tlsKey), (.logLevel, logLevel), (.database, database),
             (.insecureHTTP, insecureHTTP ? "true" : nil),
         ]
         var flags: [ConfigurationKey: [String]] = [.trustedProxies: trustedProxies]
         for (key, value) in single { flags[key] = value.map { [$0] } }
         return flags
+    }
+}
+
+extension ServiceConfiguration {
+    /// The settings of the file, the environment of this process and the command line.
+    static func inEffect(
+        config: String?, flags: [ConfigurationKey: [String]], for scope: Scope
+    ) throws -> ServiceConfiguration {
+        let environment = ProcessInfo.processInfo.environment
+        do {
+            let file = try (config ?? environment[ConfigurationKey.prefix + "CONFIG"]).map {
+                try ConfigurationFile(path: $0)
+            }
+            return try ServiceConfiguration(file: file, environment: environment, flags: flags, for: scope)
+        } catch let error as ConfigurationError {
+            // For the service the question is whether it would start; for a command it is another one.
+            throw CommandFailure(scope == .service ? .refused : .impossible, error.description)
+        }
     }
 }

@@ -18,63 +18,52 @@ struct CredentialsCommand: AsyncParsableCommand {
             """,
         subcommands: [Create.self, List.self, Revoke.self])
 
-    struct Create: AsyncParsableCommand {
+    struct Create: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "Make a credential and show its text, once.")
+        static let makesDatabase = true
         @Option(help: "What it is for, or whose it is.") var name: String
         @Option(help: "service, viewer, operator or admin.") var role: String
         @Option(
             name: .customLong("app"), help: "An app that it is for; may be repeated. Without: all, but for service.")
         var apps: [String] = []
         @Option(help: "Days until it expires.") var days: Int64 = 90
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                guard let role = CredentialRole(rawValue: role) else {
-                    throw ValidationError(
-                        "--role is one of \(CredentialRole.allCases.map(\.rawValue).joined(separator: ", "))")
-                }
-                guard (1...3660).contains(days) else { throw ValidationError("--days is a number from 1 to 3660") }
-                let (credential, text) = try await database.open().credentials.create(
-                    name: name, role: role, apps: Set(try apps.map { try AppID($0) }), life: days * 86_400, actor: "cli"
-                )
-                var object = credential.administrationJSON
-                object["credential"] = .string(text.exposed)
-                output.show(object)
-            }
+        func validate() throws {
+            guard (1...3660).contains(days) else { throw ValidationError("--days is a number from 1 to 3660") }
+        }
+
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let created = try await administration.ask(
+                .createCredential,
+                body: JSONObject([
+                    ("name", .string(name)), ("role", .string(role)), ("apps", .array(apps.map { .string($0) })),
+                    ("expires_in_seconds", .integer(days * 86_400)),
+                ]))
+            output.show(created)
         }
     }
 
-    struct List: AsyncParsableCommand {
+    struct List: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "List credentials, newest first; never their texts.")
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                let credentials = try await database.administration().credentials.list()
-                output.list(
-                    credentials.map(\.administrationJSON),
-                    columns: ["id", "name", "role", "apps", "expires_at", "revoked_at"],
-                    empty: "no credentials: make one with `credentials create`")
-            }
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            output.list(
+                try await administration.list(.listCredentials, "credentials"),
+                columns: ["id", "name", "role", "apps", "expires_at", "revoked_at"],
+                empty: "no credentials: make one with `credentials create`")
         }
     }
 
-    struct Revoke: AsyncParsableCommand {
+    struct Revoke: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "Revoke a credential, for ever.")
         @Argument(help: "The credential's id, as in the list.") var id: String
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                guard try await database.administration().credentials.revoke(id, actor: "cli") else {
-                    throw CommandFailure(.refused, "there is no credential \(id), or it was revoked before")
-                }
-                output.done("revoked \(id)", JSONObject([("id", .string(id)), ("revoked", true)]))
-            }
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            _ = try await administration.ask(.revokeCredential, ["credential_id": id])
+            output.done("revoked \(id)", JSONObject([("id", .string(id)), ("revoked", true)]))
         }
     }
 }

@@ -1,7 +1,5 @@
 import ArgumentParser
-import AuthContract
-import AuthService
-import Foundation
+import AuthServer
 import StrictJSON
 
 /// Registered devices.
@@ -12,176 +10,125 @@ struct DevicesCommand: AsyncParsableCommand {
               synheart-auth devices list --app com.example.app --status registered
               synheart-auth devices revoke --app com.example.app 7d0f…
             """,
-        subcommands: [List.self, Show.self, Revoke.self, Approve.self, Reject.self, ForceRotation.self])
+        subcommands: [
+            List.self, Show.self, Revoke.self, Approve.self, Reject.self, ForceRotation.self, LowerScheme.self,
+        ])
 
     /// Which device a command is about.
     struct Target: ParsableArguments {
         @Option(name: .customLong("app"), help: "The app id.") var app: String
         @Argument(help: "The device id.") var device: String
 
-        func parsed() throws -> (app: AppID, device: DeviceID) { (try AppID(app), try DeviceID(device)) }
+        var parameters: [String: String] { ["app_id": app, "device_id": device] }
     }
 
-    struct List: AsyncParsableCommand {
+    struct List: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "List devices, newest first.")
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
-        @Option(help: "Only with this status: pending, registered, rejected, revoked, deregistered.") var status:
-            String?
+        @Option(help: "Only with this status: pending, registered, rejected, revoked, deregistered.")
+        var status: String?
         @Option(help: "Only of this platform: ios, android.") var platform: String?
         @Option(help: "At most so many.") var limit = 50
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                var query = DeviceQuery(limit: min(max(limit, 1), 1000))
-                query.appID = try app.map { try AppID($0) }
-                query.status = try status.map { try choice($0, DeviceStatus.self, "--status") }
-                query.platform = try platform.map { try choice($0, Platform.self, "--platform") }
-                let devices = try await database.administration().administration.list(query)
-                output.list(
-                    devices.map(\.summary),
-                    columns: ["device_id", "app_id", "platform", "status", "registered_at", "last_seen"],
-                    empty: "no devices")
-            }
+        private static let page = 1000
+
+        func validate() throws {
+            guard (1...1_000_000).contains(limit) else { throw ValidationError("--limit is from 1 to 1000000") }
         }
 
-        private func choice<Choice: RawRepresentable<String> & CaseIterable>(
-            _ text: String, _ type: Choice.Type, _ option: String
-        ) throws -> Choice {
-            guard let choice = Choice(rawValue: text) else {
-                let words = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-                throw ValidationError("\(option) is one of \(words)")
-            }
-            return choice
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            var (devices, cursor): ([JSONObject], String?) = ([], nil)
+            repeat {
+                let answer = try await administration.ask(
+                    .listDevices,
+                    query: [
+                        ("app_id", app), ("status", status), ("platform", platform), ("cursor", cursor),
+                        ("limit", String(min(limit - devices.count, Self.page))),
+                    ])
+                devices += (answer["devices"]?.array ?? []).compactMap(\.object)
+                cursor = answer["next_cursor"]?.string
+            } while cursor != nil && devices.count < limit
+            output.list(
+                devices, columns: ["device_id", "app_id", "platform", "status", "registered_at", "last_seen"],
+                empty: "no devices")
         }
     }
 
-    struct Show: AsyncParsableCommand {
+    struct Show: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "Show everything the service knows of a device.")
         @OptionGroup var target: Target
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                let (app, id) = try target.parsed()
-                guard let device = try await database.administration().administration.show(id, of: app) else {
-                    throw CommandFailure(.refused, "\(app) has no device \(id)")
-                }
-                output.show(device.everything)
-            }
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            output.show(try await administration.ask(.showDevice, target.parameters))
         }
     }
 
-    struct Revoke: AsyncParsableCommand {
+    struct Revoke: Decision {
         static let configuration = CommandConfiguration(
             abstract: "Revoke a device, for ever.",
             discussion:
                 "Revoking ends an identity, not a phone: it may register a new key unless the app asks for approval.")
+        static let decision = (route: AdminRoute.revokeDevice, verb: "revoked")
         @OptionGroup var target: Target
         @Option(help: "Why; kept in the audit log.") var reason: String?
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await decide(target, database, output, "revoked", "it is not there, or revoked or deregistered already")
-            {
-                try await $0.revoke($1, of: $2, reason: reason, actor: "cli")
-            }
-        }
+        var body: JSONObject { JSONObject(reason.map { [("reason", .string($0))] } ?? []) }
     }
 
-    struct Approve: AsyncParsableCommand {
+    struct Approve: Decision {
         static let configuration = CommandConfiguration(abstract: "Let a pending device in.")
+        static let decision = (route: AdminRoute.approveDevice, verb: "approved")
         @OptionGroup var target: Target
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
-
-        func run() async throws {
-            try await decide(target, database, output, "approved", "it is not pending") {
-                try await $0.approve($1, of: $2, actor: "cli")
-            }
-        }
+        @OptionGroup var options: AdministrationOptions
     }
 
-    struct Reject: AsyncParsableCommand {
+    struct Reject: Decision {
         static let configuration = CommandConfiguration(abstract: "Turn a pending device away.")
+        static let decision = (route: AdminRoute.rejectDevice, verb: "rejected")
         @OptionGroup var target: Target
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
-
-        func run() async throws {
-            try await decide(target, database, output, "rejected", "it is not pending") {
-                try await $0.reject($1, of: $2, actor: "cli")
-            }
-        }
+        @OptionGroup var options: AdministrationOptions
     }
 
-    struct ForceRotation: AsyncParsableCommand {
+    struct ForceRotation: Decision {
         static let configuration = CommandConfiguration(
             abstract: "Make a device rotate its key.",
             discussion: "Its answers say so from now on; past the time given it can do nothing else.")
+        static let decision = (route: AdminRoute.forceRotation, verb: "must rotate")
         @OptionGroup var target: Target
-        @Option(name: .customLong("within"), help: "Seconds from now.") var within: Int64 = 86_400
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @Option(help: "Seconds from now.") var within: Int64 = 86_400
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await decide(target, database, output, "must rotate", "it is not there") {
-                try await $0.forceRotation($1, of: $2, by: SystemClock().now + within, actor: "cli")
-            }
-        }
+        var body: JSONObject { JSONObject([("within_seconds", .integer(within))]) }
+    }
+
+    struct LowerScheme: Decision {
+        static let configuration = CommandConfiguration(
+            abstract: "Let a device sign under an older scheme again.",
+            discussion: "What it needs after its app went back to a version that knows no newer one.")
+        static let decision = (route: AdminRoute.lowerScheme, verb: "may sign under the older scheme")
+        @OptionGroup var target: Target
+        @Option(help: "The scheme: 1 or 2.") var scheme: Int64
+        @OptionGroup var options: AdministrationOptions
+
+        var body: JSONObject { JSONObject([("scheme", .integer(scheme))]) }
     }
 }
 
-extension AsyncParsableCommand {
-    /// Carries out one decision about one device and says whether it took effect.
-    fileprivate func decide(
-        _ target: DevicesCommand.Target, _ database: DatabaseOptions, _ output: OutputOptions, _ verb: String,
-        _ otherwise: String, _ decision: (DeviceAdministration, DeviceID, AppID) async throws -> Bool
-    ) async throws {
-        try await reporting {
-            let (app, id) = try target.parsed()
-            let administration = try database.administration().administration
-            guard try await decision(administration, id, app), let device = try await administration.show(id, of: app)
-            else { throw CommandFailure(.refused, "\(id) of \(app) was not changed: \(otherwise)") }
-            output.done("\(id) \(verb)", device.summary)
-        }
-    }
+/// One decision about one device.
+protocol Decision: AdministrationCommand {
+    static var decision: (route: AdminRoute, verb: String) { get }
+    var target: DevicesCommand.Target { get }
+    var body: JSONObject { get }
 }
 
-extension DeviceRecord {
-    /// What a list shows.
-    fileprivate var summary: JSONObject {
-        JSONObject([
-            ("device_id", .string(deviceID.text)), ("app_id", .string(appID.text)),
-            ("platform", .string(platform.rawValue)), ("status", .string(status.rawValue)),
-            ("registered_at", .string(registeredAt.iso8601)),
-            ("key_rotated_at", keyRotatedAt.map { .string($0.iso8601) } ?? .null),
-            ("last_seen", lastSeen.map { .string($0.iso8601) } ?? .null),
-        ])
-    }
+extension Decision {
+    var body: JSONObject { JSONObject() }
 
-    /// All of it but receipts.
-    fileprivate var everything: JSONObject {
-        var object = summary
-        object["key_thumbprint"] = .string(key.thumbprint)
-        object["previous_key_until"] = previousKeyUntil.map { .string($0.iso8601) } ?? .null
-        object["must_rotate_by"] = mustRotateBy.map { .string($0.iso8601) } ?? .null
-        object["assurance"] = .object(assurance.json)
-        object["highest_scheme"] = .integer(highestScheme.rawValue)
-        object["admitted_under_observation"] = .bool(admittedUnderObservation)
-        object["device_local_id"] = localID.map { .string($0) } ?? .null
-        if let appAttest {
-            object["app_attest"] = .object(
-                JSONObject([
-                    ("key_id", .string(Base64.standard.encode(appAttest.keyID))), ("app_id", .string(appAttest.appID)),
-                    ("environment", .string(appAttest.environment)), ("counter", .integer(appAttest.counter)),
-                    ("receipt", appAttest.receiptOutcome.map { .string($0) } ?? .null),
-                    ("risk_metric", appAttest.riskMetric.map { .integer($0) } ?? .null),
-                ]))
-        }
-        return object
+    func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+        let device = try await administration.ask(Self.decision.route, target.parameters, body: body)
+        output.done("\(target.device) \(Self.decision.verb)", device)
     }
 }

@@ -35,3 +35,12 @@ extension AsyncParsableCommand {
         }
     }
 }
+
+/// Does some work and then lets go of what it used, whether the work was done or threw.
+func closing(_ close: () async -> Void, _ work: () async throws -> Void) async throws {
+    do { try await work() } catch {
+        await close()
+        throw error
+    }
+    await close()
+}

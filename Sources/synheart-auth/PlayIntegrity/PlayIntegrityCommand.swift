@@ -31,7 +31,10 @@ struct PlayIntegrityCommand: AsyncParsableCommand {
                 do throws(ResponseKeys.KeyError) {
                     let keys = try ResponseKeys(encryptedFile: encrypted, privateKeyPEM: pem)
                     print(JSONValue.object(keys.exposed).text(.pretty))
-                } catch { throw CommandFailure(.refused, "\(file): \(error.rawValue)") }
+                } catch {
+                    throw CommandFailure(
+                        .refused, "\(error == .privateKey ? privateKey : file): \(error.rawValue)")
+                }
             }
         }
     }

@@ -8,13 +8,15 @@ import SQLiteStores
 struct Providers {
     /// What registrations ask of Google.
     let evidence: GoogleProviders
-    private let http = ProviderHTTP()
     private let lists: RevocationLists
     private let receipts: ReceiptRefreshJob?
 
-    init(_ configuration: ServiceConfiguration, stores: SQLiteStores, database: String) async throws {
+    /// - Parameter http: whoever made it shuts it down.
+    init(_ configuration: ServiceConfiguration, stores: SQLiteStores, http: ProviderHTTP) async throws {
         var revocations = RevocationSettings()
-        revocations.directory = configuration.text(.revocationsDirectory) ?? database + "-revocations"
+        revocations.directory =
+            configuration.text(.revocationsDirectory) ?? configuration.databasePath + "-revocations"
+        revocations.maximumAgeSeconds = configuration.revocationsMaximumAge
         lists = RevocationLists(http: http, settings: revocations)
         var google = GoogleSettings()
         google.playIntegrityURL = configuration.text(.googleURL) ?? google.playIntegrityURL
@@ -38,12 +40,12 @@ struct Providers {
     }
 
     /// Keeps the revocation lists that the apps name and refreshes receipts, until the task is cancelled.
-    func run(_ apps: AppRegistry) async {
-        let records = (try? await apps.records()) ?? []
+    func run(for service: AuthService) async {
+        let records = (try? await service.apps.records()) ?? []
         await lists.keep(
             records.compactMap { $0.android?.keyAttestation.statusList }.filter { $0 != "none" })
         async let keepingLists: Void = lists.run()
-        await receipts?.run()
+        await receipts?.run(for: service)
         await keepingLists
     }
 
@@ -56,6 +58,4 @@ struct Providers {
             }
         }
     }
-
-    func shutdown() async { await http.shutdown() }
 }

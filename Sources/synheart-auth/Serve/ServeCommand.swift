@@ -1,4 +1,5 @@
 import ArgumentParser
+import AttestationProviders
 import AuthContract
 import AuthServer
 import AuthService
@@ -32,26 +33,53 @@ struct ServeCommand: AsyncParsableCommand {
             LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level) }
             let logger = Logger(label: "synheart-auth")
 
-            let path = configuration.text(.database) ?? "synheart-auth.sqlite"
-            let stores = try SQLiteStores(path: path)
-            let key = try configuration.serviceKey ?? ServiceKeyFile(database: path).load()
-            let providers = try await Providers(configuration, stores: stores, database: path)
-            let service = AuthService(
-                stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
-                providers: providers.evidence, protection: configuration.protection)
-            let server = AuthServer(
-                service: service, stores: stores.all, settings: try configuration.server,
-                readiness: Readiness(service: service, stores: stores.all, further: [providers.readiness]),
-                logger: logger)
-            let credential = printAdminCredential ? try await firstCredential(service, logger) : nil
-            try await server.run(background: { await providers.run(service.apps) }) { addresses in
-                if let credential { print("admin-credential \(credential.exposed)") }
-                print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
-                fflush(nil)
+            let metrics = ServerMetrics()
+            var storing = SQLiteStores.Options()
+            storing.observer = metrics
+            let stores = try SQLiteStores(path: configuration.databasePath, options: storing)
+            try await closing(stores.close) {
+                let http = ProviderHTTP()
+                try await closing(http.shutdown) {
+                    let providers = try await Providers(configuration, stores: stores, http: http)
+                    try await serve(configuration, stores, providers, metrics, logger)
+                }
             }
-            await providers.shutdown()
-            await stores.close()
         }
+    }
+
+    private func serve(
+        _ configuration: ServiceConfiguration, _ stores: SQLiteStores, _ providers: Providers,
+        _ metrics: ServerMetrics, _ logger: Logger
+    ) async throws {
+        let service = AuthService(
+            stores: stores.all, key: try configuration.storeKey(), publicOrigin: try configuration.publicOrigin,
+            providers: providers.evidence, protection: configuration.protection)
+        let claims = MetricsSource("synheart_replay_claims", help: "Replay claims that live now.") {
+            stores.liveClaims.map { Double($0) }
+        }
+        let server = AuthServer(
+            service: service, stores: stores.all, settings: try fitting(configuration.server, logger),
+            readiness: Readiness(service: service, stores: stores.all, further: [providers.readiness]),
+            metrics: metrics, gauges: [claims], logger: logger)
+        let credential = printAdminCredential ? try await firstCredential(service, logger) : nil
+        try await server.run(background: { await providers.run(for: service) }) { addresses in
+            if let credential { print("admin-credential \(credential.exposed)") }
+            print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
+            fflush(nil)
+        }
+    }
+
+    /// The settings with no more connections than the process may have files: one that could not be accepted would keep
+    /// everybody else waiting.
+    private func fitting(_ settings: ServerSettings, _ logger: Logger) -> ServerSettings {
+        var settings = settings
+        let room = OpenFiles.makeRoomForConnections()
+        guard settings.maximumConnections > room else { return settings }
+        logger.warning(
+            "fewer connections than configured: the process may not open more files",
+            metadata: ["configured": "\(settings.maximumConnections)", "connections": "\(room)"])
+        settings.maximumConnections = room
+        return settings
     }
 
     /// The first credential of a fresh database; nil where there is one already.

@@ -1,6 +1,5 @@
 import ArgumentParser
-import AuthContract
-import AuthService
+import AuthServer
 import StrictJSON
 
 /// The keys that sign device tokens.
@@ -8,38 +7,32 @@ struct SigningKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "signing-keys", abstract: "List and rotate the keys that sign device tokens.",
         discussion: """
-            A new key is published in the key set before it signs, and an old one for as long as a token of it is good.
+            A new key is published in the key set before it signs, and an old one for as long as a token of it is good. The
+            first one is made when the key set or a token is first asked for.
 
               synheart-auth signing-keys rotate
               synheart-auth signing-keys list --json
             """,
         subcommands: [List.self, Rotate.self])
 
-    struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List the published keys.")
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+    struct List: AdministrationCommand {
+        static let configuration = CommandConfiguration(abstract: "List the keys, oldest first.")
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                let set = try await database.administration().signingKeys.keySet()
-                output.list(
-                    (set["keys"]?.array ?? []).compactMap(\.object), columns: ["kid", "kty", "crv", "alg"],
-                    empty: "no keys")
-            }
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            output.list(
+                try await administration.list(.listSigningKeys, "signing_keys"), columns: ["kid", "created_at"],
+                empty: "no keys")
         }
     }
 
-    struct Rotate: AsyncParsableCommand {
+    struct Rotate: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "Make a new key; it signs six minutes from now.")
-        @OptionGroup var database: DatabaseOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: AdministrationOptions
 
-        func run() async throws {
-            try await reporting {
-                let id = try await database.administration().signingKeys.rotate(actor: "cli")
-                output.done("made \(id)", JSONObject([("kid", .string(id))]))
-            }
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let made = try await administration.ask(.rotateSigningKeys)
+            output.done("made \(made["kid"]?.string ?? "")", made)
         }
     }
 }

@@ -1,6 +1,7 @@
 import AuthContract
 import AuthService
 import Crypto
+import Foundation
 import StoreConformance
 import StrictJSON
 import Testing
@@ -16,7 +17,7 @@ import Testing
         route.template.dropFirst(AdminRoute.base.count)
             .replacing("{app_id}", with: "com.example.app")
             .replacing("{device_id}", with: "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11")
-            .replacing("{credential_id}", with: "none").description
+            .replacing("{credential_id}", with: "none").replacing("{evidence_id}", with: "none").description
     }
 
     @Test(arguments: AdminRoute.allCases) func nobodyEntersWithoutACredentialOfTheRole(route: AdminRoute) async throws {
@@ -244,6 +245,7 @@ import Testing
             for (method, path) in [
                 ("GET", "/apps/com.example.app"), ("DELETE", "/apps/com.example.app"), ("GET", "/devices"),
                 ("GET", "/devices?app_id=com.example.app"), ("GET", "/audit"), ("GET", "/audit/verify"),
+                ("GET", "/audit/head"),
                 ("GET", "/audit?app_id=com.example.app"), ("GET", "/credentials"), ("POST", "/signing-keys/rotate"),
                 ("GET", Self.device), ("POST", Self.device + "/revoke"),
             ] {
@@ -266,6 +268,27 @@ import Testing
                 "GET", "/audit?app_id=com.example.app&device_id=\(device.id)", viewer)
             #expect(one.json["events"]?.array?.first?.object?["code"]?.string == "device.registered", "\(one.text)")
             #expect(try await server.administer("GET", "/audit/verify", viewer).json["intact"]?.bool == true)
+        }
+    }
+
+    @Test func anAuditHeadIsSignedAndFoundAgain() async throws {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer)
+            let head = try await server.administer("GET", "/audit/head", viewer)
+            let text = try #require(head.json["head"]?.string, "\(head.text)")
+            let key = try Curve25519.Signing.PublicKey(
+                rawRepresentation: #require(head.json["public_key"]?.string.flatMap { Base64.standard.decode($0) }))
+            // Whoever has the public key can check a head without the service.
+            let parsed = try AuditHead(text)
+            let signed = try #require(text.split(separator: ".").dropLast().joined(separator: ".").data(using: .utf8))
+            #expect(key.isValidSignature(parsed.signature, for: signed))
+            _ = try await TestDevice.register(at: server)
+            let verified = try await server.administer("GET", "/audit/verify?head=\(text)", viewer)
+            #expect(verified.json["finding"]?.string == "intact", "\(verified.text)")
+            let foreign = try await server.administer(
+                "GET", "/audit/verify?head=\(text.replacing("audit-head-v1.2.", with: "audit-head-v1.1."))", viewer)
+            #expect(foreign.json["finding"]?.string == "foreign_head", "\(foreign.text)")
+            #expect(try await server.administer("GET", "/audit/verify?head=x", viewer).status == 400)
         }
     }
 

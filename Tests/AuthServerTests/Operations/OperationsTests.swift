@@ -103,7 +103,15 @@ import Testing
                 #"synheart_request_duration_seconds_bucket{route="device/status",le="+Inf"} 2"#,
                 #"synheart_registrations_total{platform="ios",result="registered"} 1"#,
                 #"synheart_verdicts_total{verdict="verified"} 1"#, #"synheart_verified_requests_total{scheme="1"} 2"#,
-                "synheart_replay_refusals_total 1", "synheart_store_errors_total 0",
+                "synheart_replay_refusals_total 1",
+                #"synheart_attestations_total{provider="development",result="accepted"} 1"#,
+                "synheart_key_age_seconds_count 2", #"synheart_key_age_seconds_bucket{le="86400"} 2"#,
+                // A replay is refused: its time says nothing of anybody's clock.
+                #"synheart_clock_offset_seconds_count{direction="ahead"} 2"#,
+                #"synheart_cache_lookups_total{cache="devices",result="hit"} 2"#,
+                #"synheart_cache_lookups_total{cache="apps",result="miss"} 1"#,
+                "synheart_audit_events 3",
+                #"synheart_store_errors_total{operation="claim",failure="tooSlow"} 0"#,
                 #"synheart_security_events_total{event="admin_credential_refused"} 1"#,
                 #"synheart_development_requests_total{outcome="registered"} 1"#,
                 #"synheart_malformed_requests_total{listener="public"} 1"#,
@@ -115,12 +123,12 @@ import Testing
 
     @Test func theTextIsWhatPrometheusReads() {
         let registry = MetricsRegistry()
-        registry.describe("a_total", "counter", "An a.")
+        registry.describe("a_total", .counter, "An a.")
         registry.count("a_total", [("label", "quote\" back\\slash\nline")])
         registry.count("never_described_total")
-        registry.describe("t_seconds", "histogram", "A time.")
-        registry.observe("t_seconds", [], seconds: 0.003)
-        registry.observe("t_seconds", [], seconds: 100)
+        registry.describe("t_seconds", .histogram(MetricsRegistry.latencyBuckets), "A time.")
+        registry.histogram("t_seconds").observe(0.003)
+        registry.histogram("t_seconds").observe(100)
         let text = registry.text()
         #expect(text.contains("# HELP a_total An a.\n# TYPE a_total counter\n"))
         #expect(text.contains(#"a_total{label="quote\" back\\slash\nline"} 1"# + "\n"))
@@ -128,5 +136,67 @@ import Testing
         #expect(text.contains("t_seconds_bucket{le=\"0.0025\"} 0\nt_seconds_bucket{le=\"0.005\"} 1\n"))
         #expect(text.contains("t_seconds_bucket{le=\"10\"} 1\nt_seconds_bucket{le=\"+Inf\"} 2\n"))
         #expect(text.contains("t_seconds_sum 100.003\nt_seconds_count 2\n"))
+    }
+
+    @Test func aSeriesOfAnotherKindOrBeyondTheLimitIsNotCounted() {
+        let registry = MetricsRegistry()
+        registry.describe("a_total", .counter, "An a.")
+        registry.histogram("a_total").observe(1)
+        #expect(!registry.text().contains("a_total_count"))
+        for number in 0..<3000 { registry.count("a_total", [("n", String(number))]) }
+        #expect(registry.text().split(separator: "\n").count == 2002)
+    }
+
+    @Test func whatAStoreDoesIsCounted() async {
+        let metrics = ServerMetrics(startedAt: UnixTime(0))
+        metrics.called(.claim, took: .milliseconds(3), failure: nil)
+        metrics.called(.write, took: .seconds(2), failure: .tooSlow)
+        let text = metrics.text()
+        for line in [
+            #"synheart_store_duration_seconds_bucket{operation="claim",le="0.005"} 1"#,
+            #"synheart_store_duration_seconds_count{operation="write"} 1"#,
+            #"synheart_store_errors_total{operation="write",failure="tooSlow"} 1"#,
+            #"synheart_store_errors_total{operation="claim",failure="unavailable"} 0"#,
+        ] {
+            #expect(text.contains(line + "\n"), "\(line)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            (Platform.ios, "x", nil, "REGISTERED", nil), (.ios, "x", nil, "registered", "app_attest accepted"),
+            (.ios, "x", nil, "INVALID_ATTESTATION", "app_attest refused"),
+            (.ios, "development", nil, "pending", "development accepted"),
+            (.android, "x", nil, "PROVIDER_UNAVAILABLE", "play_integrity unavailable"),
+            (.android, nil, [[1]], "registered", "key_attestation accepted"),
+            (.android, "x", [[1]], "rejected", "play_integrity_and_key_attestation accepted"),
+            (.android, "x", nil, "INVALID_CHALLENGE", nil),
+        ] as [(Platform, String?, [[UInt8]]?, String, String?)])
+    func attestationsAreCountedByWhoVouches(
+        platform: Platform, proof: String?, chain: [[UInt8]]?, result: String, counted: String?
+    ) throws {
+        let metrics = ServerMetrics(startedAt: UnixTime(0))
+        let request = RegisterRequest(
+            appID: try AppID("a"), publicKeyText: "", challenge: [], platform: platform, proof: proof,
+            keyAttestation: chain)
+        metrics.registration(request, result)
+        let lines = metrics.text().split(separator: "\n").filter { $0.hasPrefix("synheart_attestations_total{") }
+        let words = counted?.split(separator: " ") ?? []
+        let wanted =
+            words.isEmpty ? [] : [#"synheart_attestations_total{provider="\#(words[0])",result="\#(words[1])"} 1"#]
+        #expect(lines.map(String.init) == wanted)
+    }
+
+    @Test(arguments: [(0, "ahead"), (45, "ahead"), (-45, "behind"), (-4000, "behind")] as [(Int64, String)])
+    func theClocksOfClientsAreSeen(offset: Int64, direction: String) async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let headers = try device.headers("GET", Route.status.rawValue, at: server.clock.now + offset)
+            let response = try await server.send("GET", Route.status.rawValue, headers)
+            #expect(response.status == (offset < -300 ? 401 : 200), "\(response.text)")
+            let text = try await server.operations("/metrics").text
+            #expect(text.contains("synheart_clock_offset_seconds_count{direction=\"\(direction)\"} 1\n"))
+            #expect(text.contains("synheart_clock_offset_seconds_sum{direction=\"\(direction)\"} \(abs(offset))\n"))
+        }
     }
 }

@@ -40,21 +40,22 @@ struct TestServer: Sendable {
     /// Runs a server, then the body, then stops the server.
     static func with(
         settings: ServerSettings = ServerSettings(), protection: ProtectionSettings = ProtectionSettings(),
+        providers: any EvidenceProviders = NoProviders(),
         changing changeStores: (inout AuthService.Stores) -> Void = { _ in }, shutdown: ShutdownTrigger? = nil,
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @Sendable (TestServer) async throws -> Void
     ) async throws {
         let clock = TestClock()
         let memory = MemoryStores(clock: clock)
         var all = AuthService.Stores(
             challenges: memory, replay: memory, apps: memory, devices: memory, audit: memory, credentials: memory,
-            signingKeys: memory)
+            signingKeys: memory, evidence: memory)
         changeStores(&all)
         let key = try #require(ServiceKey([UInt8](repeating: 7, count: 32)))
-        let service = AuthService(stores: all, key: key, protection: protection, clock: clock)
+        let service = AuthService(stores: all, key: key, providers: providers, protection: protection, clock: clock)
         _ = try await service.apps.add(AppRecord(JSONFields(.object(record))), actor: "test")
         var settings = settings
         (settings.port, settings.operations.port) = (0, 0)
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let server = AuthServer(service: service, stores: all, settings: settings, logger: logger)
         let (ready, continuation) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
         let group = ServiceGroup(services: [Running(server: server, ready: continuation)], logger: logger)

@@ -1,4 +1,5 @@
 import AppAttest
+import AttestationInspection
 import AttestationTestKit
 import AuthContract
 import Crypto
@@ -96,7 +97,7 @@ import Testing
     /// Runs the job for so many turns and returns the seconds that it waited after each.
     private func work(
         _ apple: Apple, turns: Int, policy: ReceiptRefreshPolicy = ReceiptRefreshPolicy(),
-        store: (any ReceiptStore)? = nil
+        store: (any ReceiptStore)? = nil, flaggingAbove threshold: Int? = nil
     ) async throws -> [Double] {
         let anchors = try #require(
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
@@ -114,7 +115,7 @@ import Testing
                 clock.advance(Int64(seconds.rounded(.up)))
                 if count == turns { throw CancellationError() }
             }
-        ).run()
+        ).run { _ in threshold }
         return waits.access { $0 }
     }
 
@@ -193,7 +194,6 @@ import Testing
         let (answer, failures, outcome, after, next, then) = Self.table[index]
         let decision = try rules().decide(answer, on: try due(failures: failures), at: clock.now, jitter: 0.5)
         #expect(decision.change.replacement == nil)
-        #expect(decision.flagged == nil)
         #expect(decision.next == next)
         #expect(
             decision.change.refresh
@@ -203,15 +203,50 @@ import Testing
 
     @Test func `A metric above the threshold is flagged, and nothing else happens to the device`() async throws {
         let device = try await add()
-        let policy = ReceiptRefreshPolicy(flagRiskMetricAbove: 4)
-        _ = try await work(Apple([.receipt(try receipt(metric: 5))]), turns: 1, policy: policy)
+        _ = try await work(Apple([.receipt(try receipt(metric: 5))]), turns: 1, flaggingAbove: 4)
         let events = try await stores.events(app: app, device: device.deviceID, before: nil, limit: 10)
         #expect(events.map(\.event.code) == [.securityEvent, .deviceRegistered])
         #expect(events.first?.event.detail["metric"] == 5)
+        #expect(events.first?.event.detail["threshold"] == 4)
         #expect(events.first?.event.detail["before"] == 1)
         #expect(try await stores.device(device.deviceID, of: app)?.status == .registered)
-        let at = try rules(policy).decide(.receipt(try receipt(metric: 4)), on: try due(), at: clock.now, jitter: 0)
-        #expect(at.flagged == nil)
+    }
+
+    @Test(arguments: [5, nil]) func `A metric at the threshold, or without one, is not flagged`(
+        threshold: Int?
+    ) async throws {
+        let device = try await add()
+        _ = try await work(Apple([.receipt(try receipt(metric: 5))]), turns: 1, flaggingAbove: threshold)
+        let events = try await stores.events(app: app, device: device.deviceID, before: nil, limit: 10)
+        #expect(events.map(\.event.code) == [.deviceRegistered])
+        #expect(try await evidence(device).riskMetric == 5)
+    }
+
+    @Test func `A receipt of Apple's that is refused is recorded where the app asks for it, and replays`() async throws
+    {
+        let device = try await add()
+        let key = try #require(ServiceKey([UInt8](repeating: 1, count: 32)))
+        let service = AuthService(
+            stores: .init(
+                challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
+                signingKeys: stores, evidence: stores), key: key, clock: clock)
+        let record: JSONValue = [
+            "app_id": "com.example.app", "ios": ["app_ids": ["TEAMID1234.com.example.app"]],
+            "evidence": ["record": true],
+        ]
+        #expect(try await service.apps.add(AppRecord(JSONFields(record)), actor: "test"))
+        // By Apple's own roots, a receipt of the kit's is nobody's.
+        let job = ReceiptRefreshJob(
+            store: stores, exchange: Apple([.receipt(try receipt())]), clock: clock, random: NoRandom(),
+            pause: { _ in throw CancellationError() })
+        await job.run(for: service)
+        let kept = try await service.evidence.list(of: app)
+        #expect(kept.map(\.code) == ["UNTRUSTED_CHAIN"] && kept.first?.deviceID == device.deviceID)
+        #expect(try await evidence(device).refresh.outcome == "UNTRUSTED_CHAIN")
+        let document = try await service.evidence.export(#require(kept.first).id, of: app, actor: "test")
+        let file = try EvidenceFile(parsing: #require(document))
+        #expect(file.about["occasion"] == "refresh")
+        #expect(file.verdict.agrees(with: try file.replay()))
     }
 
     @Test func `The pace keeps the budget`() async throws {

@@ -7,11 +7,15 @@ import StrictJSON
 
 /// A Google that decodes tokens, or is away. A token is its own verdict, base64url without a dot, as standard tokens are.
 final class TestGoogle: EvidenceProviders, @unchecked Sendable {
-    // Unchecked: the lock guards both.
+    // Unchecked: the lock guards everything that varies.
     private let lock = NSLock()
     private var away = false
+    private var list: RevocationStatusList?
     private var asked = 0
+    private var unsure: Set<String> = []
 
+    /// Has no answer to this token, whatever else it answers.
+    func neverAnswer(_ token: String) { lock.withLock { _ = unsure.insert(token) } }
     func goAway() { lock.withLock { away = true } }
     func comeBack() { lock.withLock { away = false } }
     /// How often it was asked.
@@ -20,14 +24,21 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
         let isAway = lock.withLock {
             asked += 1
-            return away
+            return away || unsure.contains(token)
         }
         guard !isAway else { return .couldNotCheck(PlayIntegrityUnavailable(.providerUnavailable, "away")) }
         let payload = String(decoding: Base64.url.decode(token) ?? [], as: UTF8.self)
+        guard payload.contains("\"requestPackageName\":\"\(package)\"") else {
+            return DecodeOutcome.googleAnswer(
+                status: 400, body: Array(#"{"error":{"code":400,"status":"INVALID_ARGUMENT"}}"#.utf8))
+        }
         return DecodeOutcome.googleAnswer(status: 200, body: Array(#"{"tokenPayloadExternal":\#(payload)}"#.utf8))
     }
 
-    func revocations(from source: String) async -> RevocationStatusList? { nil }
+    func revocations(from source: String) async -> RevocationStatusList? { lock.withLock { list } }
+
+    /// The list of revoked keys from now on, wherever an app says that it is.
+    func publish(_ revocations: RevocationStatusList) { lock.withLock { list = revocations } }
 
     /// A standard token over `nonce`, made at `time`, for the app of `World.android`.
     static func token(

@@ -55,7 +55,8 @@ struct World {
         AuthService(
             stores: .init(
                 challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
-                signingKeys: stores, pendingProofs: stores), key: try #require(ServiceKey(serviceKey)),
+                signingKeys: stores, pendingProofs: stores, evidence: stores),
+            key: try #require(ServiceKey(serviceKey)),
             publicOrigin: try origin.map { try RequestOrigin($0) }, providers: google, protection: settings,
             clock: clock, random: random)
     }

@@ -6,17 +6,17 @@ public import SynheartAuth
 /// App Attest as the SDK meets it on a phone, played by the test kit: keys in a folder, attested by an authority of one's own.
 public struct SimulatedAppAttest: AttestationProvider {
     private let device: AppleDevice
-    private let folder: AttestedKeyFolder
+    private let keys: any AttestedKeys
     private let now: @Sendable () -> Date
 
-    /// App Attest for the app `iosAppID` (team id and bundle id), its keys in `directory`.
+    /// App Attest for the app `iosAppID` (team id and bundle id), its keys in `directory`; nil: in memory.
     public init(
-        iosAppID: String, authority: AppleAuthority, directory: String,
+        iosAppID: String, authority: AppleAuthority, directory: String?,
         environment: AppleApp.Environment = .production, now: @escaping @Sendable () -> Date = { Date() }
     ) {
         device = AppleDevice(
             system: .iOS("27.0.1"), app: AppleApp(appID: iosAppID, environment: environment), authority: authority)
-        folder = AttestedKeyFolder(directory: directory)
+        keys = directory.map { AttestedKeyFolder(directory: $0) } ?? AttestedKeyMemory()
         self.now = now
     }
 
@@ -24,13 +24,13 @@ public struct SimulatedAppAttest: AttestationProvider {
 
     public func makeHandle() async throws(AttestationError) -> String? {
         let key = AppleAttestKey()
-        try folder.save(key)
+        try keys.save(key)
         return Base64.standard.encode(key.keyID)
     }
 
     public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
         guard let handle = subject.handle else { throw AttestationError(.handleInvalid, reason: "no key id") }
-        let key = try folder.load(handle)
+        let key = try keys.load(handle)
         do {
             let object = try device.attest(key, clientDataHash: subject.bindingNonce.bytes, at: now())
             return AttestationEvidence(proof: Base64.standard.encode(object))
@@ -38,17 +38,37 @@ public struct SimulatedAppAttest: AttestationProvider {
     }
 
     public func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
-        var key = try folder.load(handle)
+        var key = try keys.load(handle)
         do {
             let object = try device.assert(&key, clientDataHash: clientDataHash)
-            try folder.save(key)
+            try keys.save(key)
             return object
         } catch { throw AttestationError(.refused, reason: "\(error)") }
     }
 }
 
-/// The attested keys of one simulated phone: a file each, mode 0600, with the counter beside the key.
-private struct AttestedKeyFolder: Sendable {
+/// Where the attested keys of one simulated phone live, by their ids in base64.
+private protocol AttestedKeys: Sendable {
+    func save(_ key: AppleAttestKey) throws(AttestationError)
+    func load(_ handle: String) throws(AttestationError) -> AppleAttestKey
+}
+
+/// In memory.
+private struct AttestedKeyMemory: AttestedKeys {
+    private let keys = Locked<[String: AppleAttestKey]>([:])
+
+    func save(_ key: AppleAttestKey) { keys.withLock { $0[Base64.standard.encode(key.keyID)] = key } }
+
+    func load(_ handle: String) throws(AttestationError) -> AppleAttestKey {
+        guard let key = keys.withLock({ $0[handle] }) else {
+            throw AttestationError(.handleInvalid, reason: "no such key")
+        }
+        return key
+    }
+}
+
+/// In a folder: a file each, mode 0600, with the counter beside the key.
+private struct AttestedKeyFolder: AttestedKeys {
     let directory: String
 
     func save(_ key: AppleAttestKey) throws(AttestationError) {

@@ -1,43 +1,14 @@
-import ArgumentParser
 import AuthContract
+import AuthServer
 import AuthService
 import Foundation
 import Glibc
-import SQLiteStores
-
-/// Which database a command works on.
-struct DatabaseOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "The SQLite database.", discussion: "Default: $SYNHEART_AUTH_DATABASE, else synheart-auth.sqlite."))
-    var database: String?
-
-    var path: String {
-        database ?? ProcessInfo.processInfo.environment["SYNHEART_AUTH_DATABASE"] ?? "synheart-auth.sqlite"
-    }
-
-    /// The service's rules over the database, for administration beside a service that may be running.
-    func administration() throws -> AuthService {
-        guard FileManager.default.fileExists(atPath: path) else {
-            throw CommandFailure(.impossible, "there is no database at \(path): start `serve` or `apps add` first")
-        }
-        return try open()
-    }
-
-    /// The same, making the database where there is none.
-    func open() throws -> AuthService {
-        let stores = try SQLiteStores(path: path, role: .administration)
-        return AuthService(stores: stores.all, key: try ServiceKeyFile(database: path).load())
-    }
-}
 
 /// The service key beside the database: 32 bytes, mode 0600, made once.
 struct ServiceKeyFile {
     let path: String
 
-    init(database: String) {
-        path = ProcessInfo.processInfo.environment["SYNHEART_AUTH_SERVICE_KEY_FILE"] ?? database + ".key"
-    }
+    init(database: String) { path = database + ".key" }
 
     func load() throws -> ServiceKey {
         if !FileManager.default.fileExists(atPath: path) { try create() }
@@ -59,4 +30,13 @@ struct ServiceKeyFile {
         try handle.write(contentsOf: Data((Base64.standard.encode(SystemRandom().bytes(32)) + "\n").utf8))
         try handle.synchronize()
     }
+}
+
+extension ServiceConfiguration {
+    /// Where the database is.
+    var databasePath: String { text(.database) ?? "synheart-auth.sqlite" }
+
+    /// The key of the store, by the one rule that the service and the commands beside it follow: what is configured, else
+    /// the file beside the database.
+    func storeKey() throws -> ServiceKey { try serviceKey ?? ServiceKeyFile(database: databasePath).load() }
 }

@@ -1,0 +1,57 @@
+public import StrictJSON
+
+/// What a verification came to, as it is written into evidence: outcome, code and step, and how each check went.
+public struct RecordedVerdict: Sendable, Hashable {
+    /// `verified`, `refused` or `could-not-check`.
+    public let outcome: Verdict.Outcome
+    /// The stable reason; nil for `verified`.
+    public let code: String?
+    /// The check that refused.
+    public let step: String?
+    /// Checks that nothing was given for.
+    public let unchecked: [String]
+    /// Every check that was made, in order: its name, `passed`, `failed` or `unchecked`, and a detail for people.
+    public let checks: [JSONObject]
+
+    /// A verdict, or a refusal met elsewhere by the checks of this verdict.
+    init(_ verdict: Verdict, refusal: (code: String, step: String)? = nil) {
+        outcome = refusal == nil ? verdict.outcome : .refused
+        code = refusal?.code ?? verdict.code
+        step = refusal?.step ?? verdict.step
+        unchecked = verdict.unchecked
+        checks = verdict.checks.map(\.json)
+    }
+
+    /// Whether another verification came to the same: its outcome, for the same reason, at the same check.
+    public func agrees(with verdict: Verdict) -> Bool {
+        outcome == verdict.outcome && code == verdict.code && step == verdict.step
+    }
+
+    var json: JSONObject {
+        JSONObject([
+            ("outcome", .string(outcome.rawValue)), ("code", code.map { .string($0) } ?? .null),
+            ("step", step.map { .string($0) } ?? .null), ("unchecked", .array(unchecked.map { .string($0) })),
+            ("checks", .array(checks.map { .object($0) })),
+        ])
+    }
+
+    init(_ fields: JSONFields) throws(JSONError) {
+        outcome = try fields.choice("outcome")
+        code = try fields.optionalString("code")
+        step = try fields.optionalString("step")
+        unchecked = try fields.optionalStrings("unchecked") ?? []
+        let checks = try fields.optionalArray("checks") ?? []
+        self.checks = checks.compactMap(\.object)
+        guard self.checks.count == checks.count else { throw JSONError(.wrongType, path: fields.pathOf("checks")) }
+    }
+}
+
+extension Verdict.Check {
+    /// As it is listed.
+    public var json: JSONObject {
+        JSONObject([
+            ("check", .string(name)), ("outcome", .string(outcome.rawValue)),
+            ("detail", detail.map { .string($0) } ?? .null),
+        ])
+    }
+}

@@ -1,0 +1,54 @@
+internal import AuthContract
+public import AuthService
+public import StrictJSON
+
+extension AdminAPI {
+    func listEvidence(_ request: AdminRequest) async throws -> Answer {
+        let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 50)
+        let app = try request.narrowedApp()
+        let cursor = try request.query.value("cursor") { $0 }
+        let evidence = try await service.evidence.list(of: app, before: cursor, limit: limit)
+        let next = evidence.count == limit ? evidence.last?.id : nil
+        return .json(
+            JSONObject([
+                ("evidence", .array(evidence.map { .object($0.administrationJSON) })),
+                ("next_cursor", next.map { .string($0) } ?? .null),
+            ]))
+    }
+
+    func exportEvidence(_ request: AdminRequest) async throws -> Answer {
+        let (app, id) = (try request.appID(), request.evidenceID)
+        guard let document = try await service.evidence.export(id, of: app, actor: request.actor) else {
+            throw Refusal(.notFound, "\(app) has no evidence \(id)")
+        }
+        return Answer(body: document)
+    }
+
+    func eraseEvidence(_ request: AdminRequest) async throws -> Answer {
+        let (app, id) = (try request.appID(), request.evidenceID)
+        let erased = try await service.evidence.erase(id, of: app, actor: request.actor)
+        guard erased > 0 else { throw Refusal(.notFound, "\(app) has no evidence \(id)") }
+        return .json(["erased": .integer(erased)])
+    }
+
+    func eraseAllEvidence(_ request: AdminRequest) async throws -> Answer {
+        let erased = try await service.evidence.erase(nil, of: try request.appID(), actor: request.actor)
+        return .json(["erased": .integer(erased)])
+    }
+}
+
+extension AdminRequest {
+    fileprivate var evidenceID: String { parameters["evidence_id"] ?? "" }
+}
+
+extension EvidenceSummary {
+    /// What a list shows.
+    public var administrationJSON: JSONObject {
+        JSONObject([
+            ("id", .string(id)), ("app_id", .string(appID.text)),
+            ("device_id", deviceID.map { .string($0.text) } ?? .null), ("recorded_at", .string(recordedAt.iso8601)),
+            ("expires_at", .string(expiresAt.iso8601)), ("format", .string(format)), ("code", .string(code)),
+            ("step", .string(step)),
+        ])
+    }
+}

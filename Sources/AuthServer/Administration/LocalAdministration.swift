@@ -1,0 +1,40 @@
+internal import AuthContract
+public import AuthService
+internal import StrictJSON
+
+/// The admin API without HTTP and without a credential, for a process that has the store's files open itself. The rules,
+/// bodies and refusals are those of the API; the audit log names the actor given here.
+public struct LocalAdministration: Sendable {
+    private let api: AdminAPI
+    private let caller: AdminCaller
+
+    /// Administration of this service over these stores.
+    public init(service: AuthService, stores: AuthService.Stores, actor: String) {
+        api = AdminAPI(service: service, stores: stores)
+        caller = AdminCaller(local: actor)
+    }
+
+    /// Carries out a call.
+    public func answer(_ call: AdminCall) async -> AdminAnswer {
+        var answer: Answer
+        do {
+            let request = AdminRequest(
+                caller: caller, parameters: call.parameters,
+                query: try AdminQuery(call.query, allowing: call.route.queryNames),
+                body: try JSONFields(.object(call.body ?? JSONObject())))
+            answer = try await api.perform(call.route, request)
+        } catch {
+            let frame = AnswerFrame(requestID: "local", now: api.service.clock.now)
+            let refusal = Refusal(answering: error)
+            answer = frame.answer(refusal)
+            // There is no log beside: what went wrong on this side is told to whoever sits here.
+            if refusal.code.httpStatus >= 500, refusal.hint == nil {
+                answer = frame.answer(Refusal(refusal.code, refusal.reason, hint: refusal.reason))
+            }
+        }
+        let body = answer.body.flatMap {
+            try? JSONValue(parsing: $0, limits: .init(bytes: max($0.count, 1), depth: 64))
+        }
+        return AdminAnswer(status: answer.status, body: body ?? .null)
+    }
+}

@@ -1,0 +1,24 @@
+internal import Foundation
+internal import NIOCore
+internal import NIOPosix
+
+extension ServerSettings {
+    /// Tries to listen at both addresses, for a moment, and says which of them are not to be had.
+    public func unavailableListeners() async -> [ConfigurationError] {
+        var errors: [ConfigurationError] = []
+        for (key, host, port) in [
+            ("server.port", host, port), ("operations.port", operations.host, operations.port),
+        ] {
+            do {
+                let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                    .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                    .bind(host: host, port: port).get()
+                try await channel.close()
+            } catch {
+                let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
+                errors.append(ConfigurationError(key, "cannot listen at \(host) port \(port): \(reason)"))
+            }
+        }
+        return errors
+    }
+}

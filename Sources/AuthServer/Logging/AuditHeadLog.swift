@@ -1,0 +1,37 @@
+internal import AuthService
+internal import Logging
+
+/// Logs where the audit log ends, signed: at the start, every hour and at the end. Logs usually leave the machine; that is
+/// what makes their heads worth more than the database they are about.
+struct AuditHeadLog: Sendable {
+    let trail: AuditTrail
+    let logger: Logger
+    let metrics: ServerMetrics
+
+    static let interval: Duration = .seconds(3600)
+
+    /// Logs until the task is cancelled, and once more then.
+    func run(every interval: Duration = AuditHeadLog.interval) async {
+        var last: AuditHead?
+        repeat { last = await write(after: last) } while (try? await Task.sleep(for: interval)) != nil
+        _ = await write(after: last)
+    }
+
+    /// Logs the head now, after a look whether the log still contains the one before.
+    func write(after last: AuditHead?) async -> AuditHead? {
+        do {
+            if let last, try await trail.compare(last) != .intact {
+                metrics.securityEvent("audit_log_tampered")
+                logger.critical(
+                    "the audit log does not contain its last head: it was cut or rewritten",
+                    metadata: ["head": "\(last)"])
+            }
+            let head = try await trail.head()
+            logger.notice("audit head", metadata: ["head": "\(head)", "sequence": "\(head.sequence)"])
+            return head
+        } catch {
+            logger.error("the audit head was not logged", metadata: ["reason": "\(error)"])
+            return last
+        }
+    }
+}

@@ -1,0 +1,38 @@
+internal import AuthContract
+internal import Crypto
+
+/// What the headers of a request say of who signed it and when. Nothing of it is proven: it is for logs and metrics.
+struct ClaimedIdentity: Sendable {
+    var app: AppID?
+    var device: DeviceID?
+    /// Unix seconds.
+    var time: Int64?
+
+    init(app: AppID? = nil, device: DeviceID? = nil) {
+        self.app = app
+        self.device = device
+    }
+
+    /// - Parameter header: the value of a field; nil where there is none.
+    init(_ header: (_ name: String) -> String?) {
+        app = header(HeaderName.appID).flatMap { try? AppID($0) }
+        device = header(HeaderName.deviceID).flatMap { try? DeviceID($0) }
+        time =
+            header(HeaderName.timestamp).flatMap { Int64($0) }
+            ?? header(HeaderName.signatureInput).flatMap(Self.created)
+    }
+
+    /// The `created` parameter of a `Signature-Input` (RFC 9421 section 2.3).
+    private static func created(_ input: String) -> Int64? {
+        input.firstRange(of: ";created=").flatMap { found in
+            Int64(input[found.upperBound...].prefix { $0.isASCII && $0.isNumber })
+        }
+    }
+}
+
+extension DeviceID {
+    /// The id as it is logged: the first 16 hexadecimal digits of the SHA-256 of its text. An id has 122 random bits, so that
+    /// nobody finds it from its hash; whoever has the id finds its lines:
+    /// `printf %s "$DEVICE_ID" | sha256sum | cut -c1-16`.
+    var logged: String { Hexadecimal.encode(Array(SHA256.hash(data: Array(text.utf8)).prefix(8))) }
+}

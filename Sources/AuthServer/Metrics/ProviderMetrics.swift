@@ -1,0 +1,40 @@
+internal import AuthContract
+internal import AuthService
+
+/// What was asked of Google, and how old the lists are that it gave: set at each scrape. Labels are packages and sources,
+/// of which the app records bound the number.
+extension ServerMetrics {
+    private static let integrityRequests = "synheart_play_integrity_requests_today"
+    private static let integrityRefusals = "synheart_play_integrity_quota_refusals_today"
+    private static let listAge = "synheart_revocation_list_age_seconds"
+    private static let listEntries = "synheart_revocation_list_entries"
+    private static let listUsable = "synheart_revocation_list_usable"
+
+    func describeProviders() {
+        for (name, help) in [
+            (Self.integrityRequests, "Requests to Play Integrity since midnight UTC, retries included, by package."),
+            (Self.integrityRefusals, "Those of them that were answered with 429: the quota is used up."),
+            (Self.listAge, "Seconds since the source of a list of revoked keys last confirmed it."),
+            (Self.listEntries, "Entries of a list of revoked keys."),
+            (Self.listUsable, "Whether there is a list of revoked keys from a source, young enough to be used."),
+        ] {
+            registry.describe(name, .gauge, help)
+        }
+    }
+
+    func providers(_ report: ProviderReport, at now: UnixTime) {
+        let today = report.integrityUsage.filter { $0.day == IntegrityUsage.day(of: now) }
+        replace(Self.integrityRequests, by: "package", today.map { ($0.package, Double($0.requests)) })
+        replace(Self.integrityRefusals, by: "package", today.map { ($0.package, Double($0.refused)) })
+        let lists = report.revocationLists
+        replace(
+            Self.listAge, by: "source", lists.compactMap { list in list.ageSeconds.map { (list.source, Double($0)) } })
+        replace(
+            Self.listEntries, by: "source", lists.compactMap { list in list.entries.map { (list.source, Double($0)) } })
+        replace(Self.listUsable, by: "source", lists.map { ($0.source, $0.isUsable ? 1 : 0) })
+    }
+
+    private func replace(_ name: String, by label: String, _ values: [(label: String, value: Double)]) {
+        registry.replace(name, with: values.map { ([(label, $0.label)], $0.value) })
+    }
+}

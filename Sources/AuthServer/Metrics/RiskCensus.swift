@@ -1,0 +1,62 @@
+internal import AuthContract
+internal import AuthService
+internal import NIOConcurrencyHelpers
+
+/// How the risk metrics of devices are spread, counted in the store at most once a minute: whoever scrapes does not decide
+/// how busy the store is.
+struct RiskCensus: Sendable {
+    /// The devices of one app.
+    struct App: Sendable {
+        let id: AppID
+        /// Devices by metric.
+        let counts: [Int: Int]
+        let threshold: Int?
+
+        func devices(in range: Range) -> Int { counts.reduce(0) { range.contains($1.key) ? $0 + $1.value : $0 } }
+
+        /// Nil where the app flags none.
+        var overThreshold: Int? {
+            threshold.map { threshold in counts.reduce(0) { $1.key > threshold ? $0 + $1.value : $0 } }
+        }
+    }
+
+    /// Metrics that are counted together.
+    struct Range: Sendable {
+        let lower: Int
+        /// Nil: without an end.
+        let upper: Int?
+
+        func contains(_ metric: Int) -> Bool { metric >= lower && upper.map { metric <= $0 } ?? true }
+
+        var name: String { upper.map { $0 == lower ? "\(lower)" : "\(lower)-\($0)" } ?? "\(lower)+" }
+    }
+
+    /// A device that attests once a month has 1; who makes keys by machine is far above.
+    static let ranges = [(0, 0), (1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, nil)].map {
+        Range(lower: $0.0, upper: $0.1)
+    }
+
+    private static let life: Duration = .seconds(60)
+    private let service: AuthService
+    private let countedUntil = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
+
+    init(service: AuthService) { self.service = service }
+
+    /// The apps with devices on Apple's platforms; nil where they were counted a moment ago, or cannot be.
+    func apps() async -> [App]? {
+        let isDue = countedUntil.withLockedValue { until in
+            guard until.map({ ContinuousClock.now >= $0 }) ?? true else { return false }
+            until = .now + Self.life
+            return true
+        }
+        guard isDue, let records = try? await service.apps.records() else { return nil }
+        var apps: [App] = []
+        for record in records {
+            guard let ios = record.ios else { continue }
+            // A store that does not answer is not asked once for each app.
+            guard let counts = try? await service.administration.riskMetrics(of: record.appID) else { return nil }
+            apps.append(App(id: record.appID, counts: counts, threshold: ios.flagRiskMetricAbove))
+        }
+        return apps
+    }
+}

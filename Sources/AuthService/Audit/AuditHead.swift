@@ -1,0 +1,60 @@
+public import AuthContract
+
+/// Where the audit log ended at some time, signed by the service: kept elsewhere, it shows later whether the log still
+/// contains what it contained then.
+///
+/// As text one word: `audit-head-v1.<sequence>.<unix time>.<hash>.<signature>`, the last two in base64url.
+public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
+    /// The number of the last event; 0 where there is none.
+    public let sequence: Int64
+    public let at: UnixTime
+    /// The last event's hash, 32 bytes; `AuditChain.origin` where there is none.
+    public let hash: [UInt8]
+    /// Ed25519 over the text before it, 64 bytes.
+    public let signature: [UInt8]
+
+    private static let label = "audit-head-v1"
+
+    init(sequence: Int64, at: UnixTime, hash: [UInt8], signature: [UInt8]) {
+        self.sequence = sequence
+        self.at = at
+        self.hash = hash
+        self.signature = signature
+    }
+
+    /// Reads a head as it is written; whether it is genuine is another question.
+    public init(_ text: String) throws(ContractError) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        guard text.utf8.count <= 256, parts.count == 5, parts[0] == Self.label,
+            let sequence = Int64(parts[1]), sequence >= 0, let at = Int64(parts[2]),
+            let hash = Base64.url.decode(parts[3]), hash.count == 32,
+            let signature = Base64.url.decode(parts[4]), signature.count == 64
+        else { throw ContractError("an audit head is one word that begins with \(Self.label)") }
+        self.init(sequence: sequence, at: UnixTime(at), hash: hash, signature: signature)
+        // One text for one head: no sign, no leading zero.
+        guard description == text else { throw ContractError("an audit head is given as it was printed") }
+    }
+
+    public var description: String {
+        Self.signedText(sequence: sequence, at: at, hash: hash) + "." + Base64.url.encode(signature)
+    }
+
+    /// What the signature is over.
+    static func signedText(sequence: Int64, at: UnixTime, hash: [UInt8]) -> String {
+        "\(label).\(sequence).\(at).\(Base64.url.encode(hash))"
+    }
+}
+
+/// What came of checking the audit log.
+public enum AuditFinding: Sendable, Hashable {
+    /// The chain has no break, and contains the head that it was compared with.
+    case intact
+    /// The event with this number is changed, or not there.
+    case brokenLink(Int64)
+    /// The log ends before the head's event: with this number.
+    case cut(last: Int64)
+    /// The chain has no break, but is not the one that the head was made of.
+    case rewritten
+    /// The head was not signed by this service: it says nothing of the log.
+    case foreignHead
+}

@@ -1,0 +1,49 @@
+public import AuthContract
+internal import StrictJSON
+
+/// What operators do with evidence. Reading a document and erasing one are audited: a document identifies a device.
+public struct EvidenceAdministration: Sendable {
+    /// Nil: the service keeps none.
+    private let store: (any EvidenceStore)?
+    private let audit: any AuditLog
+    private let key: ServiceKey
+    private let clock: any ServiceClock
+
+    init(store: (any EvidenceStore)?, audit: any AuditLog, key: ServiceKey, clock: any ServiceClock) {
+        self.store = store
+        self.audit = audit
+        self.key = key
+        self.clock = clock
+    }
+
+    /// Summaries, newest first.
+    ///
+    /// - Parameters:
+    ///   - id: continues after this one of the page before.
+    ///   - limit: 1 to 1000.
+    public func list(
+        of app: AppID?, before id: String? = nil, limit: Int = 50
+    ) async throws(StoreError) -> [EvidenceSummary] {
+        try await store?.evidence(of: app, before: id, limit: min(max(limit, 1), 1000)) ?? []
+    }
+
+    /// The document of one, as JSON text; nil where it is not there.
+    public func export(_ id: String, of app: AppID, actor: String) async throws(StoreError) -> [UInt8]? {
+        guard let stored = try await store?.evidence(id, of: app) else { return nil }
+        let text = try key.open(stored.sealed, context: EvidenceRecorder.context(id, of: app))
+        // Who cannot be written down does not get it.
+        try await audit.append(event(.evidenceExported, id, app, actor))
+        return text
+    }
+
+    /// Erases one, or all of the app's where `id` is nil; returns how many.
+    public func erase(_ id: String?, of app: AppID, actor: String) async throws(StoreError) -> Int {
+        try await store?.eraseEvidence(id, of: app, recording: event(.evidenceErased, id, app, actor)) ?? 0
+    }
+
+    private func event(_ code: AuditEvent.Code, _ id: String?, _ app: AppID, _ actor: String) -> AuditEvent {
+        AuditEvent(
+            code, at: clock.now, actor: actor, appID: app,
+            detail: JSONObject([("evidence", id.map { .string($0) } ?? "all")]))
+    }
+}

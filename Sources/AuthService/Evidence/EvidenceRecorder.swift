@@ -1,0 +1,74 @@
+internal import AttestationInspection
+internal import AuthContract
+internal import Logging
+internal import StrictJSON
+
+/// Keeps what was refused, where the app's policy asks for it: sealed, within bounds, for a while.
+///
+/// It is no part of any verdict. What cannot be kept is not, and the caller gets its answer all the same; the longest that
+/// it waits for is the store's deadline.
+struct EvidenceRecorder: Sendable {
+    /// Where a refusal happened.
+    enum Occasion: String, Sendable {
+        case registration, rotation, request, refresh
+    }
+
+    let store: (any EvidenceStore)?
+    let key: ServiceKey
+    let clock: any ServiceClock
+    let random: any RandomSource
+    /// Somebody who sends rubbish all day must not keep the disk busy.
+    private let rates = TokenBuckets<AppID>(Rate(burst: 60, perMinute: 60), capacity: 10_000)
+    private let logger = Logger(label: "synheart.evidence")
+
+    init(store: (any EvidenceStore)?, key: ServiceKey, clock: any ServiceClock, random: any RandomSource) {
+        self.store = store
+        self.key = key
+        self.clock = clock
+        self.random = random
+    }
+
+    /// Keeps what a refusal is about, where it is about a proof.
+    func note(
+        _ proof: (@Sendable () -> RefusedProof)?, _ occasion: Occasion, of app: ProvisionedApp, device: DeviceID? = nil
+    ) async {
+        guard let proof, let store, app.record.evidence.record,
+            rates.take(app.record.appID, now: clock.now) == nil
+        else { return }
+        do {
+            try await store.keep(try sealed(proof(), occasion, app.record, device), within: .standard)
+        } catch {
+            logger.warning("a refusal was not recorded", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    private func sealed(
+        _ proof: RefusedProof, _ occasion: Occasion, _ app: AppRecord, _ device: DeviceID?
+    ) throws -> StoredEvidence {
+        let (id, now) = (RandomUUID(from: random).text, clock.now)
+        let about = JSONObject([
+            ("id", .string(id)), ("app_id", .string(app.appID.text)),
+            ("device_id", device.map { .string($0.text) } ?? .null), ("occasion", .string(occasion.rawValue)),
+            ("recorded_at", .string(now.iso8601)),
+        ])
+        let file = try proof.file(about: about)
+        let summary = EvidenceSummary(
+            id: id, appID: app.appID, deviceID: device, recordedAt: now,
+            expiresAt: now + app.evidence.keepDays * 86_400, format: file.format, code: proof.code, step: proof.step)
+        return StoredEvidence(
+            summary: summary,
+            sealed: try key.seal(JSONValue.object(file.json).bytes, context: Self.context(id, of: app.appID)))
+    }
+
+    /// Erases what has expired.
+    func sweep() async {
+        guard let store else { return }
+        while !Task.isCancelled,
+            let erased = try? await store.eraseEvidence(expiredAt: clock.now, limit: Self.step), erased == Self.step
+        {}
+    }
+
+    private static let step = 500
+
+    static func context(_ id: String, of app: AppID) -> String { "synheart-auth/evidence/\(app.text)/\(id)" }
+}

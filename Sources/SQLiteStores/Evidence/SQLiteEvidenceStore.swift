@@ -1,0 +1,105 @@
+internal import AuthContract
+internal import AuthService
+internal import GRDB
+
+/// Evidence of refusals, sealed. Numbers are never used twice, so that a page continues where the last one ended.
+struct SQLiteEvidenceStore: EvidenceStore {
+    let database: StoreDatabase
+
+    func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) async throws(StoreError) {
+        guard evidence.sealed.count <= bounds.bytes, bounds.count > 0 else { return }
+        let summary = evidence.summary
+        try await database.write { database in
+            try database.cachedStatement(
+                sql: """
+                    INSERT INTO evidence
+                      (id, app_id, device_id, recorded_at, expires_at, format, code, step, size, sealed)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    """
+            ).execute(arguments: [
+                summary.id, summary.appID.text, summary.deviceID?.text, summary.recordedAt.seconds,
+                summary.expiresAt.seconds, summary.format, summary.code, summary.step, evidence.sealed.count,
+                evidence.sealed.data,
+            ])
+            try database.cachedStatement(
+                sql: """
+                    DELETE FROM evidence WHERE app_id = ? AND number IN (
+                      SELECT number FROM (
+                        SELECT number, count(*) OVER newest AS place, sum(size) OVER newest AS bytes
+                        FROM evidence WHERE app_id = ? WINDOW newest AS (ORDER BY number DESC))
+                      WHERE place > ? OR bytes > ?)
+                    """
+            ).execute(arguments: [summary.appID.text, summary.appID.text, bounds.count, bounds.bytes])
+        }
+    }
+
+    func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary] {
+        var conditions = ["TRUE"]
+        var arguments: StatementArguments = []
+        if let app {
+            conditions.append("app_id = ?")
+            arguments += [app.text]
+        }
+        if let id {
+            conditions.append("number < (SELECT number FROM evidence WHERE id = ?)")
+            arguments += [id]
+        }
+        let (sql, values) = (conditions.joined(separator: " AND "), arguments + [max(limit, 0)])
+        return try await database.read { database in
+            try Row.fetchAll(
+                database,
+                sql: """
+                    SELECT id, app_id, device_id, recorded_at, expires_at, format, code, step FROM evidence
+                    WHERE \(sql) ORDER BY number DESC LIMIT ?
+                    """, arguments: values
+            ).map { try EvidenceSummary(row: StoredRow($0)) }
+        }
+    }
+
+    func evidence(_ id: String, of app: AppID) async throws(StoreError) -> StoredEvidence? {
+        try await database.read { database in
+            try Row.fetchOne(
+                database, sql: "SELECT * FROM evidence WHERE id = ? AND app_id = ?", arguments: [id, app.text]
+            ).map { row in
+                let row = StoredRow(row)
+                return StoredEvidence(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
+            }
+        }
+    }
+
+    func eraseEvidence(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
+        let sql = "DELETE FROM evidence WHERE app_id = ?" + (id == nil ? "" : " AND id = ?")
+        let arguments: StatementArguments = [app.text] + (id.map { [$0] } ?? [])
+        return try await database.write { try $0.change(sql, arguments, recording: event) }
+    }
+
+    func eraseEvidence(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
+        // Most of the time nothing has expired, and reading takes no lock.
+        let isDue = try await database.read { database in
+            try Bool.fetchOne(
+                database, sql: "SELECT EXISTS (SELECT 1 FROM evidence WHERE expires_at <= ?)", arguments: [now.seconds])
+                ?? false
+        }
+        guard isDue else { return 0 }
+        return try await database.write { database in
+            try database.change(
+                """
+                DELETE FROM evidence WHERE number IN
+                  (SELECT number FROM evidence WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+                """, [now.seconds, max(limit, 0)], recording: nil)
+        }
+    }
+}
+
+extension EvidenceSummary {
+    fileprivate init(row: StoredRow) throws(StoreError) {
+        let app = try row.text("app_id")
+        self.init(
+            id: try row.text("id"), appID: try row.parsed("app_id", app) { try AppID($0) },
+            deviceID: try row.optionalText("device_id").map { text throws(StoreError) in
+                try row.parsed("device_id", text) { try DeviceID($0) }
+            },
+            recordedAt: UnixTime(try row.integer("recorded_at")), expiresAt: UnixTime(try row.integer("expires_at")),
+            format: try row.text("format"), code: try row.text("code"), step: try row.text("step"))
+    }
+}

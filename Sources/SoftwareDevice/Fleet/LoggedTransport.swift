@@ -1,0 +1,39 @@
+internal import AuthContract
+internal import StrictJSON
+internal import SynheartAuth
+
+/// A transport whose exchanges are written into a fleet's log.
+struct LoggedTransport: Transport {
+    let base: any Transport
+    let log: FleetLog
+    /// Added to every request.
+    var headers: [(name: String, value: String)] = []
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        try await send(request, dueAt: .now)
+    }
+
+    /// Sends a request whose time is counted from when it was due: what waits for its turn is late all the same.
+    func send(
+        _ request: TransportRequest, dueAt: ContinuousClock.Instant
+    ) async throws(TransportError) -> TransportAnswer {
+        let route = Route.allCases.first { request.url.hasSuffix($0.rawValue) }
+        let lines = request.headers.lines.map { ($0.name, $0.value) } + headers.map { ($0.name, $0.value) }
+        let request = TransportRequest(
+            method: request.method, url: request.url, headers: HeaderFields(lines), body: request.body,
+            deadline: request.deadline, maximumAnswer: request.maximumAnswer)
+        do throws(TransportError) {
+            let answer = try await base.send(request)
+            if let route { log.answered(route, after: dueAt.duration(to: .now), code: Self.code(of: answer)) }
+            return answer
+        } catch {
+            if let route { log.unanswered(route) }
+            throw error
+        }
+    }
+
+    private static func code(of answer: TransportAnswer) -> String? {
+        guard !(200..<300).contains(answer.status) else { return nil }
+        return (try? ErrorBody(parsing: answer.body))?.code ?? "HTTP_\(answer.status)"
+    }
+}

@@ -1,0 +1,47 @@
+public import AttestationTestKit
+public import AuthContract
+public import Foundation
+public import SynheartAuth
+
+/// Play Integrity and key attestation as the SDK meets them on an Android phone, played by the test kit: a classic token
+/// and a certificate chain, from a Google of one's own.
+public struct SimulatedAndroid: AttestationProvider {
+    private let package: String
+    private let authority: GoogleAuthority
+    private let options: KeyAttestationOptions
+    private let now: @Sendable () -> Date
+
+    /// The SHA-256 of the certificate that simulated apps are signed with.
+    public static let certificateDigest = [UInt8](repeating: 0x11, count: 32)
+
+    /// A phone with the app `package` on it.
+    ///
+    /// - Parameter options: what the phone says of itself; by default a locked one with a trusted environment.
+    public init(
+        package: String, authority: GoogleAuthority, options: KeyAttestationOptions = KeyAttestationOptions(),
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.package = package
+        self.authority = authority
+        var options = options
+        options.packages = [.init(package)]
+        options.signatureDigests = [Self.certificateDigest]
+        self.options = options
+        self.now = now
+    }
+
+    public var platform: Platform { .android }
+
+    public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+        var verdict = PlayTokenOptions()
+        verdict.package = package
+        verdict.certificateDigests = [Self.certificateDigest]
+        do {
+            return AttestationEvidence(
+                proof: try authority.classicToken(
+                    nonce: subject.bindingNonce.playIntegrityText, at: now(), options: verdict),
+                keyAttestation: try authority.attest(
+                    subject.publicKey.verifyingKey, challenge: subject.challenge, at: now(), options: options))
+        } catch { throw AttestationError(.refused, reason: "\(error)") }
+    }
+}

@@ -1,0 +1,96 @@
+internal import AuthContract
+internal import AuthService
+
+extension StoreConformance {
+    static var evidenceChecks: [ConformanceCheck] {
+        [
+            ConformanceCheck("Evidence is there as it was kept, newest first, in pages, for its app alone") { stores in
+                let (samples, other) = (try Samples(stores), try Samples(stores))
+                let kept = (0..<5).map { samples.refusal(device: $0 == 3 ? samples.deviceID() : nil) }
+                for evidence in kept { try await stores.evidence.keep(evidence, within: .standard) }
+                try await stores.evidence.keep(other.refusal(), within: .standard)
+                var (pages, last) = ([[EvidenceSummary]](), String?.none)
+                while pages.count < 10 {
+                    pages.append(try await stores.evidence.evidence(of: samples.app, before: last, limit: 2))
+                    guard let id = pages.last?.last?.id else { break }
+                    last = id
+                }
+                try expect(pages.map(\.count), is: [2, 2, 1, 0], "the sizes of the pages")
+                try expect(pages.flatMap { $0 }, is: kept.map(\.summary).reversed(), "what is listed")
+                let id = kept[3].summary.id
+                try expect(try await stores.evidence.evidence(id, of: samples.app), is: kept[3], "one of them")
+                try expect(try await stores.evidence.evidence(id, of: other.app), is: nil, "that of another app")
+                let all = try await stores.evidence.evidence(of: nil, before: nil, limit: 1)
+                try expect(all.map(\.appID), is: [other.app], "the newest of any app")
+                let lost = try await stores.evidence.evidence(of: samples.app, before: "gone", limit: 10)
+                try expect(lost, is: [], "what is older than nothing")
+            },
+            ConformanceCheck("Evidence of an app stays within its bounds, the oldest goes, other apps' stays") {
+                stores in
+                let (samples, other) = (try Samples(stores), try Samples(stores))
+                func kept() async throws -> [String] {
+                    try await stores.evidence.evidence(of: samples.app, before: nil, limit: 100).map(\.id)
+                }
+                let foreign = other.refusal(bytes: 1000)
+                try await stores.evidence.keep(foreign, within: .standard)
+                let few = EvidenceBounds(count: 3, bytes: 1000)
+                let small = (0..<5).map { _ in samples.refusal(bytes: 100) }
+                for evidence in small { try await stores.evidence.keep(evidence, within: few) }
+                try expect(try await kept(), is: small.suffix(3).reversed().map(\.summary.id), "the newest three")
+                let large = samples.refusal(bytes: 850)
+                try await stores.evidence.keep(large, within: few)
+                try expect(try await kept(), is: [large.summary.id, small[4].summary.id], "what there is room for")
+                try await stores.evidence.keep(samples.refusal(bytes: 1001), within: few)
+                try expect(try await kept(), is: [large.summary.id, small[4].summary.id], "after what is too large")
+                try expect(
+                    try await stores.evidence.evidence(foreign.summary.id, of: other.app), is: foreign, "another app's")
+            },
+            ConformanceCheck("Of 32 that are kept at once as many stay as the bounds allow") { stores in
+                let samples = try Samples(stores)
+                let bounds = EvidenceBounds(count: 7, bytes: 1 << 20)
+                _ = try await concurrently(32) { _ in
+                    try await stores.evidence.keep(samples.refusal(), within: bounds)
+                }
+                let kept = try await stores.evidence.evidence(of: samples.app, before: nil, limit: 100)
+                try expect(kept.count, is: 7, "the number that stayed")
+            },
+            ConformanceCheck("Evidence is erased by itself, with its app's, and when it has expired") { stores in
+                let (samples, other) = (try Samples(stores), try Samples(stores))
+                let kept = (0..<4).map { samples.refusal(expiresAt: stores.now + Int64($0)) }
+                for evidence in kept { try await stores.evidence.keep(evidence, within: .standard) }
+                let foreign = other.refusal(expiresAt: stores.now + 9)
+                try await stores.evidence.keep(foreign, within: .standard)
+                func erase(_ id: String?, _ app: AppID) async throws -> Int {
+                    try await stores.evidence.eraseEvidence(id, of: app, recording: samples.event(.evidenceErased))
+                }
+                func left() async throws -> [String] {
+                    try await stores.evidence.evidence(of: samples.app, before: nil, limit: 10).map(\.id)
+                }
+                try expect(try await erase(kept[3].summary.id, other.app), is: 0, "what another app erases")
+                try expect(try await erase(kept[3].summary.id, samples.app), is: 1, "what was erased by itself")
+                try expect(try await erase(kept[3].summary.id, samples.app), is: 0, "what was erased twice")
+                while try await stores.evidence.eraseEvidence(expiredAt: stores.now + 1, limit: 1) > 0 {}
+                try expect(try await left(), is: [kept[2].summary.id], "what has not expired")
+                try expect(try await erase(nil, samples.app), is: 1, "what was erased with its app's")
+                try expect(try await left(), is: [], "what is left")
+                try expect(
+                    try await stores.evidence.evidence(foreign.summary.id, of: other.app), is: foreign, "another app's")
+                let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 10)
+                try expect(events.count, is: 2, "the number of events")
+            },
+        ]
+    }
+}
+
+extension Samples {
+    fileprivate func refusal(
+        device: DeviceID? = nil, bytes count: Int = 300, expiresAt: UnixTime? = nil
+    ) -> StoredEvidence {
+        StoredEvidence(
+            summary: EvidenceSummary(
+                id: deviceID().text, appID: app, deviceID: device, recordedAt: now,
+                expiresAt: expiresAt ?? now + 86_400,
+                format: "app-attest-attestation", code: "NONCE_MISMATCH", step: "nonce"),
+            sealed: bytes(count))
+    }
+}

@@ -1,0 +1,66 @@
+internal import AuthContract
+internal import AuthService
+
+extension StoreConformance {
+    static var signingKeyChecks: [ConformanceCheck] {
+        [
+            ConformanceCheck("Signing keys are listed as they are, oldest first") { stores in
+                let samples = try Samples(stores)
+                let keys = [samples.signingKey(), samples.signingKey(), samples.signingKey()]
+                for key in keys {
+                    let newest = try await stores.signingKeys.signingKeys().last?.id
+                    let added = try await stores.signingKeys.addSigningKey(
+                        key, after: newest, recording: samples.event(.signingKeyRotated))
+                    try expect(added, "a key was not added")
+                }
+                try expect(try await stores.signingKeys.signingKeys().suffix(3), is: keys[...], "the list")
+                try expect(try await stores.codes(samples).count, is: 3, "the number of events")
+            },
+            ConformanceCheck("A signing key is added only after the newest one") { stores in
+                let samples = try Samples(stores)
+                let first = samples.signingKey()
+                _ = try await stores.signingKeys.addSigningKey(
+                    first, after: try await stores.signingKeys.signingKeys().last?.id,
+                    recording: samples.event(.signingKeyRotated))
+                for newest in [nil, "another"] {
+                    let added = try await stores.signingKeys.addSigningKey(
+                        samples.signingKey(), after: newest, recording: samples.event(.signingKeyRotated))
+                    try expect(!added, "it was added after \(newest ?? "none")")
+                }
+                try expect(try await stores.signingKeys.signingKeys().last, is: first, "the newest key")
+                try expect(try await stores.codes(samples).count, is: 1, "the number of events")
+            },
+            ConformanceCheck("Of 64 who add a signing key after one and the same, one does") { stores in
+                let samples = try Samples(stores)
+                let newest = try await stores.signingKeys.signingKeys().last?.id
+                let keys = (0..<64).map { _ in samples.signingKey() }
+                let added = try await concurrently(64) { number in
+                    try await stores.signingKeys.addSigningKey(
+                        keys[number], after: newest, recording: samples.event(.signingKeyRotated))
+                }
+                try expect(added.count { $0 }, is: 1, "how many were added")
+                let winner = try unwrap(added.firstIndex(of: true), "winner")
+                try expect(try await stores.signingKeys.signingKeys().last, is: keys[winner], "the newest key")
+                try expect(try await stores.codes(samples).count, is: 1, "the number of events")
+            },
+            ConformanceCheck("Signing keys that are removed are gone, and no others") { stores in
+                let samples = try Samples(stores)
+                let keys = [samples.signingKey(), samples.signingKey(), samples.signingKey()]
+                for key in keys {
+                    _ = try await stores.signingKeys.addSigningKey(
+                        key, after: try await stores.signingKeys.signingKeys().last?.id,
+                        recording: samples.event(.signingKeyRotated))
+                }
+                try await stores.signingKeys.removeSigningKeys([keys[0].id, keys[1].id, "not there"])
+                let left = try await stores.signingKeys.signingKeys().filter { keys.contains($0) }
+                try expect(left, is: [keys[2]], "what is left")
+            },
+        ]
+    }
+}
+
+extension Samples {
+    fileprivate func signingKey() -> StoredSigningKey {
+        StoredSigningKey(id: Base64.url.encode(bytes()), sealedKey: bytes(60), createdAt: now)
+    }
+}

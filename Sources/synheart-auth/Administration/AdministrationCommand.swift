@@ -1,0 +1,67 @@
+import ArgumentParser
+import AuthServer
+import Foundation
+
+/// Which store a command reads or changes, and how it shows what it found.
+struct AdministrationOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The SQLite database.",
+            discussion: "Default: what the configuration says, else synheart-auth.sqlite."))
+    var database: String?
+    @Option(help: "The service's configuration file, for database and service key. Default: $SYNHEART_AUTH_CONFIG.")
+    var config: String?
+    @Option(
+        help: ArgumentHelp(
+            "A running service's operations listener, such as http://127.0.0.1:9464, in place of the database.",
+            discussion: "Default: $SYNHEART_AUTH_URL, where --database is not given. Plain http on loopback alone."))
+    var url: String?
+    @Option(
+        name: .customLong("credential-file"),
+        help:
+            "The file with the credential for --url. Default: $SYNHEART_AUTH_CREDENTIAL, else $SYNHEART_AUTH_CREDENTIAL_FILE."
+    )
+    var credentialFile: String?
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        if url != nil, database != nil || config != nil {
+            throw ValidationError("--url excludes --database and --config: it is the one or the other")
+        }
+        if credentialFile != nil, database != nil { throw ValidationError("--credential-file goes with --url") }
+    }
+
+    /// The way to the store that these options say.
+    func open(creating: Bool = false) throws -> any Administration {
+        let environment = ProcessInfo.processInfo.environment
+        let variable = environment[ConfigurationKey.prefix + "URL"]
+        if let url = url ?? (database == nil && config == nil ? variable : nil) {
+            return try RemoteService(
+                url: url,
+                credential: CredentialSource.credential(file: credentialFile, environment: environment))
+        }
+        let configuration = try ServiceConfiguration.inEffect(
+            config: config, flags: [.database: database.map { [$0] } ?? []], for: .store)
+        return try LocalStore(configuration, creating: creating)
+    }
+}
+
+/// A command that works on the store, whichever way it is reached.
+protocol AdministrationCommand: AsyncParsableCommand {
+    var options: AdministrationOptions { get }
+    /// Whether it makes the database where there is none.
+    static var makesDatabase: Bool { get }
+
+    func perform(_ administration: any Administration, _ output: OutputOptions) async throws
+}
+
+extension AdministrationCommand {
+    static var makesDatabase: Bool { false }
+
+    func run() async throws {
+        try await reporting {
+            let administration = try options.open(creating: Self.makesDatabase)
+            try await closing(administration.close) { try await perform(administration, options.output) }
+        }
+    }
+}

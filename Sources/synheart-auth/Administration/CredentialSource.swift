@@ -1,0 +1,30 @@
+import AuthContract
+import AuthServer
+import AuthService
+import Foundation
+
+/// Where a credential comes from: a file or the environment, never the command line, which every process can read.
+enum CredentialSource {
+    private static let variable = ConfigurationKey.prefix + "CREDENTIAL"
+
+    /// The credential in the file, else in the environment, else in the file that the environment names.
+    static func credential(file: String?, environment: [String: String]) throws -> Secret {
+        if let file { return try read(file) }
+        if let text = environment[variable] { return try check(text, variable) }
+        if let file = environment[variable + "_FILE"] { return try read(file) }
+        throw CommandFailure(
+            .impossible,
+            "--url needs a credential: set \(variable) or name a file with --credential-file; "
+                + "`credentials create --role admin` beside the database makes one")
+    }
+
+    private static func read(_ file: String) throws -> Secret { try check(try InputFile.text(file), file) }
+
+    private static func check(_ text: String, _ place: String) throws -> Secret {
+        let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw CommandFailure(.impossible, "\(place) holds no credential: it is one word that begins with sya_")
+        }
+        return Secret(text)
+    }
+}

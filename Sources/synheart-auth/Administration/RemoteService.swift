@@ -1,0 +1,55 @@
+import AuthContract
+import AuthServer
+import AuthService
+import StrictJSON
+import SynheartAuth
+
+/// Administration through a running service's operations listener.
+struct RemoteService: Administration {
+    private let origin: RequestOrigin
+    private let credential: Secret
+    private let transport = URLSessionTransport()
+
+    private static let maximumAnswer = 64 << 20
+
+    /// The service at this address. A credential crosses the network, so that elsewhere than on this machine it must be
+    /// encrypted.
+    init(url: String, credential: Secret) throws {
+        self.credential = credential
+        do {
+            origin = try RequestOrigin(url.hasSuffix("/") ? String(url.dropLast()) : url)
+        } catch {
+            throw CommandFailure(.impossible, "--url is such as http://127.0.0.1:9464: \(error)")
+        }
+        guard origin.scheme == .https || origin.isLoopback else {
+            throw CommandFailure(
+                .impossible,
+                "\(origin) is not this machine, and the credential would cross the network in the clear: "
+                    + "use https, or a tunnel to a loopback address")
+        }
+    }
+
+    func answer(_ call: AdminCall) async throws -> AdminAnswer {
+        let body = call.body.map { JSONValue.object($0).bytes } ?? []
+        var headers = [("Authorization", "Bearer \(credential.exposed)")]
+        if !body.isEmpty { headers.append(("Content-Type", "application/json")) }
+        let request = TransportRequest(
+            method: call.route.method, url: origin.description + call.target, headers: HeaderFields(headers),
+            body: body,
+            maximumAnswer: Self.maximumAnswer)
+        let answer: TransportAnswer
+        do { answer = try await transport.send(request) } catch {
+            throw CommandFailure(.impossible, "cannot reach \(origin): \(error)")
+        }
+        guard answer.status < 300 || answer.status >= 400 else {
+            throw CommandFailure(.impossible, "\(origin) answers with a redirect, which is not followed")
+        }
+        let json = try? JSONValue(parsing: answer.body, limits: .init(bytes: Self.maximumAnswer, depth: 64))
+        guard let json = json ?? (answer.body.isEmpty ? .null : nil) else {
+            throw CommandFailure(.impossible, "\(origin) does not answer in JSON, status \(answer.status)")
+        }
+        return AdminAnswer(status: answer.status, body: json)
+    }
+
+    func close() async {}
+}

@@ -1,0 +1,64 @@
+import ArgumentParser
+import AttestationInspection
+import StrictJSON
+
+extension AttestationCommand {
+    /// Comes to a recorded refusal once more.
+    struct ReplayCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "replay", abstract: "Make the checks of recorded evidence again, offline.",
+            discussion: """
+                Takes what `evidence export`, the admin API or `verify --save-evidence` wrote. The checks are made with the policy,
+                the roots and the time that were recorded, unless --policy or --at name others.
+
+                  synheart-auth attestation replay refusal.json
+                  synheart-auth attestation replay refusal.json --policy lenient.json
+
+                Exit code 0 the same as was recorded: outcome, code and step; 1 something else; 2 could not be made again.
+                """)
+
+        @Argument(help: "The evidence; - is standard input.") var file: String
+        @Option(help: "Another policy, JSON, in the form that `verify --policy` takes.") var policy: String?
+        @Option(help: "Another time, ISO 8601 such as 2026-04-21T18:13:12Z.") var at: String?
+        @Option(
+            name: .customLong("play-keys"),
+            help:
+                "Play Integrity: DECRYPTION_KEY and VERIFICATION_KEY, JSON. Without them the recorded verdict is judged."
+        )
+        var playKeys: String?
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await reporting {
+                let evidence: EvidenceFile
+                do {
+                    evidence = try EvidenceFile(parsing: try InputFile.bytes(file))
+                } catch let error as JSONError {
+                    throw CommandFailure(.impossible, "\(file) is no evidence: \(error)")
+                }
+                var changes = EvidenceFile.Changes()
+                changes.policy = try policy.map { try InputFile.json($0) }
+                changes.playKeys = try playKeys.map { try InputFile.json($0) }
+                changes.time = at
+                let verdict = try evidence.replay(changes)
+                let isSame = evidence.verdict.agrees(with: verdict)
+                show(verdict, beside: evidence, isSame)
+                guard !isSame else { return }
+                let kind: CommandFailure.Kind = verdict.outcome == .couldNotCheck ? .impossible : .refused
+                throw ExitCode(kind.rawValue)
+            }
+        }
+
+        private func show(_ verdict: Verdict, beside evidence: EvidenceFile, _ isSame: Bool) {
+            func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
+            let recorded = evidence.verdict
+            output.show(
+                verdict, of: evidence.format,
+                further: [
+                    ("recorded_outcome", .string(recorded.outcome.rawValue)), ("recorded_code", text(recorded.code)),
+                    ("recorded_step", text(recorded.step)), ("recorded_at", evidence.about["recorded_at"] ?? .null),
+                    ("same", .bool(isSame)),
+                ])
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import ArgumentParser
+import AuthServer
+import StrictJSON
+
+/// The audit log.
+struct AuditCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "audit", abstract: "Read the audit log, and check that nobody changed it.",
+        discussion: """
+            Each event has the hash of the one before it, so that a change or a gap is found. A head says, signed, where the
+            log ended; the service logs one every hour. One that was kept elsewhere also finds a cut end and a whole new log.
+
+              synheart-auth audit list --app com.example.app
+              synheart-auth audit head > head
+              synheart-auth audit verify --head "$(cat head)"
+            """,
+        subcommands: [List.self, Verify.self, Head.self])
+
+    struct List: AdministrationCommand {
+        static let configuration = CommandConfiguration(abstract: "List events, newest first.")
+        @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
+        @Option(name: .customLong("device"), help: "Only of this device.") var device: String?
+        @Option(help: "Only before the event with this number.") var before: Int64?
+        @Option(help: "At most so many.") var limit = 50
+        @OptionGroup var options: AdministrationOptions
+
+        private static let page = 1000
+
+        func validate() throws {
+            guard (1...1_000_000).contains(limit) else { throw ValidationError("--limit is from 1 to 1000000") }
+        }
+
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            var (events, next) = ([JSONObject](), before)
+            repeat {
+                let answer = try await administration.ask(
+                    .queryAudit,
+                    query: [
+                        ("app_id", app), ("device_id", device), ("before", next.map { String($0) }),
+                        ("limit", String(min(limit - events.count, Self.page))),
+                    ])
+                events += (answer["events"]?.array ?? []).compactMap(\.object)
+                next = answer["next_before"]?.integer
+            } while next != nil && events.count < limit
+            output.list(
+                events, columns: ["sequence", "at", "code", "actor", "app_id", "device_id"], empty: "no events")
+        }
+    }
+
+    struct Verify: AdministrationCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Check the whole log; exit code 1 where it was changed.",
+            discussion: "A head of another service, or one that was changed, is refused with exit code 1 as well.")
+        @Option(help: "A head that `audit head` or the service's log gave; the log must still contain it.")
+        var head: String?
+        @OptionGroup var options: AdministrationOptions
+
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let verdict = try await administration.ask(.verifyAudit, query: [("head", head)])
+            let sentence = verdict["message"]?.string ?? ""
+            guard verdict["intact"]?.bool == true else {
+                if output.json { output.show(verdict) }
+                throw CommandFailure(.refused, sentence)
+            }
+            output.done(sentence, verdict)
+        }
+    }
+
+    struct Head: AdministrationCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print where the log ends, signed: one word, to be kept elsewhere.")
+        @OptionGroup var options: AdministrationOptions
+
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let head = try await administration.ask(.showAuditHead)
+            output.done(head["head"]?.string ?? "", head)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import AuthContract
+import AuthService
+import Foundation
+import StrictJSON
+import SwiftASN1
+import X509
+
+/// What is in the database: audit log, clock, keys, credentials, apps.
+struct ContentChecks {
+    let service: AuthService
+    let stores: AuthService.Stores
+
+    private static let day: Int64 = 86_400
+
+    func run(_ diagnosis: inout Diagnosis) async {
+        do {
+            try await checkAudit(&diagnosis)
+            try await checkClock(&diagnosis)
+            try await checkSigningKeys(&diagnosis)
+            try await checkCredentials(&diagnosis)
+        } catch {
+            diagnosis.fail("database", "\(error)", do: "look at the disk and at who else uses the file")
+        }
+        do {
+            let records = try await service.apps.records()
+            if records.isEmpty {
+                diagnosis.warn("apps", "there are none", do: "`apps example` prints a record for `apps add`")
+            }
+            for record in records { check(record, &diagnosis) }
+        } catch {
+            diagnosis.fail(
+                "apps", "\(error)", do: "use the service key that the database was made with; it is in your backup")
+        }
+    }
+
+    private func checkAudit(_ diagnosis: inout Diagnosis) async throws {
+        switch try await service.auditTrail.verify() {
+        case .brokenLink(let sequence):
+            diagnosis.fail(
+                "audit", "event \(sequence) is changed or not there",
+                do: "somebody wrote to the database: compare it with a backup and with heads that were kept elsewhere")
+        default:
+            diagnosis.ok("audit", "the chain has no break; `audit verify --head` also finds a cut end")
+        }
+    }
+
+    private func checkClock(_ diagnosis: inout Diagnosis) async throws {
+        let newest = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 100).map(\.event.at).max()
+        let behind = newest.map { $0 - service.clock.now } ?? 0
+        guard behind <= 30 else {
+            return diagnosis.fail(
+                "clock", "this machine's clock is \(behind) s behind the newest event",
+                do: "set the clock, and let NTP keep it: the service is not ready before")
+        }
+        diagnosis.ok("clock", "it is \(service.clock.now.iso8601), not before any event")
+    }
+
+    private func checkSigningKeys(_ diagnosis: inout Diagnosis) async throws {
+        guard let newest = try await stores.signingKeys.signingKeys().last else {
+            return diagnosis.ok("signing_keys", "none yet: the first one is made when it is needed")
+        }
+        do { _ = try await service.signingKeys.keySet() } catch {
+            return diagnosis.fail(
+                "signing_keys", "they cannot be opened", do: "use the service key that the database was made with")
+        }
+        let age = (service.clock.now - newest.createdAt) / Self.day
+        guard age <= 365 else {
+            return diagnosis.warn(
+                "signing_keys", "the newest is \(age) days old", do: "`signing-keys rotate`; nobody notices it")
+        }
+        diagnosis.ok("signing_keys", "the newest is \(age) days old")
+    }
+
+    private func checkCredentials(_ diagnosis: inout Diagnosis) async throws {
+        let now = service.clock.now
+        let live = try await service.credentials.list().filter { $0.revokedAt == nil && $0.expiresAt > now }
+        guard !live.isEmpty else {
+            return diagnosis.warn("credentials", "there is none that is good", do: "`credentials create` makes one")
+        }
+        for credential in live where credential.expiresAt - now < 14 * Self.day {
+            diagnosis.warn(
+                "credentials", "\(credential.name) (\(credential.id)) ends \(credential.expiresAt.iso8601)",
+                do: "make a new one, and revoke this one when it is in use")
+        }
+        diagnosis.ok("credentials", "neither expired nor revoked: \(live.count)")
+    }
+
+    // MARK: Apps
+
+    private func check(_ record: AppRecord, _ diagnosis: inout Diagnosis) {
+        let name = "app \(record.appID)"
+        do { try service.apps.check(record) } catch {
+            return diagnosis.fail(name, "the record cannot be used: \(error)", do: "mend it with `apps change`")
+        }
+        for (message, advice) in doubts(record) { diagnosis.warn(name, message, do: advice) }
+        for anchor in (record.ios?.trustAnchors ?? []) + (record.android?.trustAnchors ?? []) {
+            check(anchor: anchor, of: name, &diagnosis)
+        }
+        diagnosis.ok(name, "channel \(record.buildChannel.rawValue), mode \(record.mode.rawValue)")
+    }
+
+    /// What is allowed, and seldom meant.
+    private func doubts(_ record: AppRecord) -> [(message: String, advice: String)] {
+        var doubts: [(String, String)] = []
+        if !record.enabled {
+            doubts.append(("it is disabled", "enable it with `apps change`, where it is meant to be used"))
+        }
+        if record.mode == .observe {
+            doubts.append(
+                ("it observes: other services' requests are not refused", "set mode enforce after the roll-out"))
+        }
+        if record.developmentIntegrityAllowed {
+            doubts.append(
+                ("anybody may register in development mode", "allow that nowhere but on a developer's machine"))
+        }
+        if record.signature.minimumScheme == .two, record.signature.authorities.isEmpty {
+            doubts.append(
+                (
+                    "scheme 2 is required, but no authorities are named: /verify refuses all",
+                    "name signature.authorities"
+                ))
+        }
+        guard let android = record.android else { return doubts }
+        if android.proof != .playIntegrity, android.keyAttestation.statusList == "none" {
+            doubts.append(
+                ("no list of revoked attestation keys is asked", "set key_attestation.status_list to Google's list"))
+        }
+        if android.proof != .keyAttestation, android.playIntegrity.keys.isEmpty,
+            android.playIntegrity.serviceAccount == nil
+        {
+            doubts.append(
+                (
+                    "Play Integrity tokens can be decoded neither here nor by Google",
+                    "give play_integrity.keys or a service_account"
+                ))
+        }
+        return doubts
+    }
+
+    private func check(anchor pem: String, of name: String, _ diagnosis: inout Diagnosis) {
+        guard let certificate = try? Certificate(pemEncoded: pem) else { return }
+        let until = UnixTime(Int64(certificate.notValidAfter.timeIntervalSince1970))
+        guard service.clock.now > until else { return }
+        diagnosis.fail(
+            name, "a trust anchor is no longer good since \(until.iso8601)", do: "replace it with `apps change`")
+    }
+}

@@ -1,0 +1,66 @@
+import ArgumentParser
+import AuthServer
+import StrictJSON
+
+/// Looks at everything that a service needs, and says what to do.
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor", abstract: "Check everything that the service needs, and say what to do.",
+        discussion: """
+            Takes the same file, environment and flags as `serve`, and changes nothing. Beside a running service name it by
+            --url, and it is asked whether it is ready. Exit code 1 where a check fails; warnings do not fail.
+
+              synheart-auth doctor --config /etc/synheart-auth.yaml
+              synheart-auth doctor --url http://127.0.0.1:9464 --json
+            """)
+    @OptionGroup var options: ServiceOptions
+    @Option(help: "A running service's operations listener, such as http://127.0.0.1:9464.") var url: String?
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        try await reporting {
+            let diagnosis = await diagnose()
+            if output.json {
+                output.show(
+                    JSONObject([
+                        ("state", .string(diagnosis.state.rawValue)),
+                        ("checks", .array(diagnosis.findings.map { .object($0.json) })),
+                    ]))
+            } else {
+                print(diagnosis)
+            }
+            if diagnosis.state == .fail { throw ExitCode(CommandFailure.Kind.refused.rawValue) }
+        }
+    }
+
+    private func diagnose() async -> Diagnosis {
+        var diagnosis = Diagnosis()
+        var configuration: ServiceConfiguration?
+        do {
+            configuration = try options.configuration()
+            diagnosis.ok("configuration", "everything is understood and holds together")
+        } catch {
+            diagnosis.fail("configuration", "\(error)", do: "mend it; `config check` says the same")
+            // What concerns the store alone can still be looked at.
+            configuration = try? options.configuration(for: .store)
+        }
+        guard let configuration else { return diagnosis }
+        let store = StoreChecks(configuration: configuration)
+        await store.run(&diagnosis)
+        if diagnosis.findings.first?.state == .ok, let server = try? configuration.server {
+            await ListenerChecks(settings: server, isServed: store.isServed).run(&diagnosis)
+        }
+        if let url { await ServiceChecks(url: url).run(&diagnosis) }
+        return diagnosis
+    }
+
+    /// A line for each finding, and below it what to do.
+    private func print(_ diagnosis: Diagnosis) {
+        let width = diagnosis.findings.map(\.check.count).max() ?? 0
+        for finding in diagnosis.findings {
+            Swift.print(
+                "\(finding.state.rawValue.padded(to: 4))  \(finding.check.padded(to: width))  \(finding.message)")
+            if let advice = finding.advice { Swift.print("      " + "".padded(to: width) + "  \(advice)") }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import AuthContract
+import AuthServer
+import AuthService
+import Foundation
+
+/// Whether the service could listen, and with which certificate.
+struct ListenerChecks {
+    let settings: ServerSettings
+    /// Whether a service runs on the same database: then the addresses are its own.
+    let isServed: Bool
+
+    private static let day: Int64 = 86_400
+    /// Where systems keep the roots that Apple's and Google's services are verified by.
+    private static let systemRoots = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
+    ]
+
+    func run(_ diagnosis: inout Diagnosis) async {
+        await checkAddresses(&diagnosis)
+        checkCertificate(&diagnosis)
+        checkSystemRoots(&diagnosis)
+    }
+
+    private func checkAddresses(_ diagnosis: inout Diagnosis) async {
+        guard !isServed else {
+            return diagnosis.ok("listeners", "not tried: a service runs on this database; --url asks it")
+        }
+        let errors = await settings.unavailableListeners()
+        for error in errors {
+            diagnosis.fail("listeners", error.description, do: "stop who listens there, or choose another address")
+        }
+        if errors.isEmpty {
+            let operations = settings.operations
+            diagnosis.ok(
+                "listeners", "\(settings.host):\(settings.port) and \(operations.host):\(operations.port) are free")
+        }
+    }
+
+    private func checkCertificate(_ diagnosis: inout Diagnosis) {
+        guard let files = settings.tls else {
+            guard !ServerSettings.isLoopback(settings.host), settings.trustedProxies.isEmpty else {
+                return diagnosis.ok("tls", "not by the service itself")
+            }
+            return diagnosis.warn(
+                "tls", "\(settings.host) is served in the clear",
+                do: "give server.tls_certificate, or a proxy that has one")
+        }
+        let advice = "give server.tls_certificate and server.tls_key that belong together, in PEM"
+        guard let validity = try? files.validity() else {
+            return diagnosis.fail("tls", "\(files.certificate) and \(files.key) cannot be used", do: advice)
+        }
+        let now = SystemClock().now
+        let renew = "renew it: the service reads new files by itself"
+        if now < validity.lowerBound {
+            diagnosis.fail(
+                "tls", "the certificate is good only from \(validity.lowerBound.iso8601)", do: "check the clock")
+        } else if now > validity.upperBound {
+            diagnosis.fail("tls", "the certificate has expired \(validity.upperBound.iso8601)", do: renew)
+        } else if validity.upperBound - now < 14 * Self.day {
+            diagnosis.warn("tls", "the certificate expires \(validity.upperBound.iso8601)", do: renew)
+        } else {
+            diagnosis.ok("tls", "the certificate is good until \(validity.upperBound.iso8601), and the key is its own")
+        }
+    }
+
+    private func checkSystemRoots(_ diagnosis: inout Diagnosis) {
+        guard Self.systemRoots.contains(where: { FileManager.default.isReadableFile(atPath: $0) }) else {
+            return diagnosis.warn(
+                "system_roots", "this machine has no certificates of authorities: Apple and Google cannot be asked",
+                do: "install ca-certificates")
+        }
+        diagnosis.ok("system_roots", "Apple's and Google's services can be verified")
+    }
+}

@@ -1,0 +1,45 @@
+import AuthContract
+import AuthService
+import StrictJSON
+import SynheartAuth
+
+/// A running service, asked over HTTP.
+struct ServiceChecks {
+    let url: String
+
+    func run(_ diagnosis: inout Diagnosis) async {
+        let started = SystemClock().now
+        let answer: TransportAnswer
+        do {
+            let origin = url.hasSuffix("/") ? String(url.dropLast()) : url
+            answer = try await URLSessionTransport().send(
+                TransportRequest(method: "GET", url: origin + "/readyz", headers: HeaderFields(), body: []))
+        } catch {
+            return diagnosis.fail(
+                "service", "\(url) cannot be reached: \(error)",
+                do: "start it, or name its operations listener by --url")
+        }
+        guard let body = try? JSONValue(parsing: answer.body).object, let checks = body["checks"]?.object else {
+            return diagnosis.fail(
+                "service", "\(url) is no operations listener, status \(answer.status)",
+                do: "name the operations listener, not the public one")
+        }
+        for failure in body["failures"]?.object?.members ?? [] {
+            diagnosis.fail(
+                "service", "not ready: \(failure.name): \(failure.value.string ?? "")",
+                do: "the page Operating of the documentation says what each check is")
+        }
+        if answer.status == 200 { diagnosis.ok("service", "\(url) is ready: \(checks.members.count) checks") }
+        compareClock(answer.headers, since: started, &diagnosis)
+    }
+
+    private func compareClock(_ headers: HeaderFields, since started: UnixTime, _ diagnosis: inout Diagnosis) {
+        guard let text = headers.values(HeaderName.serverTime).first, let theirs = Int64(text).map({ UnixTime($0) })
+        else { return }
+        let apart = max(started - theirs, theirs - SystemClock().now, 0)
+        guard apart <= 30 else {
+            return diagnosis.warn(
+                "service", "its clock and this machine's are \(apart) s apart", do: "let NTP keep both of them")
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import AuthContract
+import AuthServer
+import AuthService
+import Foundation
+import SQLiteStores
+
+/// The database, what lies beside it, and what is in it.
+struct StoreChecks {
+    let configuration: ServiceConfiguration
+
+    private var path: String { configuration.databasePath }
+    private var folder: String { URL(fileURLWithPath: path).deletingLastPathComponent().path }
+
+    private static let advisedDiskSpace: Int64 = 1 << 30
+    private static let leastDiskSpace: Int64 = 100 << 20
+
+    /// Whether a service has the database open now.
+    var isServed: Bool { (try? DatabaseInspection.of(path))?.isServed ?? false }
+
+    func run(_ diagnosis: inout Diagnosis) async {
+        checkDisk(&diagnosis)
+        let key = checkKey(&diagnosis)
+        checkClaims(&diagnosis)
+        guard FileManager.default.fileExists(atPath: path) else {
+            return diagnosis.warn(
+                "database", "there is none at \(path)", do: "`serve` or `apps add` makes it, where it is meant to be")
+        }
+        // Without the key there would be little to see, and opening the store would make a new one.
+        guard checkFile(&diagnosis), let key else { return }
+        do {
+            let stores = try SQLiteStores(path: path, role: .administration)
+            let service = AuthService(stores: stores.all, key: key)
+            await ContentChecks(service: service, stores: stores.all).run(&diagnosis)
+            await stores.close()
+        } catch {
+            diagnosis.fail("database", "\(error)", do: "see above; `readyz` of a running service names what fails")
+        }
+    }
+
+    /// Whether what is in the file can be looked at.
+    private func checkFile(_ diagnosis: inout Diagnosis) -> Bool {
+        do {
+            let file = try DatabaseInspection.of(path)
+            let users = file.isServed ? "a service has it open" : "no service has it open"
+            guard file.damages.isEmpty else {
+                diagnosis.fail(
+                    "database", "\(path) is damaged: \(file.damages.joined(separator: "; "))",
+                    do: "stop the service and restore a backup, or try sqlite3's .recover on a copy")
+                return false
+            }
+            checkMode(of: path, named: "database", &diagnosis)
+            guard !file.isOlder else {
+                diagnosis.warn(
+                    "database", "\(path) is of an older version; \(users)",
+                    do: "make a backup: the next start brings it to this version, and there is no way back")
+                return false
+            }
+            diagnosis.ok("database", "\(path) is whole; \(users)")
+            return true
+        } catch {
+            diagnosis.fail("database", "\(error)", do: "mend what it says, or name another file with --database")
+            return false
+        }
+    }
+
+    /// The service key, where there is one.
+    private func checkKey(_ diagnosis: inout Diagnosis) -> ServiceKey? {
+        if configuration.secret(.serviceKey) != nil {
+            diagnosis.ok("service_key", "comes from the configuration")
+            return try? configuration.serviceKey
+        }
+        let file = ServiceKeyFile(database: path)
+        guard FileManager.default.fileExists(atPath: file.path) else {
+            if FileManager.default.fileExists(atPath: path) {
+                diagnosis.fail(
+                    "service_key", "\(file.path) is not there, and what the database seals cannot be opened without it",
+                    do: "put it back from your backup, or configure service_key; a new one would open nothing")
+            } else {
+                diagnosis.ok("service_key", "\(file.path) will be made with the database")
+            }
+            return nil
+        }
+        do {
+            let key = try file.load()
+            checkMode(of: file.path, named: "service_key", &diagnosis)
+            diagnosis.ok("service_key", "\(file.path) is a key")
+            return key
+        } catch {
+            diagnosis.fail("service_key", "\(error)", do: "put the right file back from your backup")
+            return nil
+        }
+    }
+
+    /// Who else may read a file.
+    private func checkMode(of file: String, named check: String, _ diagnosis: inout Diagnosis) {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: file)
+        guard let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue, mode & 0o077 != 0 else { return }
+        diagnosis.warn(
+            check, "\(file) has mode \(String(mode, radix: 8)): others than its owner can read it",
+            do: "chmod 600 \(file)")
+    }
+
+    private func checkClaims(_ diagnosis: inout Diagnosis) {
+        let folder = path + "-claims"
+        let files = FileManager.default
+        guard files.fileExists(atPath: folder) else {
+            guard files.fileExists(atPath: path) else { return diagnosis.ok("claims", "\(folder) will be made") }
+            return diagnosis.warn(
+                "claims", "\(folder) is not there",
+                do:
+                    "before the first start that is right; later its history is lost, and requests of before are refused"
+            )
+        }
+        guard files.isWritableFile(atPath: folder) else {
+            return diagnosis.fail(
+                "claims", "\(folder) cannot be written by this user", do: "give it to the user of the service, mode 700"
+            )
+        }
+        guard !files.fileExists(atPath: folder + "/damaged") else {
+            return diagnosis.warn(
+                "claims", "a damaged segment was put aside as \(folder)/damaged",
+                do: "look at the disk; remove the file when nobody needs it")
+        }
+        diagnosis.ok("claims", "\(folder) can be written")
+    }
+
+    private func checkDisk(_ diagnosis: inout Diagnosis) {
+        let attributes = try? FileManager.default.attributesOfFileSystem(forPath: folder)
+        guard let free = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value else {
+            return diagnosis.fail(
+                "disk", "\(folder) is not there or cannot be read", do: "make it, or name another file")
+        }
+        let sentence = "\(free >> 20) MiB are free for \(folder)"
+        if free < Self.leastDiskSpace {
+            diagnosis.fail("disk", sentence, do: "make room: a service without room answers 503")
+        } else if free < Self.advisedDiskSpace {
+            diagnosis.warn("disk", sentence, do: "make room soon: a service without room answers 503")
+        } else {
+            diagnosis.ok("disk", sentence)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import AuthContract
+import AuthServer
+import AuthService
+import Logging
+import SQLiteStores
+
+/// A service of its own inside this process: on free ports, with a fresh database in a folder.
+struct EmbeddedService {
+    let service: AuthService
+    let addresses: AuthServer.Addresses
+
+    /// Starts the service with one app, and stops it when `body` returns.
+    static func run(
+        in folder: String, app: AppRecord, protection: ProtectionSettings = ProtectionSettings(),
+        _ body: @escaping @Sendable (EmbeddedService) async throws -> Void
+    ) async throws {
+        let database = folder + "/service.sqlite"
+        let stores = try SQLiteStores(path: database)
+        let service = AuthService(
+            stores: stores.all, key: try ServiceKeyFile(database: database).load(), protection: protection)
+        _ = try await service.apps.add(app, actor: "embedded")
+        var settings = ServerSettings()
+        (settings.port, settings.operations.port) = (0, 0)
+        let server = AuthServer(
+            service: service, stores: stores.all, settings: settings, logger: Logger(label: "embedded"))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let (ready, announce) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
+            group.addTask { try await server.run(stopsOnSignals: false) { announce.yield($0) } }
+            group.addTask {
+                guard let addresses = await ready.first(where: { _ in true }) else { return }
+                try await body(EmbeddedService(service: service, addresses: addresses))
+            }
+            // It is over when the body is, or when the service cannot start.
+            try await group.next()
+            group.cancelAll()
+        }
+        await stores.close()
+    }
+}

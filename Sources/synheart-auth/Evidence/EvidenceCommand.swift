@@ -1,0 +1,73 @@
+import ArgumentParser
+import AuthServer
+import StrictJSON
+
+/// Refusals that the service recorded.
+struct EvidenceCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "evidence", abstract: "List refusals that were recorded, export and erase them.",
+        discussion: """
+            An app's refusals are recorded where its record says `"evidence": {"record": true}`. What is exported identifies a
+            device: treat it as personal data.
+
+              synheart-auth evidence list --app com.example.app
+              synheart-auth evidence export --app com.example.app 7d0f… --output refusal.json
+              synheart-auth attestation replay refusal.json
+            """,
+        subcommands: [List.self, Export.self, Delete.self])
+
+    struct List: AdministrationCommand {
+        static let configuration = CommandConfiguration(abstract: "List recorded refusals, newest first.")
+        @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
+        @Option(help: "Only those older than this one.") var before: String?
+        @Option(help: "At most so many.") var limit = 50
+        @OptionGroup var options: AdministrationOptions
+
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let evidence = try await administration.list(
+                .listEvidence, "evidence", query: [("app_id", app), ("cursor", before), ("limit", String(limit))])
+            output.list(
+                evidence, columns: ["id", "app_id", "recorded_at", "format", "code", "step"],
+                empty: "nothing was recorded")
+        }
+    }
+
+    struct Export: AdministrationCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Write one as a document that `attestation replay` takes; audited.")
+        @Option(name: .customLong("app"), help: "The app id.") var app: String
+        @Argument(help: "The id, as listed.") var id: String
+        @Option(name: .customLong("output"), help: "Write to this file, for its owner alone; else to standard output.")
+        var file: String?
+        @OptionGroup var options: AdministrationOptions
+
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let document = try await administration.ask(.exportEvidence, ["app_id": app, "evidence_id": id])
+            let text = JSONValue.object(document).text(.pretty)
+            guard let file else { return print(text) }
+            try OutputFile.write(text + "\n", to: file)
+        }
+    }
+
+    struct Delete: AdministrationCommand {
+        static let configuration = CommandConfiguration(abstract: "Erase one, or all of an app; audited.")
+        @Option(name: .customLong("app"), help: "The app id.") var app: String
+        @Argument(help: "The id, as listed.") var id: String?
+        @Flag(help: "All that was recorded of the app.") var all = false
+        @OptionGroup var options: AdministrationOptions
+
+        func validate() throws {
+            guard (id == nil) == all else { throw ValidationError("name one, or --all") }
+        }
+
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let answer =
+                if let id {
+                    try await administration.ask(.eraseEvidence, ["app_id": app, "evidence_id": id])
+                } else {
+                    try await administration.ask(.eraseAllEvidence, ["app_id": app])
+                }
+            output.done("\(answer["erased"]?.integer ?? 1) erased", answer)
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import AsyncHTTPClient
+import AuthContract
+import NIOCore
+import NIOHTTP1
+import SynheartAuth
+
+/// Carries a fleet's requests over connections that stay open, as many as there are requests at once.
+final class LoadTransport: Transport {
+    private let client: HTTPClient
+
+    init(concurrency: Int) {
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        configuration.timeout.connect = .seconds(5)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = concurrency
+        configuration.connectionPool.retryConnectionEstablishment = false
+        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    func shutdown() async { try? await client.shutdown() }
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        var message = HTTPClientRequest(url: request.url)
+        message.method = HTTPMethod(rawValue: request.method)
+        for line in request.headers.lines { message.headers.add(name: line.name, value: line.value) }
+        if !request.body.isEmpty { message.body = .bytes(request.body) }
+        do {
+            let answer = try await client.execute(
+                message, timeout: .seconds(max(1, request.deadline.components.seconds)))
+            let body = try await answer.body.collect(upTo: request.maximumAnswer)
+            return TransportAnswer(
+                status: Int(answer.status.code), headers: HeaderFields(answer.headers.map { ($0.name, $0.value) }),
+                body: Array(body.readableBytesView))
+        } catch { throw TransportError("\(error)") }
+    }
+}

@@ -1,0 +1,155 @@
+import ArgumentParser
+import AuthContract
+import AuthServer
+import AuthService
+import Foundation
+import Logging
+import SoftwareDevice
+import StrictJSON
+import SynheartAuth
+
+/// A fleet of devices as load.
+struct SimulateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "A fleet of simulated devices as load: latencies, throughput, errors.",
+        discussion: """
+            Each device is the real SDK with keys in memory, attested by the test kit. All register; then they send signed
+            requests, and some rotate their keys. Without --url a fresh service is started inside this process, which shares the
+            machine with its load. A running service needs an app that trusts the test kit, as `apps example` prints it, and for
+            more than 150 devices a minute from one address a higher protection.enrolment_per_minute.
+
+              synheart-auth simulate
+              synheart-auth simulate --devices 1000 --platform android --requests 20000 --concurrency 64
+              synheart-auth simulate --operation verify --rate 500 --duration 60 --json
+
+              synheart-auth apps example > app.json && synheart-auth apps add --file app.json
+              synheart-auth simulate --url http://127.0.0.1:8080 --devices 100 --platform ios
+
+            With --rate a request's time counts from when it was due, so that a service that falls behind does not look fast.
+            Ctrl-C ends it early, with what was found so far. Exit code 0: every operation came to its end; 1: some did not; 2: the service cannot be reached.
+            """)
+
+    @Option(help: "A running auth service; without it, a fresh one inside this process.") var url: String?
+    @Option(name: .customLong("app"), help: "The app id.") var app = "com.example.app"
+    @OptionGroup var authorities: AuthorityOptions
+    @Option(help: "How the devices are attested: ios, android, development, or mixed, which is all of them in turn.")
+    var platform = Platforms.mixed
+    @Option(help: "How many devices.") var devices = 100
+    @Option(help: "Requests that they send in all. Default: 20 for each device.") var requests: Int?
+    @Option(help: "Seconds for which they send requests, instead of --requests.") var duration: Double?
+    @Option(help: "Requests a second. Default: as fast as they are answered.") var rate: Double?
+    @Option(help: "How many requests, or registrations, are under way at once.") var concurrency = 16
+    @Option(name: .customLong("rotate-percent"), help: "How many of a hundred requests are rotations.")
+    var rotatePercent = 1
+    @Option(help: "What the other requests are: status, or verify, which a backend asks about a device's request.")
+    var operation = Operation.status
+    @Option(
+        name: .customLong("credential-file"),
+        help: "With --url and --operation verify: a file with a service credential for the app.")
+    var credentialFile: String?
+    @OptionGroup var output: OutputOptions
+
+    enum Platforms: String, ExpressibleByArgument, CaseIterable { case mixed, ios, android, development }
+
+    enum Operation: String, ExpressibleByArgument, CaseIterable { case status, verify }
+
+    func validate() throws {
+        guard 1...100_000 ~= devices else { throw ValidationError("--devices is 1 to 100000") }
+        guard 1...1024 ~= concurrency else { throw ValidationError("--concurrency is 1 to 1024") }
+        guard 0...100 ~= rotatePercent else { throw ValidationError("--rotate-percent is 0 to 100") }
+        guard requests == nil || duration == nil else { throw ValidationError("--requests or --duration, not both") }
+        guard 0...1_000_000_000 ~= requests ?? 0 else { throw ValidationError("--requests is 0 to 1000000000") }
+        guard 0...86_400 ~= duration ?? 0 else { throw ValidationError("--duration is at most a day, 86400") }
+        guard rate.map({ 0.001...1_000_000 ~= $0 }) ?? true else { throw ValidationError("--rate is 0.001 to 1000000") }
+        guard url == nil || operation == .status || credentialFile != nil else {
+            throw ValidationError("--operation verify with --url needs --credential-file")
+        }
+    }
+
+    func run() async throws {
+        try await reporting {
+            LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
+            let appID = try AppID(app)
+            if let url {
+                let credential = try credentialFile.map {
+                    try InputFile.text($0).trimmingCharacters(in: .whitespacesAndNewlines)
+                }
+                return try await run(at: url, appID, credential: credential, authorities)
+            }
+            try await withFolder(nil, named: "simulate") { folder in
+                let authorities = AuthorityOptions(in: folder)
+                let record = try AppRecord(
+                    JSONFields(.object(AppsCommand.Example.record(app: appID, authorities, allowsDevelopment: true))))
+                try await EmbeddedService.run(in: folder, app: record, protection: .unlimited) { embedded in
+                    let credential = try await embedded.service.credentials.create(
+                        name: "simulate", role: .service, apps: [appID], life: 7 * 86_400, actor: "simulate"
+                    ).text.exposed
+                    try await run(at: embedded.addresses.publicURL, appID, credential: credential, authorities)
+                }
+            }
+        }
+    }
+
+    private func run(
+        at url: String, _ appID: AppID, credential: String?, _ authorities: AuthorityOptions
+    ) async throws {
+        let transport = LoadTransport(concurrency: concurrency)
+        do {
+            try await requireService(url, transport)
+            let simulation = try await simulate(at: url, appID, credential, authorities, transport)
+            output.json ? output.show(simulation.json) : simulation.show(output)
+            await transport.shutdown()
+            guard simulation.failed == 0 else {
+                throw CommandFailure(.refused, "\(simulation.failed) operations did not come to their end")
+            }
+        } catch {
+            await transport.shutdown()
+            throw error
+        }
+    }
+
+    /// Says at once where nobody is.
+    private func requireService(_ url: String, _ transport: LoadTransport) async throws {
+        do {
+            _ = try await transport.send(
+                TransportRequest(
+                    method: Route.keySet.method, url: url + Route.keySet.rawValue, headers: HeaderFields(), body: [],
+                    deadline: .seconds(10)))
+        } catch { throw CommandFailure(.impossible, "cannot reach \(url): \(error)") }
+    }
+
+    private func simulate(
+        at url: String, _ appID: AppID, _ credential: String?, _ authorities: AuthorityOptions,
+        _ transport: LoadTransport
+    ) async throws -> Simulation {
+        let fleet = try Fleet(
+            Fleet.Settings(
+                url: url, appID: appID, count: devices,
+                kinds: platform == .mixed
+                    ? Fleet.Kind.allCases : Fleet.Kind(rawValue: platform.rawValue).map { [$0] } ?? [],
+                apple: try authorities.apple(), google: try authorities.google(), concurrency: concurrency),
+            transport: transport)
+        var simulation = Simulation(devices: devices, log: fleet.log)
+        let progress = Progress(fleet.log)
+        let load = Fleet.Load(
+            end: duration.map { .after(.seconds($0)) } ?? .requests(requests ?? 20 * devices), rate: rate,
+            rotationPercent: rotatePercent,
+            question: operation == .verify ? .verify(credential: credential ?? "") : .status)
+        await interruptible(by: fleet.stop) {
+            simulation.enrolment = await progress.during("registering") { await fleet.enrol() }
+            simulation.work = await progress.during("requesting") { await fleet.work(load) }
+        }
+        return simulation
+    }
+}
+
+extension ProtectionSettings {
+    /// A fleet has one address: what protects a service from strangers is not what is measured.
+    fileprivate static var unlimited: ProtectionSettings {
+        var settings = ProtectionSettings()
+        settings.enrolment = Rate(burst: 1e9, perMinute: 1e9)
+        settings.device = Rate(burst: 1e9, perMinute: 1e9)
+        return settings
+    }
+}

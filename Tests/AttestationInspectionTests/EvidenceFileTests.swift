@@ -1,0 +1,137 @@
+import AttestationTestKit
+import Crypto
+import Foundation
+import StrictJSON
+import Testing
+
+@testable import AttestationInspection
+
+/// The document of a refusal: what is written is read, and judged as it was.
+@Suite struct EvidenceFiles {
+    private static let now = Date(timeIntervalSince1970: 1_790_000_000)
+    private static let authority = try? AppleAuthority(from: now - 30 * 86400)
+    private static let appID = "TEAMID1234.com.example.app"
+
+    /// An attestation that is refused for its age alone, by a verifier with roots and a policy of its own.
+    private func evidence(refusal: (code: String, step: String)? = nil) throws -> EvidenceFile {
+        let authority = try #require(Self.authority)
+        let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: Self.appID), authority: authority)
+        let object = try device.attest(AppleAttestKey(), clientDataHash: [1, 2, 3], at: Self.now)
+        var options = VerificationOptions()
+        options.rootsPEM = authority.rootsPEM
+        options.policy = ["ios": ["app_ids": [.string(Self.appID)], "categories": [2]]]
+        let line = JSONObject([
+            ("format", "app-attest-attestation"), ("object", .string(Base64.encode(object))),
+            ("client_data_hash", .string(Base64.encode([1, 2, 3]))), ("valid_at", "2026-09-21T14:13:20Z"),
+        ])
+        return try EvidenceFile(
+            of: line, options: options, about: JSONObject([("occasion", "test")]), refusal: refusal)
+    }
+
+    private func read(
+        _ file: EvidenceFile, changing change: (inout JSONObject) -> Void = { _ in }
+    ) throws
+        -> EvidenceFile
+    {
+        var json = file.json
+        change(&json)
+        return try EvidenceFile(parsing: JSONValue.object(json).bytes)
+    }
+
+    @Test func areReadAsTheyWereWritten() throws {
+        let file = try evidence()
+        let again = try read(file)
+        #expect(again.json == file.json)
+        #expect(again.verdict == file.verdict)
+        #expect(again.about["occasion"] == "test")
+    }
+
+    @Test func comeToTheSameAgain() throws {
+        let file = try read(evidence())
+        #expect(file.verdict.code == "CATEGORY_NOT_ALLOWED" && file.verdict.step == "extensions")
+        let verdict = try file.replay()
+        #expect(file.verdict.agrees(with: verdict))
+        #expect(verdict.checks.map(\.json) == file.verdict.checks)
+        #expect(verdict.unchecked == ["key-id", "environment"])
+    }
+
+    @Test func comeToSomethingElseUnderAnotherPolicyAtAnotherTimeOrUnderOtherRoots() throws {
+        let file = try read(evidence())
+        var changes = EvidenceFile.Changes()
+        changes.policy = ["ios": ["app_ids": [.string(Self.appID)]]]
+        let lenient = try file.replay(changes)
+        #expect(lenient.outcome == .verified)
+        #expect(!file.verdict.agrees(with: lenient))
+        changes.policy = ["ios": ["app_ids": ["TEAMID1234.com.example.other"]]]
+        #expect(try file.replay(changes).code == "APP_ID_NOT_ALLOWED")
+        changes = EvidenceFile.Changes()
+        changes.time = "2027-09-21T14:13:20Z"
+        #expect(try file.replay(changes).code == "CERTIFICATE_EXPIRED")
+        let withAppleAlone = try read(file) { $0["roots"] = .null }
+        #expect(try withAppleAlone.replay().code == "UNTRUSTED_CHAIN")
+    }
+
+    @Test func ofARefusalMetElsewhereSayWhatWasMet() throws {
+        let file = try read(evidence(refusal: ("NONCE_MISMATCH", "nonce")))
+        #expect(file.verdict.code == "NONCE_MISMATCH")
+        #expect(!file.verdict.agrees(with: try file.replay()))
+    }
+
+    @Test(
+        arguments: [
+            ("synheart_evidence", 2), ("synheart_evidence", "1"), ("synheart_evidence", nil), ("more", 1),
+            ("input", nil),
+            ("input", []), ("input", [:]), ("input", ["format": 1]), ("verdict", nil),
+            ("verdict", ["outcome": "maybe"]),
+            ("verdict", ["outcome": "refused", "checks": [1]]), ("roots", ["pem": "x"]),
+            ("roots", ["pem": "x", "beside_built_in": true, "more": 1]), ("roots", []),
+        ] as [(String, JSONValue?)])
+    func areRefusedWhereTheyAreOfAnotherForm(member: String, value: JSONValue?) throws {
+        let file = try evidence()
+        #expect(throws: JSONError.self) { try read(file) { $0[member] = value } }
+    }
+
+    @Test(
+        arguments: [
+            ("input", ["format": "nothing known"]),
+            ("input", ["format": "app-attest-attestation", "valid_at": "soon"]),
+            ("policy", ["ios": ["environments": ["moon"]]]), ("roots", ["pem": "none", "beside_built_in": false]),
+        ] as [(String, JSONValue)])
+    func thatCannotBeJudgedThrow(member: String, value: JSONValue) throws {
+        let file = try read(evidence()) { $0[member] = value }
+        #expect(throws: (any Error).self) { try file.replay() }
+    }
+
+    @Test func anyCutOfOneIsAnErrorAndNoTrap() throws {
+        let bytes = JSONValue.object(try evidence().json).bytes
+        for count in stride(from: 0, to: bytes.count, by: 97) {
+            #expect(throws: JSONError.self) { try EvidenceFile(parsing: bytes.prefix(count)) }
+        }
+    }
+
+    // MARK: Policies
+
+    @Test func membersOfAnAppRecordSayWhatIsAllowedWhereTheLineDoesNot() throws {
+        let file = try evidence()
+        func code(_ ios: JSONValue, _ further: [(String, JSONValue)] = []) throws -> String? {
+            var line = file.input
+            for (name, value) in further { line[name] = value }
+            var options = VerificationOptions()
+            options.rootsPEM = file.roots?.pem
+            options.policy = ["ios": ios]
+            return try AppAttestAttestationFormat().verify(JSONFields(.object(line)), options: options).code
+        }
+        #expect(try code([:]) == nil)
+        #expect(try code(["environments": ["production"]]) == nil)
+        #expect(try code(["environments": ["development"]]) == "ENVIRONMENT_NOT_ALLOWED")
+        #expect(try code(["environments": ["development"]], [("environment", "production")]) == nil)
+        #expect(try code(["app_ids": ["TEAMID1234.com.example.other"]]) == "APP_ID_NOT_ALLOWED")
+        #expect(
+            try code(["app_ids": ["TEAMID1234.com.example.other"]], [("app_id", .string(Self.appID))]) == nil)
+        #expect(try code(["require_category": true, "require_bundle_version": true]) == nil)
+        #expect(try code(["categories": [2]]) == "CATEGORY_NOT_ALLOWED")
+        #expect(try code(["minimum_bundle_version": "9999"]) == "BUNDLE_VERSION_TOO_OLD")
+        // What says nothing about an object is let alone.
+        #expect(try code(["assertions_required_on": ["/v1"], "trust_anchors": []]) == nil)
+    }
+}

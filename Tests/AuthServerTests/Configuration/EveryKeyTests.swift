@@ -1,0 +1,126 @@
+import AuthContract
+import AuthService
+import Foundation
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// Every key of the table does what it says, and the documentation names it. A new key does not compile before it is here.
+@Suite struct EveryKeyTests {
+    /// A file that sets the key to something else than its default, and what must come of it.
+    private struct Case {
+        let yaml: String
+        let holds: (ServiceConfiguration) throws -> Bool
+
+        init(_ yaml: String, _ holds: @escaping (ServiceConfiguration) throws -> Bool) {
+            self.yaml = yaml
+            self.holds = holds
+        }
+    }
+
+    private static let secret = Base64.standard.encode([UInt8](repeating: 3, count: 32))
+    private static let apple = "providers: {apple_team_id: T, apple_key_id: K, apple_key: P}"
+
+    private func example(_ key: ConfigurationKey) -> Case {
+        switch key {
+        case .host: Case("server: {host: 127.0.0.9}") { try $0.server.host == "127.0.0.9" }
+        case .port: Case("server: {port: 81}") { try $0.server.port == 81 }
+        case .publicOrigin:
+            Case("server: {public_origin: 'https://a.example'}") {
+                try $0.publicOrigin == RequestOrigin("https://a.example")
+            }
+        // That they are used, and reloaded, is TLSTests'; here: that both are read, and that what they name must be there.
+        case .tlsCertificate: Case("server: {tls_certificate: a.pem}") { _ in false }
+        case .tlsKey: Case("server: {tls_key: b.pem}") { _ in false }
+        case .trustedProxies:
+            Case("server: {trusted_proxies: [10.0.0.0/8]}") {
+                try $0.server.trustedProxies == TrustedProxies(["10.0.0.0/8"])
+            }
+        case .insecureHTTP:
+            Case("server: {insecure_http: true, host: 0.0.0.0}") { try $0.server.insecureHTTP }
+        case .maximumConnections:
+            Case("server: {maximum_connections: 7}") { try $0.server.maximumConnections == 7 }
+        case .shutdownSeconds: Case("server: {shutdown_seconds: 3}") { try $0.server.shutdown == .seconds(3) }
+        case .operationsHost: Case("operations: {host: '::1'}") { try $0.server.operations.host == "::1" }
+        case .operationsPort: Case("operations: {port: 82}") { try $0.server.operations.port == 82 }
+        case .operationsHosts: Case("operations: {hosts: [ops]}") { try $0.server.operations.hosts == ["ops"] }
+        case .operationsInsecureHTTP:
+            Case("operations: {insecure_http: true, host: 0.0.0.0}") { try $0.server.operations.insecureHTTP }
+        case .headerBytes: Case("limits: {header_bytes: 2048}") { try $0.server.limits.headerBlock == 2048 }
+        case .deviceBodyBytes: Case("limits: {device_body_bytes: 2048}") { try $0.server.limits.deviceBody == 2048 }
+        case .verifiedBodyBytes:
+            Case("limits: {verified_body_bytes: 2048}") { try $0.server.limits.verifiedBody == 2048 }
+        case .idleSeconds: Case("limits: {idle_seconds: 3}") { try $0.server.deadlines.idle == .seconds(3) }
+        case .headSeconds: Case("limits: {head_seconds: 3}") { try $0.server.deadlines.head == .seconds(3) }
+        case .bodySeconds: Case("limits: {body_seconds: 3}") { try $0.server.deadlines.body == .seconds(3) }
+        case .enrolmentBurst: Case("protection: {enrolment_burst: 3}") { $0.protection.enrolment.burst == 3 }
+        case .enrolmentPerMinute:
+            Case("protection: {enrolment_per_minute: 3}") { $0.protection.enrolment.perMinute == 3 }
+        case .failedSignatureBurst:
+            Case("protection: {failed_signature_burst: 3}") { $0.protection.failedSignatures.burst == 3 }
+        case .failedSignaturePerMinute:
+            Case("protection: {failed_signature_per_minute: 3}") { $0.protection.failedSignatures.perMinute == 3 }
+        case .deviceBurst: Case("protection: {device_burst: 3}") { $0.protection.device.burst == 3 }
+        case .devicePerMinute: Case("protection: {device_per_minute: 3}") { $0.protection.device.perMinute == 3 }
+        case .cachedDevices: Case("protection: {cached_devices: 3}") { $0.protection.cachedDevices == 3 }
+        case .appleTeamID: Case(Self.apple) { $0.text(.appleTeamID) == "T" }
+        case .appleKeyID: Case(Self.apple) { $0.text(.appleKeyID) == "K" }
+        case .appleKey: Case(Self.apple) { $0.secret(.appleKey) == "P" && $0.text(.appleKey) == nil }
+        case .receiptsPerHour:
+            Case("providers: {receipts_per_hour: 3}") { $0.receiptRefresh.requestsPerHour == 3 }
+        case .claimsOfOneApp:
+            Case("protection: {claims_of_one_app: 1000}") { $0.protection.claimsOfOneApp == 1000 }
+        case .revocationsMaximumAge:
+            Case("providers: {revocations_maximum_age_seconds: 3600}") { $0.revocationsMaximumAge == 3600 }
+        case .appleURL: Case("providers: {apple_url: 'http://a'}") { $0.text(.appleURL) == "http://a" }
+        case .googleURL: Case("providers: {google_url: 'http://a'}") { $0.text(.googleURL) == "http://a" }
+        case .revocationsDirectory:
+            Case("providers: {revocations_directory: /r}") { $0.text(.revocationsDirectory) == "/r" }
+        case .database: Case("database: other.sqlite") { $0.text(.database) == "other.sqlite" }
+        case .serviceKey: Case("service_key: \(Self.secret)") { try $0.serviceKey != nil }
+        case .logLevel: Case("log_level: trace") { $0.text(.logLevel) == "trace" }
+        }
+    }
+
+    @Test(arguments: ConfigurationKey.allCases) func aKeyOfAFileReachesWhatItSets(key: ConfigurationKey) throws {
+        let example = example(key)
+        let file = try ConfigurationFile(path: "c.yaml", contents: Array(example.yaml.utf8))
+        if key == .tlsCertificate || key == .tlsKey {
+            let error = #expect(throws: ConfigurationError.self) { try ServiceConfiguration(file: file) }
+            #expect(error?.key == (key == .tlsKey ? "server.tls_certificate" : "server.tls_key"))
+            return
+        }
+        let configuration = try ServiceConfiguration(file: file)
+        #expect(try example.holds(configuration))
+        // By default it is something else: the example says something.
+        #expect(try !example.holds(ServiceConfiguration()))
+        #expect(configuration.all.first { $0.key == key }?.origin == .file("c.yaml"))
+    }
+
+    @Test(arguments: ConfigurationKey.allCases) func theDocumentationNamesIt(key: ConfigurationKey) throws {
+        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Sources/AuthServer/AuthServer.docc/Configuration.md")
+        let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+        let row = try #require(lines.first { $0.hasPrefix("| `\(key.rawValue)` |") }, "\(key.rawValue)")
+        #expect(row.contains("`\(key.variable.dropFirst(ConfigurationKey.prefix.count))`"))
+        if let flag = key.flag { #expect(row.contains(flag)) }
+        if key.kind == .secret { #expect(row.contains("secret")) }
+    }
+
+    @Test func aCommandReadsWhatConcernsTheStoreAndNothingElse() throws {
+        let file = try ConfigurationFile(
+            path: "c.yaml",
+            contents: Array("server: {tls_key: /nowhere, host: 0.0.0.0}\ndatabase: d\nservice_key: \(Self.secret)".utf8)
+        )
+        let configuration = try ServiceConfiguration(file: file, for: .store)
+        #expect(configuration.text(.database) == "d")
+        #expect(try configuration.serviceKey != nil)
+        #expect(configuration.all.map(\.key) == [.database, .serviceKey])
+        // What is not known is refused to a command as well.
+        #expect(throws: ConfigurationError.self) {
+            try ServiceConfiguration(environment: ["SYNHEART_AUTH_PROT": "1"], for: .store)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import AuthContract
+import AuthService
+import Logging
+import NIOConcurrencyHelpers
+import StoreConformance
+import Testing
+
+@testable import AuthServer
+
+/// Heads of the audit log go to the service's log, and a log that lost its last head is called out.
+@Suite struct AuditHeadLogTests {
+    /// An audit log whose end a test sets.
+    private final class Links: AuditLog {
+        let links = NIOLockedValueBox<[AuditLink]>([])
+
+        func append(_ event: AuditEvent) async throws(StoreError) {}
+
+        func events(
+            app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+        ) async throws(StoreError) -> [RecordedAuditEvent] { [] }
+
+        func firstBrokenLink() async throws(StoreError) -> Int64? { nil }
+
+        func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? {
+            links.withLockedValue { links in
+                sequence.map { wanted in links.first { $0.sequence == wanted } } ?? links.last
+            }
+        }
+
+        func set(_ hashes: UInt8...) {
+            links.withLockedValue {
+                $0 = hashes.enumerated().map { number, byte in
+                    AuditLink(sequence: Int64(number) + 1, hash: [UInt8](repeating: byte, count: 32))
+                }
+            }
+        }
+    }
+
+    private let lines = LogLines()
+    private let links = Links()
+    private let metrics = ServerMetrics(startedAt: UnixTime(0))
+
+    private func log() throws -> AuditHeadLog {
+        let memory = MemoryStores()
+        let stores = AuthService.Stores(
+            challenges: memory, replay: memory, apps: memory, devices: memory, audit: links, credentials: memory,
+            signingKeys: memory)
+        let service = AuthService(stores: stores, key: try #require(ServiceKey([UInt8](repeating: 7, count: 32))))
+        return AuditHeadLog(trail: service.auditTrail, logger: lines.logger, metrics: metrics)
+    }
+
+    @Test func aHeadIsLoggedAndALogThatGrewKeepsIt() async throws {
+        links.set(1, 2)
+        let first = try await log().write(after: nil)
+        links.set(1, 2, 3)
+        let second = try await log().write(after: first)
+        #expect(lines.all.map(\.level) == [.notice, .notice])
+        let text = try #require(lines.all.first?.metadata["head"])
+        #expect(try AuditHead(text).sequence == 2)
+        #expect(second?.sequence == 3)
+    }
+
+    @Test(arguments: [[1], [1, 9, 3]] as [[UInt8]]) func aLogThatLostItsHeadIsCalledOut(hashes: [UInt8]) async throws {
+        links.set(1, 2)
+        let first = try await log().write(after: nil)
+        hashes.count == 1 ? links.set(hashes[0]) : links.set(hashes[0], hashes[1], hashes[2])
+        _ = try await log().write(after: first)
+        #expect(lines.all.map(\.level) == [.notice, .critical, .notice])
+        #expect(metrics.text().contains(#"synheart_security_events_total{event="audit_log_tampered"} 1"#))
+    }
+
+    @Test func itIsLoggedAtTheStartAndOnceMoreAtTheEnd() async throws {
+        links.set(1)
+        let log = try log()
+        let running = Task { await log.run(every: .seconds(3600)) }
+        running.cancel()
+        await running.value
+        #expect(lines.all.count == 2)
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import GRDB
+import StrictJSON
+import Testing
+
+/// The audit log from the command line, and what was done to its file behind everybody's back.
+@Suite struct AuditCommandTests {
+    let folder: TemporaryFolder
+    let database: String
+
+    init() async throws {
+        folder = try TemporaryFolder()
+        database = folder.path("db.sqlite")
+        let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])
+        for _ in 0..<2 {
+            _ = try await Binary.run(["apps", "add", "--file", "-", "--database", database], input: example.output)
+            _ = try await Binary.run(["apps", "change", "--file", "-", "--database", database], input: example.output)
+        }
+    }
+
+    private func audit(_ arguments: String...) async throws -> Binary.Result {
+        try await Binary.run(["audit"] + arguments + ["--database", database])
+    }
+
+    private func tamper(_ sql: String) throws {
+        let queue = try DatabaseQueue(path: database)
+        try queue.write { database in
+            for name in ["audit_is_not_changed", "audit_is_not_shortened", "audit_has_no_gaps"] {
+                try database.execute(sql: "DROP TRIGGER \(name)")
+            }
+            try database.execute(sql: sql)
+        }
+        try queue.close()
+    }
+
+    @Test func eventsAreListedNewestFirstInPages() async throws {
+        let all = try await audit("list", "--json")
+        let events = try #require(try JSONValue(parsing: all.output).array)
+        #expect(events.compactMap { $0.object?["sequence"]?.integer } == [3, 2, 1])
+        #expect(events.last?.object?["code"]?.string == "app.added")
+        #expect(events.allSatisfy { $0.object?["actor"]?.string == "cli" })
+        let older = try await audit("list", "--json", "--before", "3", "--limit", "1")
+        #expect(try JSONValue(parsing: older.output).array?.first?.object?["sequence"]?.integer == 2)
+    }
+
+    @Test func anUntouchedLogContainsItsHeads() async throws {
+        let head = try await audit("head").output.trimmingCharacters(in: .whitespacesAndNewlines)
+        #expect(head.hasPrefix("audit-head-v1.3."))
+        let verified = try await audit("verify", "--head", head)
+        #expect(verified.status == 0, "\(verified.errors)")
+        let described = try JSONValue(parsing: try await audit("head", "--json").output).object
+        #expect(described?["sequence"]?.integer == 3)
+        #expect(described?["public_key"]?.string?.count == 44)
+    }
+
+    @Test(arguments: [
+        ("UPDATE audit SET actor = 'nobody' WHERE sequence = 2", "event 2 is changed"),
+        ("DELETE FROM audit WHERE sequence = 2", "event 2 is changed or not there"),
+        ("DELETE FROM audit WHERE sequence = 3", "ends with event 2"),
+        ("DELETE FROM audit", "ends with event 0"),
+    ]) func whatWasDoneToTheFileIsFound(sql: String, sentence: String) async throws {
+        let head = try await audit("head").output.trimmingCharacters(in: .whitespacesAndNewlines)
+        try tamper(sql)
+        let verified = try await audit("verify", "--head", head)
+        #expect(verified.status == 1)
+        #expect(verified.errors.contains(sentence), "\(verified.errors)")
+        let json = try await audit("verify", "--head", head, "--json")
+        #expect(try JSONValue(parsing: json.output).object?["intact"]?.bool == false)
+    }
+
+    @Test func aHeadThatIsNoneIsRefused() async throws {
+        #expect(try await audit("verify", "--head", "nonsense").status == 1)
+        let other = try TemporaryFolder()
+        let foreign = try await Binary.run(
+            ["credentials", "create", "--name", "x", "--role", "viewer", "--database", other.path("db.sqlite")])
+        #expect(foreign.status == 0, "\(foreign.errors)")
+        let head = try await Binary.run(["audit", "head", "--database", other.path("db.sqlite")]).output
+        let verified = try await audit("verify", "--head", head.trimmingCharacters(in: .whitespacesAndNewlines))
+        #expect(verified.status == 1)
+        #expect(verified.errors.contains("not signed with this service key"), "\(verified.errors)")
+    }
+}

@@ -1,0 +1,169 @@
+import Foundation
+import GRDB
+import StrictJSON
+import Testing
+
+/// The doctor finds what is wrong, says what to do, and leaves everything as it was.
+@Suite struct DoctorTests {
+    let folder: TemporaryFolder
+    let database: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        database = folder.path("db.sqlite")
+    }
+
+    private struct Report {
+        let result: Binary.Result
+        let checks: [JSONObject]
+
+        /// The worst state of a check.
+        func state(_ check: String) -> String? {
+            let states = checks.filter { $0["check"]?.string == check }.compactMap { $0["state"]?.string }
+            return ["fail", "warn", "ok"].first { states.contains($0) }
+        }
+
+        func messages(_ check: String) -> String {
+            checks.filter { $0["check"]?.string == check }.compactMap { $0["message"]?.string }.joined(separator: "\n")
+        }
+    }
+
+    private func doctor(_ arguments: [String] = [], environment: [String: String] = [:]) async throws -> Report {
+        let result = try await Binary.run(
+            ["doctor", "--database", database, "--port", "0", "--operations-port", "0", "--json"] + arguments,
+            environment: environment)
+        let checks = try JSONValue(parsing: result.output).object?["checks"]?.array?.compactMap(\.object) ?? []
+        for check in checks where check["state"]?.string != "ok" {
+            #expect(check["advice"]?.string?.isEmpty == false, "\(check)")
+        }
+        return Report(result: result, checks: checks)
+    }
+
+    private func provision() async throws {
+        let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])
+        let added = try await Binary.run(["apps", "add", "--file", "-", "--database", database], input: example.output)
+        try #require(added.status == 0, "\(added.errors)")
+        _ = try await Binary.run(
+            ["credentials", "create", "--name", "x", "--role", "admin", "--database", database])
+    }
+
+    private func change(_ sql: String) throws {
+        let queue = try DatabaseQueue(path: database)
+        try queue.write { try $0.execute(sql: sql) }
+        try queue.close()
+    }
+
+    @Test func beforeTheFirstStartNothingIsMade() async throws {
+        let report = try await doctor()
+        #expect(report.result.status == 0)
+        #expect(report.state("database") == "warn")
+        #expect(report.state("configuration") == "ok")
+        #expect(report.state("listeners") == "ok")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
+    }
+
+    @Test func aDatabaseInOrderIsOK() async throws {
+        try await provision()
+        let report = try await doctor()
+        #expect(report.result.status == 0)
+        for check in ["database", "service_key", "audit", "clock", "credentials", "app com.example.app", "disk"] {
+            #expect(report.state(check) == "ok", "\(check) \(report.messages(check))")
+        }
+        let text = try await Binary.run(["doctor", "--database", database, "--port", "0", "--operations-port", "0"])
+        #expect(text.output.contains("ok    database"), "\(text.output)")
+    }
+
+    @Test func aRunningServiceIsAskedAndItsAddressesAreItsOwn() async throws {
+        try await provision()
+        let service = try await RunningService(database: database)
+        let report = try await doctor(["--url", service.operationsURL])
+        #expect(report.result.status == 0, "\(report.result.output)")
+        #expect(report.state("service") == "ok")
+        #expect(report.messages("listeners").contains("a service runs"))
+        #expect(try await doctor(["--url", service.publicURL]).state("service") == "fail")
+        let busy = try await Binary.run(
+            ["doctor", "--database", folder.path("other.sqlite"), "--port", String(service.port), "--json"])
+        #expect(busy.status == 1)
+        #expect(busy.output.contains("server.port: cannot listen at 127.0.0.1 port \(service.port)"), "\(busy.output)")
+        #expect(service.stop() == 0)
+        #expect(try await doctor(["--url", service.operationsURL]).state("service") == "fail")
+    }
+
+    @Test func aLostServiceKeyIsNotReplaced() async throws {
+        try await provision()
+        try FileManager.default.removeItem(atPath: database + ".key")
+        let report = try await doctor()
+        #expect(report.result.status == 1)
+        #expect(report.state("service_key") == "fail")
+        #expect(!FileManager.default.fileExists(atPath: database + ".key"))
+        let other = Data(repeating: 9, count: 32).base64EncodedString()
+        let wrong = try await doctor(environment: ["SYNHEART_AUTH_SERVICE_KEY": other])
+        #expect(wrong.state("apps") == "fail", "\(wrong.result.output)")
+    }
+
+    @Test func filesThatOthersCanReadAreNamed() async throws {
+        try await provision()
+        for file in [database, database + ".key"] {
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
+        }
+        let report = try await doctor()
+        #expect(report.state("database") == "warn")
+        #expect(report.state("service_key") == "warn")
+        #expect(report.messages("service_key").contains("mode 644"))
+    }
+
+    @Test func whatIsWrongInTheDatabaseIsFound() async throws {
+        try await provision()
+        try change("DROP TRIGGER audit_is_not_changed; UPDATE audit SET actor = 'nobody' WHERE sequence = 1")
+        #expect(try await doctor().state("audit") == "fail")
+        try change("UPDATE audit SET at = at + 100000")
+        #expect(try await doctor().state("clock") == "fail")
+        try change("INSERT INTO grdb_migrations (identifier) VALUES ('of a later version')")
+        let newer = try await doctor()
+        #expect(newer.result.status == 1)
+        #expect(newer.messages("database").contains("newer version"))
+        try Data("no database, and long enough to be read as one".utf8).write(to: URL(fileURLWithPath: database))
+        #expect(try await doctor().state("database") == "fail")
+    }
+
+    @Test func doubtsAboutAnAppAreWarnings() async throws {
+        try await provision()
+        let record = #"""
+            {"app_id": "com.example.second", "build_channel": "dev", "development_integrity_allowed": true,
+             "mode": "observe", "enabled": false, "signature": {"minimum_scheme": 2},
+             "android": {"packages": ["com.example.second"], "proof": "both",
+               "certificate_digests": ["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"],
+               "key_attestation": {"status_list": "none"}}}
+            """#
+        let added = try await Binary.run(["apps", "add", "--file", "-", "--database", database], input: record)
+        try #require(added.status == 0, "\(added.errors)")
+        let report = try await doctor()
+        #expect(report.result.status == 0)
+        let messages = report.messages("app com.example.second")
+        for doubt in [
+            "disabled", "observes", "development mode", "no authorities", "revoked attestation keys", "decoded neither",
+        ] {
+            #expect(messages.contains(doubt), "\(doubt): \(messages)")
+        }
+    }
+
+    @Test func aConfigurationThatIsRefusedIsTheFirstFinding() async throws {
+        try await provision()
+        let report = try await doctor(["--host", "0.0.0.0"])
+        #expect(report.result.status == 1)
+        #expect(report.state("configuration") == "fail")
+        #expect(report.messages("configuration").contains("server.host"))
+        // The store is looked at all the same.
+        #expect(report.state("audit") == "ok")
+    }
+
+    @Test(arguments: [("now", "ok"), ("soon", "warn"), ("past", "fail"), ("other", "fail")])
+    func theCertificateIsLookedAt(which: String, state: String) async throws {
+        let days = ["now": 60, "soon": 3, "past": -1, "other": 60][which] ?? 0
+        let (certificate, key) = try SelfSigned.write(in: folder, days: days)
+        if which == "other" { _ = try SelfSigned.write(in: folder, days: days, certificateAlone: true) }
+        let report = try await doctor(["--tls-certificate", certificate, "--tls-key", key])
+        let check = which == "other" ? "configuration" : "tls"
+        #expect(report.state(check) == state, "\(report.result.output)")
+    }
+}

@@ -1,0 +1,26 @@
+import Crypto
+import Foundation
+import SwiftASN1
+import X509
+
+/// A certificate of one's own for localhost.
+enum SelfSigned {
+    /// Writes certificate and key as PEM; the certificate ends in so many days.
+    static func write(
+        in folder: TemporaryFolder, days: Int, certificateAlone: Bool = false
+    ) throws -> (certificate: String, key: String) {
+        let key = P256.Signing.PrivateKey()
+        let name = try DistinguishedName { CommonName("localhost") }
+        let certificate = try Certificate(
+            version: .v3, serialNumber: .init(), publicKey: .init(key.publicKey),
+            notValidBefore: Date(timeIntervalSinceNow: -10 * 86_400),
+            notValidAfter: Date(timeIntervalSinceNow: Double(days) * 86_400), issuer: name, subject: name,
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: try Certificate.Extensions { SubjectAlternativeNames([.dnsName("localhost")]) },
+            issuerPrivateKey: .init(key))
+        let files = (certificate: folder.path("certificate.pem"), key: folder.path("key.pem"))
+        try Data(certificate.serializeAsPEM().pemString.utf8).write(to: URL(fileURLWithPath: files.certificate))
+        if !certificateAlone { try Data(key.pemRepresentation.utf8).write(to: URL(fileURLWithPath: files.key)) }
+        return files
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import StrictJSON
+import Testing
+
+/// `synheart-auth simulate`, as a user runs it.
+@Suite struct SimulateTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private var authorities: [String] {
+        ["--authority", folder.path("authority.pem")]
+    }
+
+    private func operations(_ result: Binary.Result) throws -> [String: JSONObject] {
+        let rows = try #require(try JSONValue(parsing: result.output).object?["operations"]?.array)
+        return Dictionary(
+            rows.compactMap { row in row.object.flatMap { o in o["operation"]?.string.map { ($0, o) } } }
+        ) { $1 }
+    }
+
+    @Test func `A fleet of all kinds works against a service of its own`() async throws {
+        let result = try await Binary.run(
+            ["simulate", "--devices", "9", "--requests", "60", "--rotate-percent", "10", "--json"], in: folder.url)
+        #expect(result.status == 0, "\(result.errors)")
+        let operations = try operations(result)
+        #expect(operations["challenge"]?["count"] == 9)
+        #expect(operations["register"]?["count"] == 9)
+        #expect(operations["status"]?["count"] == 54)
+        #expect(operations["rotate"]?["count"] == 6)
+        for row in operations.values {
+            #expect(row["errors"]?.object?.members.isEmpty == true)
+            let times = try ["p50_ms", "p90_ms", "p99_ms", "max_ms"].map { try #require(row[$0]).text() }.map {
+                try #require(Double($0))
+            }
+            #expect(times == times.sorted() && times[0] > 0)
+        }
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
+        #expect(left == [], "an embedded service leaves nothing behind")
+    }
+
+    @Test func `A backend's questions, at a rate, as a table`() async throws {
+        let result = try await Binary.run([
+            "simulate", "--devices", "2", "--platform", "android", "--operation", "verify", "--rate", "100",
+            "--duration", "0.2", "--rotate-percent", "0",
+        ])
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.output.contains("registered 2 devices"))
+        #expect(result.output.contains("answered 20 requests"))
+        #expect(result.output.contains("verify"))
+        #expect(!result.output.contains("rotate"))
+    }
+
+    @Test func `A running service with an app of the example's record is loaded; one that is gone is unreachable`()
+        async throws
+    {
+        let example = try await Binary.run(["apps", "example"] + authorities)
+        let database = folder.path("db.sqlite")
+        let added = try await Binary.run(
+            ["apps", "add", "--file", "-", "--database", database], input: example.output)
+        #expect(added.status == 0, "\(added.errors)")
+        let service = try await RunningService(database: database)
+        let arguments = ["simulate", "--url", service.publicURL, "--devices", "4", "--requests", "8", "--json"]
+        let good = try await Binary.run(arguments + ["--platform", "android"] + authorities)
+        #expect(good.status == 0, "\(good.errors)")
+        #expect(try operations(good)["register"]?["count"] == 4)
+
+        // The example allows no development mode: some refusals, each under its code, and an exit code that says so.
+        let mixed = try await Binary.run(arguments + authorities)
+        #expect(mixed.status == 1)
+        #expect(try operations(mixed)["register"]?["errors"]?.object?["DEV_MODE_NOT_ALLOWED"] == 1)
+        #expect(mixed.errors.contains("1 operations did not come to their end"))
+
+        service.stop()
+        let gone = try await Binary.run(arguments + authorities)
+        #expect(gone.status == 2)
+        #expect(gone.errors.contains("cannot reach"))
+    }
+
+    @Test(arguments: [
+        ["--devices", "0"], ["--requests", "1", "--duration", "1"], ["--rate", "0"], ["--platform", "windows"],
+        ["--operation", "verify", "--url", "http://127.0.0.1:1"], ["--concurrency", "5000"],
+    ]) func `What cannot be meant is a wrong command line`(_ arguments: [String]) async throws {
+        #expect(try await Binary.run(["simulate"] + arguments).status == 64)
+    }
+}

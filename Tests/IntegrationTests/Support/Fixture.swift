@@ -1,0 +1,60 @@
+import Foundation
+import StrictJSON
+import Testing
+
+/// A database with the app of `DevelopmentDevice` in it, for services that are killed and started again.
+struct ServiceFixture: Sendable {
+    let database: String
+    /// The text of an admin credential.
+    let credential: String
+
+    /// Makes the database through the command line, as an operator does.
+    init(database: String) async throws {
+        self.database = database
+        let added = try await Binary.run(
+            ["apps", "add", "--file", "-", "--database", database], input: DevelopmentDevice.app)
+        try #require(added.status == 0, "\(added.errors)")
+        let created = try await Binary.run([
+            "credentials", "create", "--name", "test", "--role", "admin", "--database", database, "--json",
+        ])
+        try #require(created.status == 0, "\(created.errors)")
+        credential = try #require(try JSONValue(parsing: created.output).object?["credential"]?.string)
+    }
+
+    /// Starts the service, without the limits that a test of one machine would meet.
+    func start(port: Int = 0, environment: [String: String] = [:]) async throws -> RunningService {
+        let unlimited = [
+            "SYNHEART_AUTH_PROTECTION_ENROLMENT_BURST": "1000000",
+            "SYNHEART_AUTH_PROTECTION_FAILED_SIGNATURE_BURST": "1000000",
+            "SYNHEART_AUTH_PROTECTION_DEVICE_BURST": "10000",
+        ]
+        return try await RunningService(
+            database: database, port: port, environment: unlimited.merging(environment) { $1 })
+    }
+
+    /// A request to the admin API.
+    func administer(_ method: String, _ path: String, body: JSONObject? = nil) -> WireRequest {
+        WireRequest(
+            method: method, target: "/admin/v1" + path, headers: [("Authorization", "Bearer \(credential)")],
+            body: body.map { JSONValue.object($0).bytes } ?? [])
+    }
+}
+
+extension RunningService {
+    var operationsPort: Int { operationsURL.split(separator: ":").last.flatMap { Int($0) } ?? 0 }
+}
+
+/// SplitMix64: choices that a seed repeats.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var word = state
+        word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+        return word ^ (word >> 31)
+    }
+}

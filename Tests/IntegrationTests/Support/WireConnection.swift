@@ -1,0 +1,133 @@
+import Foundation
+import StrictJSON
+
+/// An answer as it came over the wire.
+struct WireAnswer: Sendable {
+    let status: Int
+    let head: String
+    let body: [UInt8]
+
+    var json: JSONObject { (try? JSONValue(parsing: body))?.object ?? JSONObject() }
+    var text: String { String(decoding: body, as: UTF8.self) }
+    /// The stable code of an error.
+    var code: String? { json["error"]?.string }
+
+    func value(_ name: String) -> String? {
+        head.components(separatedBy: "\r\n").dropFirst().first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
+            .map { $0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces) }
+    }
+}
+
+/// A request as it goes over the wire.
+struct WireRequest: Sendable {
+    var method: String
+    var target: String
+    var headers: [(String, String)] = []
+    var body: [UInt8] = []
+
+    var bytes: [UInt8] {
+        var text = "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        for (name, value) in headers { text += "\(name): \(value)\r\n" }
+        if !body.isEmpty || method == "POST" {
+            text += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n"
+        }
+        return Array((text + "\r\n").utf8) + body
+    }
+}
+
+/// A TCP connection to loopback whose bytes a test writes itself. It waits on a thread of its own, never on one of Swift's,
+/// so that many of them can wait for a service of the same process.
+///
+/// `@unchecked`: one task uses a connection at a time.
+final class WireConnection: @unchecked Sendable {
+    private let descriptor: Int32
+    private var buffer: [UInt8] = []
+
+    /// Connects; nil where nobody listens.
+    init?(port: Int, seconds: Int = 20) {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { return nil }
+        var wait = timeval(tv_sec: seconds, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(truncatingIfNeeded: port).bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        let connected = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard connected == 0 else {
+            close(descriptor)
+            return nil
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Whether all of the bytes were taken.
+    @discardableResult
+    func send(_ bytes: [UInt8]) async -> Bool { await waiting { self.sendNow(bytes) } }
+
+    /// The next answer; nil where the connection ends first.
+    func answer() async -> WireAnswer? { await waiting { self.answerNow() } }
+
+    /// Sends some requests at once, and reads their answers; fewer where the connection ends.
+    func exchange(_ requests: [WireRequest]) async -> [WireAnswer] {
+        await waiting {
+            guard self.sendNow(requests.flatMap(\.bytes)) else { return [] }
+            var answers: [WireAnswer] = []
+            while answers.count < requests.count, let answer = self.answerNow() { answers.append(answer) }
+            return answers
+        }
+    }
+
+    /// One request on a connection of its own; nil where it was not answered whole.
+    static func exchange(port: Int, _ request: WireRequest) async -> WireAnswer? {
+        await WireConnection(port: port)?.exchange([request]).first
+    }
+
+    private func waiting<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(returning: body()) }
+        }
+    }
+
+    private func sendNow(_ bytes: [UInt8]) -> Bool {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes { raw in
+                raw.baseAddress.map {
+                    Glibc.send(descriptor, $0 + sent, raw.count - sent, Int32(MSG_NOSIGNAL))
+                }
+                    ?? -1
+            }
+            guard count > 0 else { return false }
+            sent += count
+        }
+        return true
+    }
+
+    private func answerNow() -> WireAnswer? {
+        let end = Array("\r\n\r\n".utf8)
+        while buffer.firstRange(of: end) == nil { guard readNow() else { return nil } }
+        guard let headEnd = buffer.firstRange(of: end) else { return nil }
+        let head = String(decoding: buffer[..<headEnd.lowerBound], as: UTF8.self)
+        buffer.removeFirst(headEnd.upperBound)
+        let status = head.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+        let length = WireAnswer(status: status, head: head, body: []).value("Content-Length").flatMap { Int($0) } ?? 0
+        while buffer.count < length { guard readNow() else { return nil } }
+        defer { buffer.removeFirst(length) }
+        return WireAnswer(status: status, head: head, body: Array(buffer.prefix(length)))
+    }
+
+    private func readNow() -> Bool {
+        var chunk = [UInt8](repeating: 0, count: 16_384)
+        let count = recv(descriptor, &chunk, chunk.count, 0)
+        guard count > 0 else { return false }
+        buffer += chunk.prefix(count)
+        return true
+    }
+}
