@@ -189,7 +189,8 @@ let package = Package(
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: [
-                    "synheart-auth", "SoftwareDevice", "SynheartAuth", "AttestationTestKit", "AuthServer", "AuthService",
+                    "synheart-auth", "SoftwareDevice", "SynheartAuth", "AttestationTestKit", "AuthServer",
+                    "AuthService",
                     "SQLiteStores", "AuthContract", "StrictJSON", crypto, logging, grdb, asn1, x509,
                 ],
                 swiftSettings: settings),
