@@ -14,7 +14,7 @@ import Testing
     init() throws { folder = try TemporaryFolder() }
 
     private var authorities: [String] {
-        ["--authority", folder.path("authority.pem"), "--google-authority", folder.path("google.json")]
+        ["--authority", folder.path("authority.pem")]
     }
 
     private func provision() async throws {
