@@ -58,6 +58,21 @@ struct OpeningTests {
         #expect(try refusal()?.code == (mode == 0 ? .notReadable : .notWritable))
     }
 
+    @Test func `A full disk is said to be full, by a database that was there too`() async throws {
+        guard let disk = TinyDisk(kilobytes: 1024) else { return }
+        let path = "\(disk.path)/auth.sqlite"
+        for isNew in [true, false] {
+            if !isNew { await (try SQLiteStores(path: path, clock: FixedClock(), logger: silent)).close() }
+            try disk.fill()
+            let error = #expect(throws: OpenError.self) {
+                try SQLiteStores(path: path, clock: FixedClock(), logger: silent)
+            }
+            #expect(error?.code == .unavailable)
+            #expect(error?.description.contains("the disk is full") == true, "\(error?.description ?? "")")
+            try disk.makeRoom()
+        }
+    }
+
     @Test func `Another file is refused, and left as it is`() throws {
         let text = Data(String(repeating: "This is no database. ", count: 100).utf8)
         try text.write(to: URL(fileURLWithPath: folder.database))

@@ -35,9 +35,18 @@ enum DatabaseFile {
                 .notWritable, "\(path) cannot be written. The user of the service needs to own it and its folder.")
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             OpenError(.inUse, "\(path) is locked by another process that is changing it. Try again.")
-        case .SQLITE_FULL: OpenError(.unavailable, "There is no room for \(path): the disk is full.")
+        // The shared memory of the write-ahead log is a file too; SQLite has another word for it where that does not fit.
+        case .SQLITE_FULL,
+            .SQLITE_IOERR where isFull(path):
+            OpenError(.unavailable, "There is no room for \(path): the disk is full.")
         default: OpenError(.unavailable, "\(path) cannot be opened: \(error.message ?? "SQLite \(error.resultCode)").")
         }
+    }
+
+    private static func isFull(_ path: String) -> Bool {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        let free = try? FileManager.default.attributesOfFileSystem(forPath: folder)[.systemFreeSize] as? Int64
+        return free.map { $0 < 65_536 } ?? false
     }
 
     private static func configuration(_ busyTimeout: Duration, readonly: Bool = false) -> Configuration {
