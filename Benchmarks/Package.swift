@@ -2,25 +2,31 @@
 import PackageDescription
 
 // A package of its own beside the house, so that a user of the libraries never builds it.
+let house = [
+    "SynheartAuth", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "AuthContract", "AuthService",
+    "SQLiteStores",
+    "AttestationTestKit", "StrictJSON",
+].map { Target.Dependency.product(name: $0, package: "synheart-auth") }
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let settings: [SwiftSetting] = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
+
 let package = Package(
     name: "benchmarks",
     platforms: [.macOS(.v13)],
     dependencies: [
         .package(name: "synheart-auth", path: ".."),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
     ],
     targets: [
+        .target(name: "CAllocations"),
+        // In process: Benchmarks/run.
+        .executableTarget(name: "Benchmarks", dependencies: house + [crypto, "CAllocations"], swiftSettings: settings),
+        // Over HTTP: Benchmarks/http.
+        .executableTarget(name: "SignedTraffic", dependencies: house + [crypto], swiftSettings: settings),
         .executableTarget(
-            name: "Benchmarks",
-            dependencies: [
-                .product(name: "AppAttest", package: "synheart-auth"),
-                .product(name: "AuthContract", package: "synheart-auth"),
-                .product(name: "AuthService", package: "synheart-auth"),
-                .product(name: "SQLiteStores", package: "synheart-auth"),
-                .product(name: "AttestationTestKit", package: "synheart-auth"),
-                .product(name: "StrictJSON", package: "synheart-auth"),
-                .product(name: "Crypto", package: "swift-crypto"),
-            ], swiftSettings: [.enableUpcomingFeature("NonisolatedNonsendingByDefault")])
+            name: "BareHandler", dependencies: [crypto, .product(name: "Hummingbird", package: "hummingbird")],
+            swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

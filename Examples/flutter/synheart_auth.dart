@@ -81,13 +81,20 @@ class SynheartAuth {
 
   Future<String> getState(String appId) async => (await _simple('synheart_auth_get_state', appId))['state'] as String;
 
+  /// A token that any backend can check offline: `token`, `remaining_seconds`. [audience]: one of the app's; null for the app.
+  Future<Map<String, dynamic>> deviceToken(String appId, {String? audience}) =>
+      _withDetail('synheart_auth_device_token', appId, audience);
+
+  /// Finishes an interrupted rotation, and rotates a key that is due.
+  Future<void> maintain(String appId) => _simple('synheart_auth_maintain', appId);
+
   /// [reason]: `scheduled` or `compromise`.
   Future<Map<String, dynamic>> rotateKey(String appId, {String reason = 'scheduled'}) =>
-      _withReason('synheart_auth_rotate_key', appId, reason);
+      _withDetail('synheart_auth_rotate_key', appId, reason);
 
   /// [reason]: `server_instructed`, `user_requested` or `key_lost`.
   Future<void> resetDeviceIdentity(String appId, {required String reason}) =>
-      _withReason('synheart_auth_reset_device_identity', appId, reason);
+      _withDetail('synheart_auth_reset_device_identity', appId, reason);
 
   /// The six headers of a request.
   Future<Map<String, String>> signRequest(String appId, String method, String path, [List<int> body = const []]) async {
@@ -127,14 +134,14 @@ class SynheartAuth {
     });
   }
 
-  Future<Map<String, dynamic>> _withReason(String name, String appId, String reason) {
+  Future<Map<String, dynamic>> _withDetail(String name, String appId, String? detail) {
     final handle = _handle;
     return _run(_library, (lib, arena, result) {
       final call = lib.lookupFunction<Int32 Function(_Handle, _Text, _Text, _Result),
           int Function(_Handle, _Text, _Text, _Result)>(name);
       return (
-        call(Pointer.fromAddress(handle), appId.toNativeUtf8(allocator: arena), reason.toNativeUtf8(allocator: arena),
-            result),
+        call(Pointer.fromAddress(handle), appId.toNativeUtf8(allocator: arena),
+            detail?.toNativeUtf8(allocator: arena) ?? nullptr, result),
         const {}
       );
     });

@@ -42,6 +42,7 @@ public struct AppAttestError: Error, Sendable {
         case unknownEnvironment = "UNKNOWN_ENVIRONMENT"
         case environmentNotAllowed = "ENVIRONMENT_NOT_ALLOWED"
         case malformedExtensions = "MALFORMED_EXTENSIONS"
+        case unexpectedExtensions = "UNEXPECTED_EXTENSIONS"
         case categoryMissing = "CATEGORY_MISSING"
         case categoryNotAllowed = "CATEGORY_NOT_ALLOWED"
         case bundleVersionMissing = "BUNDLE_VERSION_MISSING"

@@ -16,13 +16,16 @@ public struct SoftwareDevice: Sendable {
         /// The auth service.
         public let url: String
         public let appID: AppID
+        /// Which phone it plays.
+        public let platform: Platform
         /// Team id and bundle id.
         public let iosAppID: String
 
         /// Settings of their parts.
-        public init(url: String, appID: AppID, iosAppID: String) {
+        public init(url: String, appID: AppID, platform: Platform = .ios, iosAppID: String) {
             self.url = url
             self.appID = appID
+            self.platform = platform
             self.iosAppID = iosAppID
         }
     }
@@ -30,20 +33,27 @@ public struct SoftwareDevice: Sendable {
     /// The team that simulated apps belong to.
     public static let team = "TESTTEAM01"
 
-    /// A device in `directory`, attested by `authority`.
-    public init(directory: String, settings: Settings, authority: AppleAuthority) throws {
+    /// A device in `directory`, attested by `authority`, that signs for the auth service and for these origins.
+    public init(
+        directory: String, settings: Settings, authority: AppleAuthority, origins: Set<RequestOrigin> = []
+    ) throws {
         try self.init(
             directory: directory, settings: settings,
             attestation: SimulatedAppAttest(
-                iosAppID: settings.iosAppID, authority: authority, directory: directory + "/app-attest"))
+                iosAppID: settings.iosAppID, authority: authority, directory: directory + "/app-attest"),
+            origins: origins)
     }
 
     /// A device in `directory`, attested in this way.
-    public init(directory: String, settings: Settings, attestation: any AttestationProvider) throws {
+    public init(
+        directory: String, settings: Settings, attestation: any AttestationProvider,
+        origins: Set<RequestOrigin> = []
+    ) throws {
         var configuration = try SynheartAuth.Configuration(baseUrl: settings.url)
         configuration.storage = FileStorage(directory: directory)
         configuration.keyStore = SoftwareKeyStore(directory: directory + "/keys")
         configuration.attestation = attestation
+        configuration.origins = origins
         sdk = SynheartAuth(configuration)
         self.settings = settings
     }
@@ -59,7 +69,7 @@ extension SoftwareDevice.Settings {
             JSONValue(parsing: Array(try Data(contentsOf: URL(fileURLWithPath: file(directory))))))
         return Self(
             url: try fields.string("url"), appID: try fields.parsed("app_id") { try AppID($0) },
-            iosAppID: try fields.string("ios_app_id"))
+            platform: try fields.optionalChoice("platform") ?? .ios, iosAppID: try fields.string("ios_app_id"))
     }
 
     /// Saves the settings in a folder, which is made where it is not there.
@@ -67,7 +77,8 @@ extension SoftwareDevice.Settings {
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let json = JSONObject([
-            ("url", .string(url)), ("app_id", .string(appID.text)), ("ios_app_id", .string(iosAppID)),
+            ("url", .string(url)), ("app_id", .string(appID.text)), ("platform", .string(platform.rawValue)),
+            ("ios_app_id", .string(iosAppID)),
         ])
         try Data((JSONValue.object(json).text(.pretty) + "\n").utf8)
             .write(to: URL(fileURLWithPath: Self.file(directory)), options: .atomic)

@@ -9,6 +9,21 @@ public enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue {
+    /// Strings are the same when their code points are; numbers, when their digits are.
+    ///
+    /// String's own equality is canonical equivalence: under it the Kelvin sign is a K, and `A256KW` has a look-alike.
+    public static func == (left: JSONValue, right: JSONValue) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.bool(let left), .bool(let right)): left == right
+        case (.number(let left), .number(let right)): left == right
+        case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
+        case (.array(let left), .array(let right)): left == right
+        case (.object(let left), .object(let right)): left == right
+        default: false
+        }
+    }
+
     /// The number `value`, without fraction or exponent.
     public static func integer(_ value: some BinaryInteger) -> JSONValue {
         .number(JSONNumber(digits: String(value)))
@@ -81,6 +96,11 @@ public struct JSONObject: Sendable, Hashable {
         public let name: String
         /// The value.
         public var value: JSONValue
+
+        /// Names are the same when their code points are.
+        public static func == (left: Member, right: Member) -> Bool {
+            left.name.utf8.elementsEqual(right.name.utf8) && left.value == right.value
+        }
     }
 
     /// An object without members.

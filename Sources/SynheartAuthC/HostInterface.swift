@@ -1,12 +1,12 @@
 internal import AuthContract
-internal import CSynheartAuth
+public import CSynheartAuth
 internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-// The whole SDK for hosts; the header documents each function.
+// The whole SDK for hosts; the header documents each function. Public, because an optimised build drops what is not.
 
-typealias Result = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+public typealias Result = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
 /// Owns the instance that a handle stands for.
 final class Instance: Sendable {
@@ -16,7 +16,7 @@ final class Instance: Sendable {
 }
 
 @_cdecl("synheart_auth_create")
-func createInstance(
+public func createInstance(
     _ baseURL: UnsafePointer<CChar>?, _ directory: UnsafePointer<CChar>?, _ host: UnsafePointer<synheart_auth_host>?,
     _ handle: UnsafeMutablePointer<OpaquePointer?>?, _ result: Result?
 ) -> Int32 {
@@ -34,7 +34,7 @@ func createInstance(
 }
 
 @_cdecl("synheart_auth_create_with_software_keys")
-func createInstanceWithSoftwareKeys(
+public func createInstanceWithSoftwareKeys(
     _ baseURL: UnsafePointer<CChar>?, _ directory: UnsafePointer<CChar>?,
     _ handle: UnsafeMutablePointer<OpaquePointer?>?, _ result: Result?
 ) -> Int32 {
@@ -54,9 +54,12 @@ private func create(
     handle?.pointee = nil
     guard let handle else { return invalidArgument("handle", result) }
     guard let baseURL = CText.string(baseURL) else { return invalidArgument("base_url", result) }
+    // NULL is the platform's own place; what cannot be read is not NULL.
+    let directoryText = CText.string(directory)
+    guard directory == nil || directoryText != nil else { return invalidArgument("directory", result) }
     do throws(SynheartAuthError) {
         var configuration = try SynheartAuth.Configuration(baseUrl: baseURL)
-        change(&configuration, CText.string(directory))
+        change(&configuration, directoryText)
         handle.pointee = OpaquePointer(Unmanaged.passRetained(Instance(SynheartAuth(configuration))).toOpaque())
         return succeed([:], result)
     } catch {
@@ -65,16 +68,16 @@ private func create(
 }
 
 @_cdecl("synheart_auth_free")
-func freeInstance(_ handle: OpaquePointer?) {
+public func freeInstance(_ handle: OpaquePointer?) {
     guard let handle else { return }
     Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(handle)).release()
 }
 
 @_cdecl("synheart_auth_string_free")
-func freeString(_ text: UnsafeMutablePointer<CChar>?) { free(text) }
+public func freeString(_ text: UnsafeMutablePointer<CChar>?) { free(text) }
 
 @_cdecl("synheart_auth_register_device")
-func registerDevice(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+public func registerDevice(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
         let registration = try await sdk.registerDevice(appId: appId)
         return ["status": .string(registration.status.rawValue), "device_id": .string(registration.deviceId)]
@@ -82,14 +85,14 @@ func registerDevice(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ 
 }
 
 @_cdecl("synheart_auth_is_registered")
-func isRegistered(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+public func isRegistered(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
         ["registered": .bool(try await sdk.isRegistered(appId: appId))]
     }
 }
 
 @_cdecl("synheart_auth_get_device_id")
-func getDeviceID(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+public func getDeviceID(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
         let id = try await sdk.getDeviceId(appId: appId)
         return ["device_id": id.map { .string($0) } ?? .null]
@@ -97,14 +100,14 @@ func getDeviceID(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ res
 }
 
 @_cdecl("synheart_auth_get_state")
-func getState(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+public func getState(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
         ["state": .string(try await sdk.state(appId: appId).rawValue)]
     }
 }
 
 @_cdecl("synheart_auth_sign_request")
-func signRequest(
+public func signRequest(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ method: UnsafePointer<CChar>?,
     _ path: UnsafePointer<CChar>?, _ body: UnsafePointer<UInt8>?, _ bodyLength: Int64, _ result: Result?
 ) -> Int32 {
@@ -120,7 +123,7 @@ func signRequest(
 }
 
 @_cdecl("synheart_auth_rotate_key")
-func rotateKey(
+public func rotateKey(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ reason: UnsafePointer<CChar>?, _ result: Result?
 ) -> Int32 {
     guard let reason = CText.string(reason).flatMap(RotationReason.init(rawValue:)) else {
@@ -133,7 +136,7 @@ func rotateKey(
 }
 
 @_cdecl("synheart_auth_reset_device_identity")
-func resetDeviceIdentity(
+public func resetDeviceIdentity(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ reason: UnsafePointer<CChar>?, _ result: Result?
 ) -> Int32 {
     guard let reason = CText.string(reason).flatMap(ResetReason.init(rawValue:)) else {
@@ -145,8 +148,30 @@ func resetDeviceIdentity(
     }
 }
 
+@_cdecl("synheart_auth_device_token")
+public func deviceToken(
+    _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ audience: UnsafePointer<CChar>?, _ result: Result?
+) -> Int32 {
+    let audienceText = CText.string(audience)
+    guard audience == nil || audienceText != nil else { return invalidArgument("audience", result) }
+    return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        let token = try await sdk.deviceToken(appId: appId, audience: audienceText)
+        return [
+            "token": .string(token.token), "remaining_seconds": .integer(max(token.remaining.components.seconds, 0)),
+        ]
+    }
+}
+
+@_cdecl("synheart_auth_maintain")
+public func maintain(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        try await sdk.maintain(appId: appId)
+        return [:]
+    }
+}
+
 @_cdecl("synheart_auth_correct_clock_skew")
-func correctClockSkew(
+public func correctClockSkew(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ serverTimestamp: Double, _ result: Result?
 ) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in

@@ -206,6 +206,23 @@ struct RefusalTests {
         #expect(try fixture.code { $0.order = [0, 1, 2, 3, 3] } == .rootRepeated)
     }
 
+    @Test("The same with a real chain under Google's RSA root, whose name looks like a factory's")
+    func repeatedRealRoot() throws {
+        let chain = try Vectors.chain("caiman-sdk36-TEE_EC_RKP").chain()
+        var policy = KeyAttestationPolicy.audit
+        policy.dates = .enforce
+        let verifier = KeyAttestationVerifier(policy: policy, statusList: nil)
+        let later = Date(timeIntervalSince1970: 1_861_920_000)
+        func code(_ certificates: [AttestationCertificate]) throws -> KeyAttestationError.Code? {
+            let sent = try KeyAttestationChain(der: certificates.map(\.encoded))
+            return refusal { _ = try verifier.audit(sent, challenge: nil, package: nil, at: later) }
+        }
+        let root = try #require(chain.certificates.last)
+        #expect(!root.subject.values(of: CertificateName.serialNumber).isEmpty)
+        #expect(try code(chain.certificates) == .certificateExpired)
+        #expect(try code(chain.certificates + [root]) == .rootRepeated)
+    }
+
     @Test("Keys of another challenge, another key, another app")
     func binding() throws {
         let fixture = try Fixture()
@@ -216,6 +233,11 @@ struct RefusalTests {
         #expect(refusal { _ = try fixture.verify(good, key: other) } == .attestedKeyMismatch)
         #expect(try fixture.code { $0.packages = [.init("com.example.other")] } == .packageMismatch)
         #expect(try fixture.code { $0.packages = nil } == .applicationMissing)
+        // Swift's strings are equal where Unicode calls them equivalent.
+        var kelvin = fixture
+        kelvin.policy.packages = ["com.example.Kids"]
+        #expect(try kelvin.code { $0.packages = [.init("com.example.Kids")] } == nil)
+        #expect(try kelvin.code { $0.packages = [.init("com.example.\u{212A}ids")] } == .packageMismatch)
         #expect(try fixture.code { $0.packages = [.init("com.example.other"), .init("com.example.app")] } == nil)
         #expect(try fixture.code { $0.signatureDigests = [[1]] } == .certificateDigestMismatch)
         #expect(try fixture.code { $0.signatureDigests = [] } == .certificateDigestMismatch)

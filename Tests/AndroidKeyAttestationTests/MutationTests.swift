@@ -10,7 +10,7 @@ import Testing
 struct MutationTests {
     private static let names = ["Pixel 4", "caiman-sdk36-TEE_EC_RKP", "root-omitted-ec2026"]
 
-    /// Every bit with `SYNHEART_AUTH_ALL_BITS=1`, which wants a release build; a sample of them otherwise.
+    /// Every bit with `SYNHEART_AUTH_ALL_BITS=1`, as CI has it; a sample of them otherwise.
     private static var stride: Int {
         ProcessInfo.processInfo.environment["SYNHEART_AUTH_ALL_BITS"] == nil ? 211 : 1
     }

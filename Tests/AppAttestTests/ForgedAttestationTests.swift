@@ -87,6 +87,9 @@ import Testing
             $0.intermediateExtensions = [.init([1, 2, 3], critical: true, [])]
         },
         .authority("an intermediate that has expired", .certificateExpired) { $0.intermediateLife = 30 * 86400 - 1 },
+        Forgery("a root in the intermediate's place", .issuerMismatch) { options in
+            options.certificates = { [$0[0], authority?.attestationRoot ?? []] }
+        },
         .authority("an intermediate signed over SHA-1", .malformedCertificate) { $0.intermediateAlgorithm = .sha1 },
         Forgery("a leaf signed by another intermediate of the same name", .certificateSignatureInvalid) {
             $0.signedBy = other
@@ -288,6 +291,40 @@ import Testing
         #expect(try refusal(old) { $0.requiresCategory = true } == .categoryMissing)
         #expect(try refusal(device) { $0.minimumBundleVersion = BundleVersion("2") } == .bundleVersionTooOld)
         #expect(try refusal(device) { $0.environments = [] } == .environmentNotAllowed)
+    }
+
+    /// What is certified is one run of bytes: where authenticator data end in it is the sender's word.
+    @Test(arguments: ["14.0", "18.3.1", "26.2", "26.3"])
+    func aMapThatWasPassedBeforeTheHashIsNotTheDevicesOwn(version: String) throws {
+        let authority = try #require(Self.authority)
+        let app = try #require(AppID("TEAMID1234.com.example.app"))
+        let device = AppleDevice(system: .iOS(version), app: AppleApp(appID: app.text), authority: authority)
+        let map =
+            (["apple_validation_category_01": .bytes([4, 0, 0, 0]), "apple_bundle_version_01": "9999"] as CBORValue)
+            .encoded
+        let hash = Array(SHA256.hash(data: [1, 2, 3]))
+        let key = AppleAttestKey()
+        var options = AppleAttestationOptions()
+        options.encode = { members in
+            CBORValue.map(
+                CBORMap(
+                    members.entries.map { entry in
+                        guard entry.key == "authData", case .bytes(let data) = entry.value else { return entry }
+                        return .init("authData", .bytes(data + map))
+                    })
+            ).encoded
+        }
+        let object = try device.attest(key, clientDataHash: map + hash, at: Self.now, options: options)
+        var policy = AppAttestPolicy(appIDs: [app], categories: [.appStore])
+        policy.requiresCategory = true
+        policy.minimumBundleVersion = BundleVersion("9999")
+        let anchors = try #require(
+            TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
+        let verifier = AttestationVerifier(policy: policy, trustAnchors: anchors)
+        let keyID = try #require(KeyID(key.keyID))
+        #expect(
+            code { try verifier.verify(object, keyID: keyID, clientDataHash: ClientDataHash(hash), at: Self.now) }
+                == .unexpectedExtensions)
     }
 
     /// What is remembered of an intermediate is its signature, not its dates.

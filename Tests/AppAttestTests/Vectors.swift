@@ -64,15 +64,31 @@ struct Vector: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// The code with which something is refused; nil where it is not.
+/// The code with which something is refused; nil where it is not. It must be one that the documentation lists at its step.
 func code(_ body: () throws -> some Any) -> AppAttestError.Code? {
     do {
         _ = try body()
         return nil
     } catch let error as AppAttestError {
+        let documented = documentedCodes[error.step.rawValue] ?? []
+        #expect(documented.contains(error.code.rawValue), "\(error) is not in WhatEachCheckProtects.md")
         return error.code
     } catch {
         Issue.record(error)
         return nil
     }
 }
+
+/// The codes of each step, as the tables of the article *What each check protects* have them.
+let documentedCodes: [String: Set<String>] = {
+    let article = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../../Sources/AppAttest/AppAttest.docc/WhatEachCheckProtects.md")
+    var codes: [String: Set<String>] = [:]
+    for line in ((try? String(contentsOf: article, encoding: .utf8)) ?? "").split(separator: "\n") {
+        let columns = line.split(separator: "|").map { $0.split(separator: "`", omittingEmptySubsequences: false) }
+        guard columns.count == 4, columns[0].count == 3, let last = columns.last else { continue }
+        let quoted = last.indices.filter { $0 % 2 == 1 }.map { String(last[$0]) }
+        codes[String(columns[0][1]), default: []].formUnion(quoted)
+    }
+    return codes
+}()

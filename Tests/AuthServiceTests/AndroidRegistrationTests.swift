@@ -10,11 +10,12 @@ import Testing
 /// Android's two proofs, made by a Google of one's own.
 @Suite("Registration of Android devices")
 struct AndroidRegistrationTests {
-    private static let google = Result { try GoogleAuthority() }
+    static let google = Result { try GoogleAuthority() }
 
     /// An app that demands `proof`, trusts the test's Google, and has its response keys.
     private static func world(
-        _ proof: String, keys: Bool = true, statusList: String = "none", testResponses: Bool = false
+        _ proof: String, keys: Bool = true, statusList: String? = "none", testResponses: Bool = false,
+        reattests: Bool = false
     ) async throws -> World {
         let google = try google.get()
         let pair: JSONValue = [
@@ -29,13 +30,14 @@ struct AndroidRegistrationTests {
         return try await World([
             "android": World.android([
                 "proof": .string(proof), "trust_anchors": [.string(try google.rootsPEM())],
-                "play_integrity": integrity, "key_attestation": ["status_list": .string(statusList)],
-            ])
+                "play_integrity": integrity,
+                "key_attestation": ["status_list": statusList.map { .string($0) } ?? .null],
+            ]), "keys": ["reattest_on_rotation": .bool(reattests)],
         ])
     }
 
     /// What of the two proofs is sent, and what is wrong with it.
-    private struct Proofs {
+    struct Proofs {
         var token: PlayTokenOptions? = PlayTokenOptions()
         var chain: KeyAttestationOptions? = KeyAttestationOptions()
         /// Whether token and chain are made for another challenge.
@@ -44,8 +46,8 @@ struct AndroidRegistrationTests {
         var attested: P256.Signing.PublicKey?
     }
 
-    private func register(_ world: World, _ proofs: Proofs) async throws -> Assurance {
-        let google = try Self.google.get()
+    static func register(_ world: World, _ proofs: Proofs) async throws -> Assurance {
+        let google = try google.get()
         let key = P256.Signing.PrivateKey()
         let now = world.clock.now.date
         let challenge = try await world.challenge()
@@ -73,49 +75,96 @@ struct AndroidRegistrationTests {
         ]
         for (proof, tokenAlone, chainAlone) in expected {
             let world = try await Self.world(proof)
-            #expect(try await refusal { try await register(world, token) }?.code == tokenAlone, "\(proof)")
-            #expect(try await refusal { try await register(world, chain) }?.code == chainAlone, "\(proof)")
-            let assurance = try await register(world, Proofs())
+            #expect(try await refusal { try await Self.register(world, token) }?.code == tokenAlone, "\(proof)")
+            #expect(try await refusal { try await Self.register(world, chain) }?.code == chainAlone, "\(proof)")
+            let assurance = try await Self.register(world, Proofs())
             #expect(assurance == Assurance(app: .test, key: .tee, labels: ["MEETS_DEVICE_INTEGRITY"]))
             var badToken = Proofs()
             badToken.token?.package = "com.example.evil"
-            try await expect(.invalidAttestation, "\(proof)") { try await register(world, badToken) }
+            try await expect(.invalidAttestation, "\(proof)") { try await Self.register(world, badToken) }
             var badChain = Proofs()
             badChain.chain?.packages = [.init("com.example.evil")]
-            try await expect(.invalidAttestation, "\(proof)") { try await register(world, badChain) }
+            try await expect(.invalidAttestation, "\(proof)") { try await Self.register(world, badChain) }
         }
     }
 
     @Test("A token says whose word it is: Google's, but for a response made for tests")
     func assurance() async throws {
         let world = try await Self.world("play_integrity")
-        let assurance = try await register(world, Proofs(chain: nil))
+        let assurance = try await Self.register(world, Proofs(chain: nil))
         #expect(assurance == Assurance(app: .playIntegrity, key: .appVouched, labels: ["MEETS_DEVICE_INTEGRITY"]))
         var response = Proofs(chain: nil)
         response.token?.isTestingResponse = true
-        try await expect(.invalidAttestation) { try await register(world, response) }
+        try await expect(.invalidAttestation) { try await Self.register(world, response) }
         let allowing = try await Self.world("play_integrity", testResponses: true)
-        #expect(try await register(allowing, response).app == .test)
+        #expect(try await Self.register(allowing, response).app == .test)
     }
 
     @Test("StrongBox is told from a trusted environment")
     func strongBox() async throws {
         let world = try await Self.world("key_attestation")
-        #expect(try await register(world, Proofs(token: nil, chain: .strongBox)).key == .strongbox)
+        #expect(try await Self.register(world, Proofs(token: nil, chain: .strongBox)).key == .strongbox)
         // A leaked key of a trusted environment can sign whatever it likes about itself.
         var claimed = KeyAttestationOptions.strongBox
         claimed.certifiedSecurityLevel = 1
-        #expect(try await register(world, Proofs(token: nil, chain: claimed)).key == .tee)
+        #expect(try await Self.register(world, Proofs(token: nil, chain: claimed)).key == .tee)
+    }
+
+    @Test(
+        "Where only tokens are asked for and no list of revoked keys is named, a chain must verify and counts for nothing"
+    )
+    func unlistedChain() async throws {
+        let world = try await Self.world("play_integrity", statusList: nil)
+        #expect(try await Self.register(world, Proofs()).key == .appVouched)
+        var refused = Proofs()
+        refused.chain?.rootOfTrust?.deviceLocked = 0
+        try await expect(.invalidAttestation) { try await Self.register(world, refused) }
+    }
+
+    @Test("A rotation attests its key again: by a chain with the rotation's challenge, which the hardware signs")
+    func rotationWithKeyAttestation() async throws {
+        let world = try await Self.world("key_attestation", reattests: true)
+        let google = try Self.google.get()
+        let appID = try AppID(World.appID)
+        let old = P256.Signing.PrivateKey()
+        let challenge = try await world.challenge()
+        let answer = try await world.register(
+            RegisterRequest(
+                appID: appID, publicKeyText: DevicePublicKey(old.publicKey).base64, challenge: challenge,
+                platform: .android, proof: nil,
+                keyAttestation: try google.attest(old.publicKey, challenge: challenge, at: world.clock.now.date)), [])
+        let device = TestDevice(appID: appID, id: answer.deviceID, key: old)
+
+        let new = P256.Signing.PrivateKey()
+        func body(_ attested: P256.Signing.PublicKey, signedFor other: [UInt8]? = nil) async throws -> RotateKeyRequest
+        {
+            let challenge = try await world.challenge(World.appID, .rotate)
+            return RotateKeyRequest(
+                appID: appID, deviceID: device.id, newPublicKeyText: DevicePublicKey(new.publicKey).base64,
+                challenge: challenge,
+                keyAttestation: try google.attest(
+                    attested, challenge: other ?? challenge, at: world.clock.now.date, options: .strongBox))
+        }
+        let ofTheOldKey = try await body(old.publicKey)
+        try await expect(.invalidAttestation) { try await world.rotate(device, ofTheOldKey) }
+        let ofAnotherChallenge = try await body(new.publicKey, signedFor: challenge)
+        try await expect(.invalidAttestation) { try await world.rotate(device, ofAnotherChallenge) }
+        let withoutProof = RotateKeyRequest(
+            appID: appID, deviceID: device.id, newPublicKeyText: DevicePublicKey(new.publicKey).base64)
+        try await expect(.invalidAttestation) { try await world.rotate(device, withoutProof) }
+        #expect(try await world.row(device).assurance.key == .tee)
+        try await world.rotate(device, try await body(new.publicKey))
+        #expect(try await world.row(device).assurance.key == .strongbox)
     }
 
     @Test("Both proofs bind challenge and key")
     func binding() async throws {
         let world = try await Self.world("either")
         for proofs in [Proofs(chain: nil, isForOther: true), Proofs(token: nil, isForOther: true)] {
-            try await expect(.invalidAttestation) { try await register(world, proofs) }
+            try await expect(.invalidAttestation) { try await Self.register(world, proofs) }
         }
         let other = Proofs(token: nil, attested: P256.Signing.PrivateKey().publicKey)
-        try await expect(.invalidAttestation) { try await register(world, other) }
+        try await expect(.invalidAttestation) { try await Self.register(world, other) }
     }
 
     @Test("With either, what could not be asked does not refuse where the other verified; what was refused does")
@@ -123,22 +172,22 @@ struct AndroidRegistrationTests {
         // No response keys, and Google is away.
         let world = try await Self.world("either", keys: false)
         world.google.goAway()
-        #expect(try await register(world, Proofs()).key == .tee)
-        try await expect(.providerUnavailable) { try await register(world, Proofs(chain: nil)) }
+        #expect(try await Self.register(world, Proofs()).key == .tee)
+        try await expect(.providerUnavailable) { try await Self.register(world, Proofs(chain: nil)) }
         var refused = Proofs()
         refused.chain?.rootOfTrust?.deviceLocked = 0
-        try await expect(.invalidAttestation) { try await register(world, refused) }
+        try await expect(.invalidAttestation) { try await Self.register(world, refused) }
         let both = try await Self.world("both", keys: false)
         both.google.goAway()
-        try await expect(.providerUnavailable) { try await register(both, Proofs()) }
+        try await expect(.providerUnavailable) { try await Self.register(both, Proofs()) }
     }
 
     @Test("Without a usable list of revoked keys a chain cannot be judged")
     func statusList() async throws {
         let world = try await Self.world("key_attestation", statusList: "https://example.com/status")
-        try await expect(.providerUnavailable) { try await register(world, Proofs(token: nil)) }
+        try await expect(.providerUnavailable) { try await Self.register(world, Proofs(token: nil)) }
         let either = try await Self.world("either", statusList: "https://example.com/status")
-        #expect(try await register(either, Proofs()).key == .appVouched)
+        #expect(try await Self.register(either, Proofs()).key == .appVouched)
     }
 
     @Test("An iOS registration has no key attestation: what is sent and cannot be verified refuses")

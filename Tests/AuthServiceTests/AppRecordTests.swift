@@ -15,7 +15,7 @@ struct AppRecordTests {
     private static let privateKey = "-----BEGIN PRIVATE KEY-----S3CR3T"
 
     /// Every member, none at its default.
-    private static func everything() -> JSONValue {
+    static func everything() -> JSONValue {
         [
             "app_id": "com.example.app", "name": "Example", "enabled": false, "mode": "observe",
             "build_channel": "staging",
@@ -24,6 +24,7 @@ struct AppRecordTests {
                 "app_ids": ["TEAMID1234.com.example.app", "TEAMID1234.com.example.app.beta"],
                 "environments": ["development", "production"], "trust_anchors": [], "categories": [2, 4],
                 "minimum_bundle_version": "1.2.3", "assertions_required_on": ["/v1/pay"],
+                "flag_risk_metric_above": 8,
             ],
             "android": [
                 "packages": ["com.example.app"], "certificate_digests": [.string(World.certificateDigest)],
@@ -56,9 +57,11 @@ struct AppRecordTests {
             ],
             "keys": [
                 "maximum_age_days": 90, "grace_days": 1, "overlap_seconds": 10, "reattest_on_rotation": true,
+                "rebind_on_rotation": true,
                 "key_proof": "required",
             ],
             "registration": ["approval": "manual", "provider_outage": "pending", "maximum_pending": 5],
+            "evidence": ["record": true, "keep_days": 7],
         ]
     }
 
@@ -87,18 +90,20 @@ struct AppRecordTests {
         #expect(record.buildChannel == .production && !record.developmentIntegrityAllowed)
         #expect(record.ios?.environments == [.production])
         #expect(record.signature.minimumScheme == .one && record.signature.authorities.isEmpty)
-        #expect(record.keys.keyProof == .optional && !record.keys.reattestOnRotation)
+        #expect(record.keys.keyProof == .optional && !record.keys.reattestOnRotation && !record.keys.rebindOnRotation)
         #expect(record.signature.pastWindowSeconds == 300 && record.signature.futureWindowSeconds == 60)
         #expect(record.signature.unsignedQuery == .refuseOnWrites && record.signature.replayOnReads)
         #expect(record.keys.overlapSeconds == 60 && record.keys.graceDays == 7 && record.keys.maximumAgeDays == nil)
         #expect(record.registration.approval == .auto && record.registration.providerOutage == .refuse)
+        #expect(!record.evidence.record && record.evidence.keepDays == 30)
+        #expect(record.ios?.flagRiskMetricAbove == nil)
     }
 
     @Test("A member that is not known is refused by its path, at every level")
     func unknownMembers() throws {
         for path in [
             [], ["ios"], ["android"], ["android", "play_integrity"], ["android", "key_attestation"], ["signature"],
-            ["keys"], ["registration"],
+            ["keys"], ["registration"], ["evidence"],
         ] as [[String]] {
             let json = Self.setting(Self.everything(), path + ["maximum_agee"], "x")
             let error = #expect(throws: JSONError.self) { try record(json) }
@@ -133,6 +138,8 @@ struct AppRecordTests {
             ("signature.authorities", [""]), ("keys.maximum_age_days", 0), ("keys.overlap_seconds", 3601),
             ("keys.overlap_seconds", -1), ("keys.key_proof", "never"), ("registration.approval", "none"),
             ("registration.provider_outage", "accept"), ("registration.maximum_pending", -1),
+            ("evidence.record", "yes"), ("evidence.keep_days", 0), ("evidence.keep_days", 366),
+            ("ios.flag_risk_metric_above", -1), ("ios.flag_risk_metric_above", "8"),
         ] as [(String, JSONValue)])
     func outOfRange(path: String, value: JSONValue) throws {
         let json = Self.setting(Self.everything(), path.split(separator: ".").map(String.init), value)
@@ -264,7 +271,7 @@ struct AppRecordTests {
 
     // MARK: JSON by path
 
-    private static func leaves(_ json: JSONValue, _ path: [String] = []) -> [([String], JSONValue)] {
+    static func leaves(_ json: JSONValue, _ path: [String] = []) -> [([String], JSONValue)] {
         guard let object = json.object else { return [(path, json)] }
         return object.members.flatMap { leaves($0.value, path + [$0.name]) }
     }
@@ -273,7 +280,7 @@ struct AppRecordTests {
         path.reduce(Optional(json)) { $0?.object?[$1] }
     }
 
-    private static func setting(_ json: JSONValue, _ path: [String], _ value: JSONValue) -> JSONValue {
+    static func setting(_ json: JSONValue, _ path: [String], _ value: JSONValue) -> JSONValue {
         guard let name = path.first, var object = json.object else { return value }
         object[name] = setting(object[name] ?? .null, Array(path.dropFirst()), value)
         return .object(object)

@@ -242,14 +242,17 @@ struct EvidenceTests {
         let summary = try #require(try await kept(world.world).first)
         let stored = try #require(try await world.world.stores.evidence(summary.id, of: summary.appID))
         #expect(!String(decoding: stored.sealed, as: UTF8.self).contains("object"))
-        let moved = StoredEvidence(
-            summary: EvidenceSummary(
-                id: "another", appID: summary.appID, deviceID: nil, recordedAt: summary.recordedAt,
-                expiresAt: summary.expiresAt, format: summary.format, code: summary.code, step: summary.step),
-            sealed: stored.sealed)
-        try await world.world.stores.keep(moved, within: .standard)
-        await #expect(throws: StoreError.self) {
-            try await world.world.service.evidence.export("another", of: summary.appID, actor: "test")
+        // Nor under another id, nor as another app's.
+        for (id, app) in [("another", summary.appID), (summary.id, try AppID("com.example.other"))] {
+            let moved = StoredEvidence(
+                summary: EvidenceSummary(
+                    id: id, appID: app, deviceID: nil, recordedAt: summary.recordedAt, expiresAt: summary.expiresAt,
+                    format: summary.format, code: summary.code, step: summary.step),
+                sealed: stored.sealed)
+            try await world.world.stores.keep(moved, within: .standard)
+            await #expect(throws: StoreError.self) {
+                try await world.world.service.evidence.export(id, of: app, actor: "test")
+            }
         }
     }
 

@@ -235,6 +235,89 @@ struct RotationTests {
         try await world.world.verify(device)
     }
 
+    @Test(
+        "A new App Attest key takes the place of a lost one where policy allows it, and that is recorded",
+        arguments: [true, false], [true, false])
+    func rebound(isAllowed: Bool, isDemanded: Bool) async throws {
+        let world = try await AppleWorld([
+            "keys": ["rebind_on_rotation": .bool(isAllowed), "reattest_on_rotation": .bool(isDemanded)]
+        ])
+        let (device, lost) = try await world.device()
+        let body = try await Self.rebinding(device, in: world)
+        guard isAllowed else {
+            try await expect(.invalidAttestation) { try await world.world.rotate(device, body.request) }
+            #expect(try await world.world.row(device).appAttest?.keyID == lost.keyID)
+            return
+        }
+        try await world.world.rotate(device, body.request)
+        let row = try await world.world.row(device)
+        #expect(row.appAttest?.keyID == body.attestKey.keyID)
+        #expect(row.appAttest?.counter == 0)
+        #expect(row.assurance == Assurance(app: .test, key: .appVouched, labels: ["category:4", "rebound"]))
+        #expect(try await world.world.audited(.keyRotated).first?.detail["rebound"] == true)
+        // From now on the new key asserts, and the old one does not.
+        var after = device
+        after.key = body.key
+        for (key, expected) in [(lost, ErrorCode.invalidAssertion), (body.attestKey, nil)] {
+            var key = key
+            let request = try world.asserting(try world.world.signed(after), &key)
+            #expect(try await refusal { try await world.world.verify(request) }?.code == expected)
+        }
+    }
+
+    @Test("A rotation that rebinds nothing is recorded as that")
+    func notRebound() async throws {
+        let world = try await World()
+        _ = try await world.rotated(try await world.device())
+        #expect(try await world.audited(.keyRotated).first?.detail["rebound"] == false)
+    }
+
+    @Test("What rebinds is a genuine attestation of a new key, for this rotation, and of nobody else's key")
+    func wrongRebinding() async throws {
+        let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
+        let (device, attestKey) = try await world.device()
+        let (_, another) = try await world.device()
+        let stranger = try AppleAuthority(from: (World.start - 86_400).date)
+        let attempts: [(ErrorCode, String, RotateKeyRequest)] = [
+            (
+                .invalidAttestation, "the stored key",
+                try await Self.rebinding(device, with: attestKey, in: world).request
+            ),
+            (.rotationFailed, "another device's", try await Self.rebinding(device, with: another, in: world).request),
+            (
+                .invalidAttestation, "for another device",
+                try await Self.rebinding(device, for: DeviceID(from: world.world.random), in: world).request
+            ),
+            (.invalidAttestation, "no Apple's", try await Self.rebinding(device, by: stranger, in: world).request),
+            (
+                .invalidAttestation, "beside an assertion",
+                try await Self.rebinding(device, assertion: [1], in: world).request
+            ),
+            (.invalidChallenge, "of a registration", try await Self.rebinding(device, .register, in: world).request),
+        ]
+        for (code, what, attempt) in attempts {
+            try await expect(code, "\(what)") { try await world.world.rotate(device, attempt) }
+        }
+        #expect(try await world.world.row(device).key == device.publicKey)
+        #expect(try await world.world.row(device).appAttest?.keyID == attestKey.keyID)
+    }
+
+    /// A rotation by an attestation of a new App Attest key, or of this one.
+    private static func rebinding(
+        _ device: TestDevice, _ purpose: ChallengePurpose = .rotate, with attestKey: AppleAttestKey = AppleAttestKey(),
+        for id: DeviceID? = nil, by authority: AppleAuthority? = nil, assertion: [UInt8]? = nil, in world: AppleWorld
+    ) async throws -> (request: RotateKeyRequest, key: P256.Signing.PrivateKey, attestKey: AppleAttestKey) {
+        let key = P256.Signing.PrivateKey()
+        let text = DevicePublicKey(key.publicKey).base64
+        let challenge = try await world.world.challenge(World.appID, purpose)
+        let nonce = BindingNonce(rotationChallenge: challenge, deviceID: id ?? device.id, newPublicKeyText: text)
+        let proof = try world.attestation(of: attestKey, over: nonce, by: authority)
+        let request = RotateKeyRequest(
+            appID: device.appID, deviceID: device.id, newPublicKeyText: text, challenge: challenge,
+            assertion: assertion, proof: proof)
+        return (request, key, attestKey)
+    }
+
     @Test("Android attests a rotation by a token over the rotation nonce")
     func androidReattestation() async throws {
         let world = try await World(["keys": ["reattest_on_rotation": true]])

@@ -275,6 +275,31 @@ struct SchemeOneTests {
         try await world.verify(request)
     }
 
+    @Test(
+        "An app holds at most its share of live claims, until they end; other apps and replays do not count against it")
+    func claimsOfOneApp() async throws {
+        let world = try await World { $0.claimsOfOneApp = 4 }
+        try await world.add(World.record(["app_id": "com.example.other"]))
+        let (device, other) = (try await world.device(), try await world.device("com.example.other"))
+        let first = try world.signed(device)
+        try await world.verify(first)
+        // What takes no claims uses up none.
+        for _ in 0..<5 { try await expect(.nonceReplay) { try await world.verify(first) } }
+        try await world.verify(device)
+        let waiting = try world.signed(device)
+        let refusal = try await expect(.rateLimited) { try await world.verify(waiting) }
+        #expect(refusal?.retryAfter == 300)
+        try await expect(.rateLimited) { try await world.verify(try await world.device()) }
+        try await world.verify(other)
+        // Refused before its claims: once there is room again it may still be sent.
+        world.clock.advance(180)
+        try await expect(.rateLimited) { try await world.verify(waiting) }
+        world.clock.advance(480 + 60)
+        try await world.verify(device)
+        try await world.verify(device)
+        try await expect(.rateLimited) { try await world.verify(device) }
+    }
+
     @Test("A clock that was set back does not stop the rates from filling")
     func rateAfterStepBack() async throws {
         let world = try await World { $0.device = Rate(burst: 1, perMinute: 60) }

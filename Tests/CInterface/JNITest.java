@@ -75,6 +75,9 @@ public final class JNITest {
             expect(host.store.size() == 1 && host.store.containsAlias("synheart_auth_" + APP + "_next"));
             expect(auth.correctClockSkew(APP, System.currentTimeMillis() / 1000.0).equals("{}"));
 
+            expect(auth.deviceToken(APP, null).contains("\"remaining_seconds\":"));
+            expect(auth.maintain(APP).equals("{}"));
+
             host.failure = SynheartAuth.HostFailure.HOST_UNAVAILABLE;
             expectFailure(6, () -> auth.signRequest(APP, "GET", "/", null));
             host.failure = SynheartAuth.HostFailure.HOST_INVALIDATED;
@@ -207,6 +210,8 @@ public final class JNITest {
             new SecureRandom().nextBytes(challenge);
             answer = "{\"challenge\":\"" + Base64.getEncoder().encodeToString(challenge)
                 + "\",\"expires_at\":\"2030-01-01T00:00:00Z\",\"ttl_seconds\":90}";
+        } else if (path.endsWith("/token")) {
+            answer = "{\"token\":\"token\",\"token_type\":\"synheart-device+jwt\",\"expires_in\":600}";
         } else if (path.endsWith("/register")) {
             registrations.add(body);
             answer = "{\"device_id\":\"" + DEVICE + "\",\"status\":\"registered\"}";

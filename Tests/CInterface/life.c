@@ -248,6 +248,10 @@ static void whole_sdk(const char *url, const char *directory) {
     FAILS(synheart_auth_rotate_key(auth, APP, "because", &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     SUCCEEDS(synheart_auth_rotate_key(auth, APP, "scheduled", &result), "effective_at");
     SUCCEEDS(synheart_auth_sign_request(auth, APP, "POST", "/v1", body, 2, &result), "X-Synheart");
+    SUCCEEDS(synheart_auth_device_token(auth, APP, NULL, &result), "remaining_seconds");
+    SUCCEEDS(synheart_auth_device_token(auth, APP, "other", &result), "token");
+    FAILS(synheart_auth_device_token(auth, APP, "\xff", &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    SUCCEEDS(synheart_auth_maintain(auth, APP, &result), "{}");
     user->is_lost = 1;
     FAILS(synheart_auth_sign_request(auth, APP, "GET", "/", NULL, 0, &result), SYNHEART_AUTH_KEY_INVALIDATED);
     user->is_lost = 0;

@@ -19,6 +19,8 @@ class StandInService(http.server.BaseHTTPRequestHandler):
             answer["expires_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 90))
         elif self.path.endswith("/rotate-key"):
             answer = {"status": "rotated", "effective_at": int(time.time())}
+        elif self.path.endswith("/token"):
+            answer = {"token": "token", "token_type": "synheart-device+jwt", "expires_in": 600}
         else:
             StandInService.registered.append(body)
             answer = {"device_id": StandInService.device, "status": "registered"}

@@ -210,6 +210,8 @@ class HostFace(unittest.TestCase):
         message = f"POST\n/v1/hsi\n{headers['X-Synheart-Timestamp']}\n".encode() + data
         key = base64.b64decode(body["public_key"])[len(SPKI):]
         self.assertTrue(verifies(key, base64.b64decode(headers["X-Synheart-Signature"]), message))
+        self.assertEqual(self.call("device_token", APP, None)[1]["token"], "token")
+        self.assertEqual(self.call("maintain", APP), (0, {}))
         lost = True
         status, error = self.call("sign_request", APP, b"GET", b"/", None, i64(0))
         lost = False
@@ -221,6 +223,9 @@ class HostFace(unittest.TestCase):
     def test_bad_arguments(self):
         self.assertEqual(self.create(b"http://example.com")[0], 15)
         self.assertEqual(self.create(b"\xff")[0], 101)
+        directory, self.directory = self.directory, b"\xff"
+        self.assertEqual(self.create()[0], 101)
+        self.directory = directory
         self.assertEqual(self.create()[0], 0)
         self.assertEqual(self.call("register_device", None)[0], 101)
         self.assertEqual(self.call("register_device", b"not an app id")[0], 15)
@@ -248,9 +253,9 @@ class HostFace(unittest.TestCase):
         self.assertEqual(self.call("register_device", APP)[0], 6)
 
 
-for name in ["register_device", "is_registered", "get_device_id", "get_state"]:
+for name in ["register_device", "is_registered", "get_device_id", "get_state", "maintain"]:
     getattr(lib, "synheart_auth_" + name).argtypes = [c.c_void_p, c.c_char_p, c.c_void_p]
-for name in ["rotate_key", "reset_device_identity"]:
+for name in ["rotate_key", "reset_device_identity", "device_token"]:
     getattr(lib, "synheart_auth_" + name).argtypes = [c.c_void_p, c.c_char_p, c.c_char_p, c.c_void_p]
 lib.synheart_auth_sign_request.argtypes = [c.c_void_p, c.c_char_p, c.c_char_p, c.c_char_p, c.c_char_p, i64, c.c_void_p]
 lib.synheart_auth_create.argtypes = [c.c_char_p, c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p]

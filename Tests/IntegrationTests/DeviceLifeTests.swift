@@ -14,7 +14,7 @@ import Testing
     init() throws { folder = try TemporaryFolder() }
 
     private var authorities: [String] {
-        ["--authority", folder.path("authority.pem"), "--google-authority", folder.path("google.json")]
+        ["--authority", folder.path("authority.pem")]
     }
 
     private func provision() async throws {
@@ -127,6 +127,19 @@ import Testing
         let lines = signed.output.split(separator: "\n")
         #expect(lines.count == 6)
         #expect(lines.allSatisfy { $0.contains(": ") })
+    }
+
+    @Test func anAndroidPhoneIsPlayedToo() async throws {
+        try await provision()
+        let service = try await RunningService(database: folder.path("db.sqlite"))
+        let arguments = ["--dir", folder.path("cli"), "--json"] + authorities
+        let registered = try await Binary.run(
+            ["device", "register", "--url", service.publicURL, "--app", app, "--platform", "android"] + arguments)
+        #expect(registered.status == 0, "\(registered.errors)")
+        let status = try JSONValue(parsing: try await Binary.run(["device", "status"] + arguments).output)
+        #expect(status.object?["platform"] == "android")
+        #expect(status.object?["assurance"]?.object?["key"] == "tee")
+        #expect(status.object?["assurance"]?.object?["labels"] == ["MEETS_DEVICE_INTEGRITY"])
     }
 
     @Test func theDemoRunsToItsEnd() async throws {

@@ -9,7 +9,7 @@ import Testing
     init() throws { folder = try TemporaryFolder() }
 
     private var authorities: [String] {
-        ["--authority", folder.path("authority.pem"), "--google-authority", folder.path("google.json")]
+        ["--authority", folder.path("authority.pem")]
     }
 
     private func operations(_ result: Binary.Result) throws -> [String: JSONObject] {

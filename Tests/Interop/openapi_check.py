@@ -5,7 +5,7 @@ document does not say.
 
     Tests/Interop/openapi_check path/to/synheart-auth
 
-`openapi_check` makes the virtual environment with the packages of openapi-requirements.txt that this script needs.
+`openapi_check` makes the virtual environment with the packages that this script needs.
 """
 
 import base64
@@ -58,6 +58,12 @@ class Document:
         validate_document(document)
         self.document = document
         self.statuses = {}
+
+    @staticmethod
+    def of(service):
+        connection = http.client.HTTPConnection(service.operations, timeout=30)
+        connection.request("GET", "/openapi.json")
+        return Document(json.loads(connection.getresponse().read()))
 
     def operation(self, method, path):
         for template, item in self.document["paths"].items():
@@ -303,9 +309,7 @@ def drive(client):
 def main():
     service = Service(sys.argv[1])
     try:
-        connection = http.client.HTTPConnection(service.operations, timeout=30)
-        connection.request("GET", "/openapi.json")
-        document = Document(json.loads(connection.getresponse().read()))
+        document = Document.of(service)
         drive(Client(service, document))
     finally:
         code = service.stop()

@@ -145,6 +145,23 @@ struct GoogleAnswerTests {
         #expect("\(account)" == "verifier@example-project.iam.gserviceaccount.com")
     }
 
+    @Test(
+        "An assertion goes to https, or to this machine, and nowhere that only looks like it",
+        arguments: [
+            ("https://oauth2.googleapis.com/token", true), ("http://127.0.0.1:8080/token", true),
+            ("http://localhost:1/token", true), ("http://oauth2.googleapis.com/token", false),
+            ("http://127.0.0.1:80@evil.example/token", false), ("http://localhost:1@evil.example/", false),
+            ("https://user@evil.example/", false), ("http://127.0.0.1.evil.example:80/", false),
+            ("https:///token", false),
+            ("ftp://127.0.0.1/", false), ("token", false), ("", false),
+        ])
+    func tokenURIs(uri: String, isAllowed: Bool) throws {
+        var account = try #require(
+            try JSONValue(parsing: Vectors.bytes("server-api.json")).object?["service_account_json"]?.object)
+        account["token_uri"] = .string(uri)
+        #expect(((try? ServiceAccount(JSONFields(.object(account)))) != nil) == isAllowed)
+    }
+
     @Test("An access token is read with its lifetime; a credential that is not accepted says so")
     func accessTokens() throws {
         let oauth = try Vectors.json("server-api.json").object("oauth")

@@ -1,3 +1,4 @@
+import AttestationTestKit
 import Foundation
 import PlayIntegrity
 import StrictJSON
@@ -95,6 +96,22 @@ struct TokenVectorTests {
         "Texts that are no token are refused", arguments: ["", " ", "a b", "é", "A", ".", "a.b.c", "e30.e30.e30.e30"])
     func noTokens(text: String) {
         #expect(refusal { _ = try IntegrityToken(text) } == .tokenMalformed)
+    }
+
+    @Test("An algorithm whose name only looks the same is another one")
+    func lookAlikeAlgorithm() throws {
+        let google = try GoogleAuthority()
+        let keys = try ResponseKeys(consoleText: google.consoleText())
+        func code(_ header: String) throws -> PlayIntegrityError.Code? {
+            var options = PlayTokenOptions()
+            options.encryptionHeader = header
+            let token = try google.classicToken(nonce: "bm9uY2U", at: Date(), options: options)
+            return refusal {
+                if case .refused(let error) = try IntegrityToken(token).decode(with: [keys]) { throw error }
+            }
+        }
+        #expect(try code(#"{"alg":"A256KW","enc":"A256GCM"}"#) == nil)
+        #expect(try code("{\"alg\":\"A256\u{212A}W\",\"enc\":\"A256GCM\"}") == .algorithmNotAllowed)
     }
 
     @Test("A token above the limit is refused before it is looked at")

@@ -157,6 +157,15 @@ struct VerdictTests {
             $0["appIntegrity"] = ["appRecognitionVerdict": "PLAY_RECOGNIZED", "packageName": "com.example.other"]
         }
         #expect(try Self.judge(otherApp) == .appPackageMismatch)
+        let lookAlike = try Self.verdict { payload in
+            payload["requestDetails"] = [
+                "requestPackageName": "com.example.\u{212A}ids", "nonce": "bm9uY2U", "timestampMillis": "1795262400000",
+            ]
+        }
+        let kids = PlayIntegrityVerifier(
+            packages: ["com.example.Kids"], policy: PlayIntegrityPolicy(certificateDigests: nil))
+        #expect(
+            refusal { _ = try kids.verify(lookAlike, binding: .nonce("bm9uY2U"), at: Self.now) } == .packageMismatch)
         let unevaluated = try Self.verdict { $0["appIntegrity"] = ["appRecognitionVerdict": "UNEVALUATED"] }
         #expect(
             try Self.judge(unevaluated) {

@@ -12,10 +12,13 @@ import Testing
     /// Answers each route with a status and a body; registers whoever asks.
     private struct ScriptedService: Transport {
         var answers: [Route: (status: Int, body: JSONValue)] = [:]
+        /// Called with each request before it is answered.
+        var onRequest: @Sendable (TransportRequest) -> Void = { _ in }
         let requests = Locked<[TransportRequest]>([])
 
         func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
             requests.withLock { $0.append(request) }
+            onRequest(request)
             guard let route = Route.allCases.first(where: { request.url == "http://127.0.0.1:1" + $0.rawValue }) else {
                 throw TransportError("no such route")
             }
@@ -112,6 +115,21 @@ import Testing
         let fleet = try fleet(service)
         #expect(await fleet.enrol().failed == 6)
         #expect(await fleet.work(load(10)) == Fleet.Outcome())
+    }
+
+    @Test func `A fleet that is stopped ends what it has begun, and begins nothing more`() async throws {
+        let running = Locked<Fleet?>(nil)
+        var service = ScriptedService()
+        service.onRequest = { request in
+            if request.url.hasSuffix("/status") { running.withLock { $0 }?.stop() }
+        }
+        let fleet = try fleet(service)
+        running.withLock { $0 = fleet }
+        _ = await fleet.enrol()
+        let outcome = await fleet.work(load(1000))
+        #expect((1...3).contains(outcome.succeeded))
+        #expect(outcome.failed == 0)
+        running.withLock { $0 = nil }
     }
 
     @Test func `What observe mode lets through is not verified`() async throws {

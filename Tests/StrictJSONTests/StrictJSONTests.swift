@@ -121,4 +121,13 @@ import Testing
         #expect(throws: JSONError(.wrongType, path: "i")) { try fields.optionalInteger("i", in: 8...9) }
         #expect(throws: JSONError(.unknownName, path: "l")) { try fields.allowOnly("s", "i", "b", "n", "o", "m") }
     }
+
+    @Test("Strings and names are the same when their code points are")
+    func exactEquality() throws {
+        #expect("\u{212A}" as String == "K")
+        #expect(JSONValue.string("\u{212A}") != "K")
+        #expect(JSONValue.array(["e\u{301}"]) != ["\u{E9}"])
+        #expect(try JSONValue(parsing: "{\"\u{212A}\": 1}") != JSONValue(parsing: #"{"K": 1}"#))
+        #expect(try JSONValue(parsing: #"{"K": [1, null, true, "a"]}"#) == ["K": [1, .null, true, "a"]])
+    }
 }

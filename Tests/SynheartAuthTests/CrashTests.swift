@@ -204,6 +204,60 @@ import Testing
         #expect(phone.storage.isEmpty && phone.keys.aliases.isEmpty)
     }
 
+    @Test("any fault where a pending device asks for the decision: the device id stays, and the next call is told")
+    func decision() async throws {
+        for fault in TestNetwork.Fault.allCases {
+            let phone = Phone()
+            await phone.service.set { $0.decision = .pending }
+            let sdk = try phone.launch()
+            let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+            await phone.service.edit(id) { $0.status = .registered }
+            await phone.network.plan(fault, at: 0)
+            _ = try? await sdk.registerDevice(appId: Phone.app)
+            _ = try? await phone.network.deliverDelayed()
+            #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id, "\(fault)")
+            #expect(await phone.service.devices.count == 1, "\(fault)")
+            #expect(try await phone.signAndVerify(sdk).status == 200, "\(fault)")
+        }
+    }
+
+    @Test("any fault where a token is fetched: NETWORK_ERROR at most, and the next call has one")
+    func token() async throws {
+        for fault in TestNetwork.Fault.allCases {
+            let (phone, sdk, _) = try await Phone.registered()
+            await phone.network.plan(fault, at: 0)
+            do throws(SynheartAuthError) {
+                _ = try await sdk.deviceToken(appId: Phone.app)
+            } catch {
+                #expect(error.code == .networkError, "\(fault)")
+            }
+            _ = try? await phone.network.deliverDelayed()
+            #expect(try await sdk.deviceToken(appId: Phone.app).token.hasPrefix("token-"), "\(fault)")
+            #expect(try phone.record().state == .registered, "\(fault)")
+        }
+    }
+
+    @Test("any fault at the host's own request: its answer or NETWORK_ERROR, and the identity is untouched")
+    func send() async throws {
+        for fault in TestNetwork.Fault.allCases {
+            let phone = Phone()
+            let sdk = try phone.launch { $0.origins = SendTests.origins }
+            try await sdk.registerDevice(appId: Phone.app)
+            let before = try phone.record()
+            await phone.network.plan(fault, at: 0)
+            let request = TransportRequest(
+                method: "POST", url: "\(SendTests.api)/v1/readings", headers: HeaderFields(), body: Array("{}".utf8))
+            do throws(SynheartAuthError) {
+                _ = try await sdk.send(request, appId: Phone.app)
+            } catch {
+                #expect(error.code == .networkError, "\(fault)")
+            }
+            _ = try? await phone.network.deliverDelayed()
+            #expect(try phone.record() == before, "\(fault)")
+            #expect(try await sdk.send(request, appId: Phone.app).status == 200, "\(fault)")
+        }
+    }
+
     @Test("two faults in a row, every pair, at a registration")
     func pairs() async throws {
         for first in TestNetwork.Fault.allCases {

@@ -47,6 +47,9 @@ import Testing
         // What is allowed is there.
         let hashed = HashedDeviceID(try DeviceID(id)).description
         #expect(output.contains(Phone.app) && output.contains(hashed))
+        let entries = phone.logger.entries
+        #expect(entries.contains { $0.code == .rotationFailed } && entries.contains { $0.event == .rotationFinished })
+        #expect(entries.contains { $0.duration ?? .zero > .zero } && entries.contains { $0.transition != nil })
     }
 
     @Test("errors never carry the request or the record")

@@ -288,6 +288,23 @@ import Testing
         #expect(try phone.record().state != .registering)
     }
 
+    #if DEBUG
+        @Test("development mode: the header on every call, the fixed proof, a key proof; without it, neither")
+        func developmentMode() async throws {
+            for isDevelopment in [true, false] {
+                let phone = Phone()
+                let sdk = try phone.launch { if isDevelopment { $0.attestation = DevelopmentAttestation() } }
+                _ = try? await sdk.registerDevice(appId: Phone.app)
+                let requests = await phone.service.requests
+                let body = try #require(
+                    requests.compactMap { try? RegisterRequest(parsing: $0.body) }.first { $0.keyProof != nil })
+                #expect((body.proof == RegisterRequest.developmentProof) == isDevelopment)
+                let header = isDevelopment ? ["true"] : []
+                #expect(requests.allSatisfy { $0.headers.values(HeaderName.developmentMode) == header })
+            }
+        }
+    #endif
+
     @Test("another origin under the same app id is STORAGE_ERROR until reset")
     func otherOrigin() async throws {
         let (phone, _, _) = try await Phone.registered()

@@ -54,6 +54,7 @@ import Testing
         await phone.network.setOffline(true)
         await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
         #expect(phone.sleeper.retries == [.seconds(60), .seconds(120)])
+        #expect(phone.logger.entries.last { $0.event == .rotationFailed }?.level == .warning)
         #expect(try phone.record().state == .registered)
         let pending = try #require(try pendingRotation(phone))
         await phone.network.setOffline(false)
@@ -120,6 +121,20 @@ import Testing
         phone.clock.advance(.seconds(90))
         try await phone.launch().rotateKey(appId: Phone.app)
         #expect(try await phone.signAndVerify(phone.launch()).status == 200)
+    }
+
+    @Test("a delayed copy that arrives after the pending key was given up is refused, and the device still signs")
+    func delayedCopyAfterAbandoning() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.network.plan(.requestDelayed, at: 0)
+        await phone.service.refuse(.rotateKey, .rotationFailed)
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        phone.clock.advance(.seconds(16 * 60))
+        try await sdk.rotateKey(appId: Phone.app)
+        let late = try await phone.network.deliverDelayed()
+        #expect(late.map(\.status) == [401])
+        #expect(try phone.record().key?.thumbprint == (await phone.service.devices.first?.key.thumbprint))
+        #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
     @Test("refused: the pending key is kept for 15 minutes of the service's time, then given up, then replaced")

@@ -295,6 +295,37 @@ import Testing
         #expect(await phone.service.count(.rotateKey) == 1)
     }
 
+    @Test("X-Synheart-Rotate on an answer to send counts from the auth service, and from nobody else")
+    func demandedBySend() async throws {
+        let phone = Phone()
+        let sdk = try phone.launch { $0.origins = SendTests.origins }
+        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        await phone.service.edit(id) { $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600) }
+        for (origin, isNoted) in [(SendTests.api, false), (FakeService.origin, true)] {
+            let request = TransportRequest(method: "GET", url: "\(origin)/v1/own", headers: HeaderFields(), body: [])
+            #expect(try await sdk.send(request, appId: Phone.app).status == 200)
+            #expect(try (phone.record().mustRotateBy != nil) == isNoted, "\(origin)")
+        }
+    }
+
+    @Test("a cycle that failed in the background is not begun again before the next launch")
+    func backgroundOnce() async throws {
+        let (phone, _, _) = try await Phone.registered()
+        phone.clock.advance(.seconds(91 * 86_400))
+        let sdk = try phone.launch { $0.rotatesAutomatically = true }
+        await phone.service.refuse(.rotateKey, .serviceUnavailable, times: 3)
+        try await sdk.registerDevice(appId: Phone.app)
+        try await eventually { phone.logger.entries.count { $0.event == .rotationFailed } == 3 }
+        // The cycle has ended; what it left is seen by the next launch.
+        try await eventually { try await sdk.state(appId: Phone.app) == .registered }
+        for _ in 0..<3 { try await sdk.registerDevice(appId: Phone.app) }
+        #expect(await phone.service.count(.rotateKey) == 3)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        let next = try phone.launch { $0.rotatesAutomatically = true }
+        try await next.registerDevice(appId: Phone.app)
+        try await eventually { await phone.service.count(.rotateKey) == 4 }
+    }
+
     @Test("registerDevice and send do it in the background")
     func background() async throws {
         let (phone, _, _) = try await Phone.registered()

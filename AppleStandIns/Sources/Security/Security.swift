@@ -91,6 +91,8 @@ public enum StandInKeychain {
         var signingFailure: (domain: String, code: Int)?
         var isUnlockedSinceBoot = true
         var isFull = false
+        var creationStatus: OSStatus?
+        var exportStatus: OSStatus?
     }
 
     private static let lock = NSLock()
@@ -107,6 +109,9 @@ public enum StandInKeychain {
     }
     /// Before its first unlock nothing can be read or written.
     public static func setUnlockedSinceBoot(_ isUnlocked: Bool) { with { $0.isUnlockedSinceBoot = isUnlocked } }
+    /// Every key that is made, or whose public half is asked for, fails like this until told otherwise.
+    public static func failCreation(_ status: OSStatus?) { with { $0.creationStatus = status } }
+    public static func failExport(_ status: OSStatus?) { with { $0.exportStatus = status } }
     /// A full disk: nothing can be added or changed.
     public static func setFull(_ isFull: Bool) { with { $0.isFull = isFull } }
     public static func loseKeys() { with { $0.keys = [:] } }
@@ -129,6 +134,7 @@ public func SecKeyCreateRandomKey(
 ) -> SecKey? {
     let result: Result<SecKey, KeychainFailure> = StandInKeychain.with { state in
         if let status = StandInKeychain.status(&state, writes: true) { return .failure(KeychainFailure(status: status)) }
+        if let status = state.creationStatus { return .failure(KeychainFailure(status: status)) }
         guard let attributes = parameters as? [String: Any],
             let isEnclave = attributes["tkid"] as? String, isEnclave == "com.apple.setoken",
             let privateAttributes = attributes["private"] as? [String: Any],
@@ -156,6 +162,10 @@ public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? {
 public func SecKeyCopyExternalRepresentation(
     _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
+    if let status = StandInKeychain.with({ $0.exportStatus }) {
+        fail(error, NSOSStatusErrorDomain, Int(status))
+        return nil
+    }
     // A key of the Secure Enclave cannot be exported.
     guard case .pub(let key) = key.backing else {
         fail(error, NSOSStatusErrorDomain, Int(errSecAuthFailed))

@@ -94,6 +94,46 @@ import Testing
         #expect(try await launch().state(appId: Phone.app) == .registered)
     }
 
+    @Test("errSecItemNotFound from SecKeyCopyExternalRepresentation: the key is gone, a new registration")
+    func publicHalfGone() async throws {
+        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        StandInKeychain.failExport(errSecItemNotFound)
+        #expect(try await launch().isRegistered(appId: Phone.app) == false)
+        await expectError(.keyInvalidated) {
+            try await launch().sign(
+                appId: Phone.app, scheme: .two, method: "GET", url: FakeService.origin + "/"
+            ).fields.count
+        }
+        StandInKeychain.failExport(nil)
+        #expect(try await launch().state(appId: Phone.app) == .keyInvalid)
+        #expect(try await launch().registerDevice(appId: Phone.app).deviceId != id)
+    }
+
+    @Test("SECURE_ENCLAVE_ERROR: a key cannot be made; surfaces with the platform's details, and nothing is left")
+    func creationFails() async throws {
+        StandInKeychain.failCreation(-26276)
+        let error = await expectError(.secureEnclaveError) { try await launch().registerDevice(appId: Phone.app) }
+        #expect(error?.message.contains("-26276") == true && error?.isRetryable == false)
+        #expect(try await launch().state(appId: Phone.app) == .unregistered)
+        StandInKeychain.failCreation(nil)
+        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+    }
+
+    @Test("attestKey attests a key once: a second attestation with it is invalidKey")
+    func attestedOnce() async throws {
+        let provider = AppAttestProvider()
+        let handle = try await provider.makeHandle()
+        let hash = [UInt8](repeating: 1, count: 32)
+        _ = try await DCAppAttestService.shared.attestKey(try #require(handle), clientDataHash: Data(hash))
+        await #expect(throws: DCError(.invalidKey)) {
+            try await DCAppAttestService.shared.attestKey(try #require(handle), clientDataHash: Data(hash))
+        }
+        // The SDK never asks for that: a register call that failed leads to a new key.
+        await phone.service.refuse(.register, .internalError)
+        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(StandInAppAttest.generated == 3)
+    }
+
     @Test("no Secure Enclave, as in a simulator: ATTESTATION_UNAVAILABLE")
     func noEnclave() async throws {
         SecureEnclave.setAvailable(false)

@@ -1,21 +1,49 @@
+import CAllocations
 import Foundation
 
 /// How fast something is: the best of several rounds, because what disturbs a measurement only ever slows it.
 struct Measurement {
     let name: String
-    let perSecond: Double
+    /// Nil where it is a ratio of two rates.
+    let perSecond: Double?
+    var ratio: Double?
+    /// Blocks of memory asked for, each time.
+    var allocations: Double?
 
-    var microseconds: Double { 1_000_000 / perSecond }
+    init(_ name: String, perSecond: Double, allocations: Double? = nil) {
+        self.name = name
+        self.perSecond = perSecond
+        self.allocations = allocations
+    }
+
+    init(_ name: String, ratio: Double) {
+        self.name = name
+        self.ratio = ratio
+        perSecond = nil
+    }
+
+    var microseconds: Double { perSecond.map { 1_000_000 / $0 } ?? .nan }
+
+    func report(_ yardstick: Measurement) {
+        let label = name.padding(toLength: max(name.count, 54), withPad: " ", startingAt: 0)
+        guard let perSecond else { return print(label + String(format: "%37.2f", ratio ?? .nan)) }
+        let share = perSecond / (yardstick.perSecond ?? .nan)
+        print(
+            label + String(format: "%13.0f %11.1f %12.3f", perSecond, microseconds, share)
+                + (allocations.map { String(format: "%14.1f", $0) } ?? ""))
+    }
 }
 
 /// Runs `work` in rounds of about a fifth of a second.
+@inline(never)  // Inlined it makes the optimizer of Swift 6.3 crash in some callers.
 func measure(_ name: String, rounds: Int = 7, _ work: () async throws -> Void) async rethrows -> Measurement {
     var count = 1
     var best = 0.0
+    var fewest = Double.infinity
     var calibrated = false
     var round = 0
     while round < rounds {
-        let started = ContinuousClock.now
+        let (started, allocations) = (ContinuousClock.now, allocations_made())
         for _ in 0..<count { try await work() }
         let seconds = max(started.duration(to: .now) / .seconds(1), 1e-9)
         if !calibrated {
@@ -28,9 +56,58 @@ func measure(_ name: String, rounds: Int = 7, _ work: () async throws -> Void) a
             continue
         }
         best = max(best, Double(count) / seconds)
+        fewest = min(fewest, Double(allocations_made() - allocations) / Double(count))
         round += 1
     }
-    return Measurement(name: name, perSecond: best)
+    return Measurement(name, perSecond: best, allocations: fewest)
+}
+
+/// How many times as much two threads do as one: the best of three tries.
+func scaling(_ name: String, _ work: @escaping @Sendable () throws -> Void) throws -> Measurement {
+    func rate(_ threads: Int) -> Double {
+        let finished = DispatchGroup()
+        let total = NSLock()
+        nonisolated(unsafe) var done = 0
+        for _ in 0..<threads {
+            let thread = Thread {
+                var count = 0
+                let end = ContinuousClock.now + .seconds(1)
+                while ContinuousClock.now < end {
+                    for _ in 0..<16 { try? work() }
+                    count += 16
+                }
+                total.withLock { done += count }
+                finished.leave()
+            }
+            finished.enter()
+            thread.start()
+        }
+        finished.wait()
+        return Double(done)
+    }
+    return Measurement(name, ratio: (0..<3).map { _ in rate(2) / rate(1) }.max() ?? 0)
+}
+
+/// Times of single calls.
+struct Delays: CustomStringConvertible {
+    private var microseconds: [Double] = []
+
+    mutating func note(_ duration: Duration) { microseconds.append(duration / .microseconds(1)) }
+
+    var description: String {
+        let sorted = microseconds.sorted()
+        func at(_ share: Double) -> String {
+            sorted.isEmpty ? "-" : String(format: "%.1f us", sorted[Int(Double(sorted.count - 1) * share)])
+        }
+        return "p50 \(at(0.5)), p99 \(at(0.99)), longest \(at(1))"
+    }
+}
+
+func residentKilobytes() -> Int {
+    guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
+        let line = text.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS:") })
+    else { return 0 }
+    return line.split(separator: " ").compactMap { Int($0) }.first ?? 0
 }
 
 /// `openssl speed` on the same core in the same run: the yardstick R.
@@ -70,5 +147,5 @@ func concurrently<Item: Sendable>(
         }
         best = max(best, Double(size) / (started.duration(to: .now) / .seconds(1)))
     }
-    return Measurement(name: name, perSecond: best)
+    return Measurement(name, perSecond: best)
 }

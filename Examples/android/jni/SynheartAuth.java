@@ -49,7 +49,8 @@ public final class SynheartAuth implements AutoCloseable {
         }
     }
 
-    private static final int REGISTER = 0, IS_REGISTERED = 1, DEVICE_ID = 2, STATE = 3, ROTATE = 4, RESET = 5;
+    private static final int REGISTER = 0, IS_REGISTERED = 1, DEVICE_ID = 2, STATE = 3, ROTATE = 4, RESET = 5, TOKEN = 6,
+        MAINTAIN = 7;
 
     // Operations may run side by side; closing waits for them.
     private final ReadWriteLock lock = new ReentrantReadWriteLock();
@@ -72,6 +73,12 @@ public final class SynheartAuth implements AutoCloseable {
     /** Reason: server_instructed, user_requested or key_lost. */
     public String resetDeviceIdentity(String appId, String reason) throws Failure { return run(RESET, appId, reason); }
 
+    /** Audience: one of the app's, or null for the app itself. */
+    public String deviceToken(String appId, String audience) throws Failure { return run(TOKEN, appId, audience); }
+
+    /** Finishes an interrupted rotation, and rotates a key that is due. */
+    public String maintain(String appId) throws Failure { return run(MAINTAIN, appId, null); }
+
     public String signRequest(String appId, String method, String path, byte[] body) throws Failure {
         lock.readLock().lock();
         try { return sign(handle, appId, method, path, body); } finally { lock.readLock().unlock(); }
@@ -91,13 +98,13 @@ public final class SynheartAuth implements AutoCloseable {
         } finally { lock.writeLock().unlock(); }
     }
 
-    private String run(int operation, String appId, String reason) throws Failure {
+    private String run(int operation, String appId, String detail) throws Failure {
         lock.readLock().lock();
-        try { return call(handle, operation, appId, reason); } finally { lock.readLock().unlock(); }
+        try { return call(handle, operation, appId, detail); } finally { lock.readLock().unlock(); }
     }
 
     private static native long create(String baseUrl, String directory, Host host) throws Failure;
-    private static native String call(long handle, int operation, String appId, String reason) throws Failure;
+    private static native String call(long handle, int operation, String appId, String detail) throws Failure;
     private static native String sign(long handle, String appId, String method, String path, byte[] body) throws Failure;
     private static native String correct(long handle, String appId, double serverTimestamp) throws Failure;
     private static native void free(long handle);

@@ -159,10 +159,10 @@ JNIEXPORT jlong JNICALL Java_ai_synheart_auth_SynheartAuth_create(JNIEnv *env, j
 }
 
 JNIEXPORT jstring JNICALL Java_ai_synheart_auth_SynheartAuth_call(JNIEnv *env, jclass type, jlong handle, jint operation,
-                                                                  jstring app, jstring reason) {
+                                                                  jstring app, jstring detail) {
     (void)type;
     synheart_auth *auth = (synheart_auth *)(intptr_t)handle;
-    const char *app_chars = text(env, app), *reason_chars = text(env, reason);
+    const char *app_chars = text(env, app), *detail_chars = text(env, detail);
     char *result = NULL;
     int32_t status = SYNHEART_AUTH_INVALID_ARGUMENT;
     switch (operation) {
@@ -170,11 +170,13 @@ JNIEXPORT jstring JNICALL Java_ai_synheart_auth_SynheartAuth_call(JNIEnv *env, j
         case 1: status = synheart_auth_is_registered(auth, app_chars, &result); break;
         case 2: status = synheart_auth_get_device_id(auth, app_chars, &result); break;
         case 3: status = synheart_auth_get_state(auth, app_chars, &result); break;
-        case 4: status = synheart_auth_rotate_key(auth, app_chars, reason_chars, &result); break;
-        case 5: status = synheart_auth_reset_device_identity(auth, app_chars, reason_chars, &result); break;
+        case 4: status = synheart_auth_rotate_key(auth, app_chars, detail_chars, &result); break;
+        case 5: status = synheart_auth_reset_device_identity(auth, app_chars, detail_chars, &result); break;
+        case 6: status = synheart_auth_device_token(auth, app_chars, detail_chars, &result); break;
+        case 7: status = synheart_auth_maintain(auth, app_chars, &result); break;
     }
     done(env, app, app_chars);
-    done(env, reason, reason_chars);
+    done(env, detail, detail_chars);
     return finish(env, status, result);
 }
 

@@ -102,9 +102,18 @@ package struct AttestationSteps: Sendable {
     }
 
     /// Step 6: the category of signing and the bundle version, where the device says them or the policy requires them.
+    ///
+    /// Apple certifies SHA-256 of authenticator data *followed by* the client data hash, of any length: whoever controls the
+    /// app on a system that appends no map can pass a map of its own before the hash, and move it over afterwards. So a
+    /// map counts only from a system that appends one.
     package func verifyExtensions(
-        _ object: AttestationObject, _ policy: AppAttestPolicy
+        _ object: AttestationObject, _ leaf: AttestedLeaf, _ policy: AppAttestPolicy
     ) throws(AppAttestError) -> AuthenticatorExtensions? {
+        if object.authenticatorData.extensions != nil, leaf.properties.isBeforeExtensions {
+            throw AppAttestError(
+                .unexpectedExtensions, .extensions,
+                "\(leaf.properties.systemVersion ?? "") appends no map: it was moved there")
+        }
         var extensions: AuthenticatorExtensions?
         if let map = object.authenticatorData.extensions { extensions = try AuthenticatorExtensions(map) }
         try policy.requireExtensions(extensions)

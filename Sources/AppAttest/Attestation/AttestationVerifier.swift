@@ -47,7 +47,7 @@ public struct AttestationVerifier: Sendable {
         let appID = try steps.verifyAppID(object, leaf, policy.appIDs)
         try steps.verifyCounter(object)
         let environment = try steps.verifyEnvironment(object, policy.environments)
-        let extensions = try steps.verifyExtensions(object, policy)
+        let extensions = try steps.verifyExtensions(object, leaf, policy)
         try steps.verifyPlatform(leaf, policy)
         return VerifiedAttestation(
             keyID: keyID, leaf: leaf, appID: appID, environment: environment, extensions: extensions,

@@ -68,6 +68,12 @@ package struct LeafProperties: Sendable {
     /// Such as `24A446`: [1403], since 2025.
     package var systemBuild: String? { system?.text(1403) }
 
+    /// Whether the system is known, and older than those that append a map to authenticator data: 27 on every platform.
+    package var isBeforeExtensions: Bool {
+        guard let major = systemVersion.flatMap({ Int($0.prefix { $0 != "." }) }) else { return false }
+        return major < 27
+    }
+
     /// Whether either of two extensions says that this is a Mac: [1026] `macosx`, or [4] 13 instead of 10.
     package var isMac: Bool { platform == .macOS || key?[4] == .integer(13) }
 

@@ -23,8 +23,15 @@ package struct ReceiptSteps: Sendable {
             throw AppAttestError(.malformedSignature, .signature, "the signature is not ECDSA in DER")
         }
         let content = receipt.signedData.content
-        if let attributes = receipt.signedData.signedAttributes, !attributes.describe(content) {
-            throw AppAttestError(.contentDigestMismatch, .signature, "the signed attributes are about other content")
+        if let attributes = receipt.signedData.signedAttributes {
+            // Nothing authenticates them: in a later receipt they are somebody else's addition.
+            guard receipt.fields.creationTime < SignedAttributes.end else {
+                throw AppAttestError(.malformedSignedAttributes, .signature, "attributes in a receipt since 2020-11")
+            }
+            guard attributes.describe(content) else {
+                throw AppAttestError(
+                    .contentDigestMismatch, .signature, "the signed attributes are about other content")
+            }
         }
         guard publicKey.isValidSignature(signature, for: content) else {
             throw AppAttestError(.signatureInvalid, .signature, "the signer has not signed this")

@@ -1,4 +1,5 @@
 internal import Crypto
+internal import Foundation
 internal import SwiftASN1
 
 /// Attributes between content and signature, in Apple's receipts until September 2020.
@@ -7,6 +8,9 @@ internal import SwiftASN1
 /// it is in receipts without them, and a verifier that goes by the RFC refuses every one of them (OpenSSL does). So nothing
 /// authenticates the attributes, and nothing is taken from them; their digest of the content must agree all the same.
 struct SignedAttributes: Sendable {
+    /// 2020-11-01: no receipt since has any. The last one known that has is of 2020-09-28.
+    static let end = Date(timeIntervalSince1970: 1_604_188_800)
+
     /// SHA-256 of the content.
     let messageDigest: [UInt8]
 

@@ -64,7 +64,8 @@ struct AppAttestAttestationFormat: AttestationFormat {
         _ = try list.check("environment") { () throws(AppAttestError) in
             try steps.verifyEnvironment(object, input.environment.map { [$0] } ?? policy.environments)
         }
-        _ = try list.check("extensions") { () throws(AppAttestError) in try steps.verifyExtensions(object, policy) }
+        _ = try list.check("extensions") { () throws(AppAttestError) in try steps.verifyExtensions(object, leaf, policy)
+        }
         try list.check("platform") { () throws(AppAttestError) in try steps.verifyPlatform(leaf, policy) }
     }
 

@@ -40,6 +40,7 @@ extension ServiceConfiguration {
         protection.enrolment = rate(.enrolmentBurst, .enrolmentPerMinute)
         protection.failedSignatures = rate(.failedSignatureBurst, .failedSignaturePerMinute)
         protection.device = rate(.deviceBurst, .devicePerMinute)
+        protection.claimsOfOneApp = number(.claimsOfOneApp)
         protection.cachedDevices = number(.cachedDevices)
         return protection
     }

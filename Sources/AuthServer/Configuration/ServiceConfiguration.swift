@@ -183,6 +183,7 @@ public struct ServiceConfiguration: Sendable {
         case .failedSignaturePerMinute: .integer(Int(protection.failedSignatures.perMinute))
         case .deviceBurst: .integer(Int(protection.device.burst))
         case .devicePerMinute: .integer(Int(protection.device.perMinute))
+        case .claimsOfOneApp: .integer(protection.claimsOfOneApp)
         case .cachedDevices: .integer(protection.cachedDevices)
         case .database: "synheart-auth.sqlite"
         case .logLevel: "info"

@@ -35,7 +35,7 @@ final class WireCodec: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func request(of head: HTTPRequestHead) -> HTTPRequest? {
-        guard let method = HTTPRequest.Method(head.method.rawValue) else { return nil }
+        guard let method = HTTPRequest.Method(head.method.rawValue), hasOneLength(head) else { return nil }
         var fields = HTTPFields()
         fields.reserveCapacity(head.headers.count)
         for (name, value) in head.headers {
@@ -48,6 +48,15 @@ final class WireCodec: ChannelDuplexHandler, RemovableChannelHandler {
         return HTTPRequest(
             method: method, scheme: scheme, authority: head.headers.first(name: "host"), path: head.uri,
             headerFields: fields)
+    }
+
+    /// Whether every server sees the end of the request in the same place: a transfer coding is `chunked` alone, and none in
+    /// HTTP/1.0, which knows none (RFC 9112 section 6.1). The decoder has refused what else there is.
+    private func hasOneLength(_ head: HTTPRequestHead) -> Bool {
+        let codings = head.headers["Transfer-Encoding"]
+        guard !codings.isEmpty else { return true }
+        return head.version == .http1_1 && codings.count == 1
+            && codings.allSatisfy { $0.trimmingOptionalWhitespace.lowercased() == "chunked" }
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {

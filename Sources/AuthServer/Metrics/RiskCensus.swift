@@ -52,9 +52,9 @@ struct RiskCensus: Sendable {
         guard isDue, let records = try? await service.apps.records() else { return nil }
         var apps: [App] = []
         for record in records {
-            guard let ios = record.ios,
-                let counts = try? await service.administration.riskMetrics(of: record.appID)
-            else { continue }
+            guard let ios = record.ios else { continue }
+            // A store that does not answer is not asked once for each app.
+            guard let counts = try? await service.administration.riskMetrics(of: record.appID) else { return nil }
             apps.append(App(id: record.appID, counts: counts, threshold: ios.flagRiskMetricAbove))
         }
         return apps

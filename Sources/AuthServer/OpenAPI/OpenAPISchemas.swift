@@ -143,6 +143,7 @@ enum OpenAPISchemas {
             "keys": {"type": ["object", "null"], "properties": {
               "maximum_age_days": {"type": ["integer", "null"]}, "grace_days": {"type": ["integer", "null"]},
               "overlap_seconds": {"type": ["integer", "null"]}, "reattest_on_rotation": {"type": ["boolean", "null"]},
+              "rebind_on_rotation": {"type": ["boolean", "null"]},
               "key_proof": {"type": ["string", "null"], "enum": ["optional", "required", null]}}},
             "registration": {"type": ["object", "null"], "properties": {
               "approval": {"type": ["string", "null"], "enum": ["auto", "manual", null]},

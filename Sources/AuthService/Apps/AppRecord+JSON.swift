@@ -107,11 +107,13 @@ extension SignaturePolicy {
 extension KeyPolicy {
     init(_ fields: JSONFields) throws {
         try fields.allowOnly(
-            "maximum_age_days", "grace_days", "overlap_seconds", "reattest_on_rotation", "key_proof")
+            "maximum_age_days", "grace_days", "overlap_seconds", "reattest_on_rotation", "rebind_on_rotation",
+            "key_proof")
         maximumAgeDays = try fields.optionalInteger("maximum_age_days", in: 1...36_500)
         graceDays = try fields.optionalInteger("grace_days", in: 0...3650) ?? graceDays
         overlapSeconds = try fields.optionalInteger("overlap_seconds", in: 0...3600) ?? overlapSeconds
         reattestOnRotation = try fields.optionalBool("reattest_on_rotation") ?? reattestOnRotation
+        rebindOnRotation = try fields.optionalBool("rebind_on_rotation") ?? rebindOnRotation
         keyProof = try fields.optionalChoice("key_proof") ?? keyProof
     }
 
@@ -119,6 +121,7 @@ extension KeyPolicy {
         JSONObject([
             ("maximum_age_days", maximumAgeDays.map { .integer($0) } ?? .null), ("grace_days", .integer(graceDays)),
             ("overlap_seconds", .integer(overlapSeconds)), ("reattest_on_rotation", .bool(reattestOnRotation)),
+            ("rebind_on_rotation", .bool(rebindOnRotation)),
             ("key_proof", .string(keyProof.rawValue)),
         ])
     }

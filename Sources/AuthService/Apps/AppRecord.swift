@@ -60,6 +60,8 @@ public struct KeyPolicy: Sendable, Hashable {
     /// Seconds that the previous key still verifies after a scheduled rotation.
     public var overlapSeconds: Int64 = 60
     public var reattestOnRotation = false
+    /// Whether a rotation may bring an attestation of a new App Attest key, where the old one is lost.
+    public var rebindOnRotation = false
     public var keyProof: KeyProofPolicy = .optional
 
     /// Whether the new key must sign for itself. What is sent is verified either way.

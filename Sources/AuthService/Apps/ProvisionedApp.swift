@@ -44,14 +44,17 @@ public final class ProvisionedApp: Sendable {
             object, by: evidence, clientDataHash: Array(SHA256.hash(data: message)))
     }
 
-    /// Judges what a rotation proves anew: on iOS the stored App Attest key signs for the new key.
+    /// Judges what a rotation proves anew: on iOS the stored App Attest key signs for the new key, or, where policy allows
+    /// that, a new App Attest key takes its place.
     func reattest(
         _ device: DeviceRecord, _ body: RotateKeyRequest, _ key: DevicePublicKey, _ nonce: BindingNonce, at: UnixTime,
         store: any DeviceStore
     ) async throws(Refusal) -> Reattestation {
         switch device.platform {
         case .ios:
-            guard let apple, let evidence = device.appAttest, let assertion = body.assertion else {
+            guard let apple else { throw Refusal(.invalidAttestation, "ios is not configured") }
+            if body.proof != nil { return try rebind(device, body, nonce, by: apple, at: at) }
+            guard let evidence = device.appAttest, let assertion = body.assertion else {
                 throw Refusal(.invalidAttestation, "a rotation attests again by an assertion of the attested key")
             }
             let counter: UInt32
@@ -67,7 +70,7 @@ public final class ProvisionedApp: Sendable {
                     device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)
             }
             guard advanced else { throw Refusal(.invalidAttestation, "the assertion's counter was used already") }
-            return Reattestation(app: nil, key: .appVouched)
+            return Reattestation(key: .appVouched)
         case .android:
             guard let google, let challenge = body.challenge else {
                 throw Refusal(.invalidAttestation, "android is not configured")
@@ -78,6 +81,27 @@ public final class ProvisionedApp: Sendable {
             let assurance = try await google.verify(input, providers).assurance
             return Reattestation(app: assurance.app == .none ? nil : assurance, key: assurance.key)
         }
+    }
+
+    /// An attestation of a new App Attest key, because the stored one is lost: with the app, or with the phone's move.
+    private func rebind(
+        _ device: DeviceRecord, _ body: RotateKeyRequest, _ nonce: BindingNonce, by apple: AppleEvidence, at: UnixTime
+    ) throws(Refusal) -> Reattestation {
+        guard record.keys.rebindOnRotation else {
+            throw Refusal(.invalidAttestation, "the app allows no new attestation on rotation")
+        }
+        // What is sent is verified, and of two keys it would not be clear which one is to count.
+        guard body.assertion == nil, body.keyAttestation == nil else {
+            throw Refusal(.invalidAttestation, "an assertion and a new attestation exclude each other")
+        }
+        let verified = try apple.verify(proof: body.proof, nonce: nonce, at: at)
+        // The same key again would begin its counter anew, and assertions that were accepted once would be again.
+        guard let evidence = verified.appAttest, evidence.keyID != device.appAttest?.keyID else {
+            throw Refusal(.invalidAttestation, "the attested key is the stored one: it asserts")
+        }
+        var app = verified.assurance
+        app.labels.append(Reattestation.rebound)
+        return Reattestation(app: app, key: verified.assurance.key, evidence: evidence)
     }
 }
 

@@ -30,7 +30,7 @@ public struct EvidenceAdministration: Sendable {
     /// The document of one, as JSON text; nil where it is not there.
     public func export(_ id: String, of app: AppID, actor: String) async throws(StoreError) -> [UInt8]? {
         guard let stored = try await store?.evidence(id, of: app) else { return nil }
-        let text = try key.open(stored.sealed, context: EvidenceRecorder.context(id))
+        let text = try key.open(stored.sealed, context: EvidenceRecorder.context(id, of: app))
         // Who cannot be written down does not get it.
         try await audit.append(event(.evidenceExported, id, app, actor))
         return text

@@ -10,7 +10,7 @@ internal import StrictJSON
 struct EvidenceRecorder: Sendable {
     /// Where a refusal happened.
     enum Occasion: String, Sendable {
-        case registration, rotation, request
+        case registration, rotation, request, refresh
     }
 
     let store: (any EvidenceStore)?
@@ -56,7 +56,8 @@ struct EvidenceRecorder: Sendable {
             id: id, appID: app.appID, deviceID: device, recordedAt: now,
             expiresAt: now + app.evidence.keepDays * 86_400, format: file.format, code: proof.code, step: proof.step)
         return StoredEvidence(
-            summary: summary, sealed: try key.seal(JSONValue.object(file.json).bytes, context: Self.context(id)))
+            summary: summary,
+            sealed: try key.seal(JSONValue.object(file.json).bytes, context: Self.context(id, of: app.appID)))
     }
 
     /// Erases what has expired.
@@ -69,5 +70,5 @@ struct EvidenceRecorder: Sendable {
 
     private static let step = 500
 
-    static func context(_ id: String) -> String { "synheart-auth/evidence/\(id)" }
+    static func context(_ id: String, of app: AppID) -> String { "synheart-auth/evidence/\(app.text)/\(id)" }
 }

@@ -4,12 +4,14 @@ internal import AuthContract
 public struct ProtectionSettings: Sendable {
     /// Challenges and registrations of one address.
     public var enrolment = Rate(burst: 300, perMinute: 300)
-    /// Signatures of one address that did not verify.
+    /// Signatures of one address that did not verify, and requests of devices that are not there.
     public var failedSignatures = Rate(burst: 100, perMinute: 60)
     /// Rows of one address that were read again before they refused.
     public var rereads = Rate(burst: 200, perMinute: 200)
     /// Verified requests of one device: it holds at most 20,000 live claims, two a request, over their 11 minutes.
     public var device = Rate(burst: 4000, perMinute: 360)
+    /// Live claims of one app at once: three quarters of what the SQLite stores hold.
+    public var claimsOfOneApp = 18_000_000
     /// Devices whose rows are kept in memory.
     public var cachedDevices = 100_000
 
@@ -24,6 +26,7 @@ final class Protection: Sendable {
     private let rereads: TokenBuckets<ClientAddress>
     private let foreignRereads: TokenBuckets<DeviceID>
     private let devices: TokenBuckets<DeviceID>
+    private let claims: ClaimShares
     private let securityEvents = Locked(RecentMemory<SecurityEventKey, SecurityEvents>(capacity: 20_000))
     private let clock: any ServiceClock
 
@@ -43,6 +46,7 @@ final class Protection: Sendable {
         rereads = TokenBuckets(settings.rereads)
         foreignRereads = TokenBuckets(settings.rereads)
         devices = TokenBuckets(settings.device)
+        claims = ClaimShares(maximum: settings.claimsOfOneApp)
         self.clock = clock
     }
 
@@ -68,6 +72,15 @@ final class Protection: Sendable {
 
     func admitDevice(_ device: DeviceID) throws(Refusal) {
         try admit(devices.take(device, now: clock.now), "requests of one device")
+    }
+
+    /// Refuses an app that holds its share of live claims.
+    func admitClaims(of app: AppID) throws(Refusal) {
+        try admit(claims.waiting(app, now: clock.now), "live claims of \(app)")
+    }
+
+    func countClaims(_ count: Int, of app: AppID, until expiry: UnixTime) {
+        claims.note(count, of: app, until: expiry, now: clock.now)
     }
 
     /// Whether a security event is recorded, and how many were not since the last one: the header behind it is

@@ -36,21 +36,40 @@ public struct ReceiptRefreshJob: Sendable {
         self.logger = logger
     }
 
+    /// What the job does beside exchanging: nothing of it changes what becomes of a receipt.
+    private struct Watch: Sendable {
+        let threshold: @Sendable (AuthContract.AppID) async -> Int?
+        let note: @Sendable (_ proof: @escaping @Sendable () -> RefusedProof, _ due: DueReceipt) async -> Void
+    }
+
+    /// Works until the task is cancelled: flags by the apps' thresholds, and records receipts that were refused where the
+    /// apps ask for it.
+    public func run(for service: AuthService) async {
+        await run(
+            Watch(
+                threshold: { app in ((try? await service.apps.record(app)) ?? nil)?.ios?.flagRiskMetricAbove },
+                note: { proof, due in await service.note(proof, of: due) }))
+    }
+
     /// Works until the task is cancelled.
     ///
     /// - Parameter threshold: the app's `flag_risk_metric_above`: a metric above it writes a security event, and nothing else.
-    public func run(flaggingAbove threshold: @Sendable (AuthContract.AppID) async -> Int? = { _ in nil }) async {
+    public func run(
+        flaggingAbove threshold: @escaping @Sendable (AuthContract.AppID) async -> Int? = { _ in nil }
+    ) async {
+        await run(Watch(threshold: threshold, note: { _, _ in }))
+    }
+
+    private func run(_ watch: Watch) async {
         var streak = 0
         while !Task.isCancelled {
-            let wait = await turn(threshold, &streak)
+            let wait = await turn(watch, &streak)
             do { try await pause(wait) } catch { return }
         }
     }
 
     /// One receipt, where one is due; returns how long to wait before the next.
-    private func turn(
-        _ threshold: @Sendable (AuthContract.AppID) async -> Int?, _ streak: inout Int
-    ) async -> Duration {
+    private func turn(_ watch: Watch, _ streak: inout Int) async -> Duration {
         do throws(StoreError) {
             let now = clock.now
             guard let due = try await store.takeDueReceipt(at: now, lease: now + ReceiptRefreshRules.lease) else {
@@ -60,7 +79,8 @@ public struct ReceiptRefreshJob: Sendable {
             // What a cancelled request says is about the cancellation. The lease brings the receipt back.
             guard !Task.isCancelled else { return .zero }
             let decision = rules.decide(answer, on: due, at: clock.now, jitter: fraction())
-            try await record(decision, of: due, flaggingAbove: await threshold(due.appID))
+            try await record(decision, of: due, flaggingAbove: await watch.threshold(due.appID))
+            if let proof = decision.proof { await watch.note(proof, due) }
             return wait(after: decision.next, answer, &streak)
         } catch {
             logger.warning("receipts: the store failed", metadata: ["reason": "\(error)"])

@@ -1,4 +1,5 @@
 internal import AppAttest
+internal import AttestationInspection
 internal import AuthContract
 internal import Foundation
 internal import StrictJSON
@@ -27,6 +28,8 @@ struct ReceiptRefreshRules: Sendable {
     struct Decision: Sendable {
         var change: ReceiptChange
         var next: Next
+        /// The receipt that came, where it was refused.
+        var proof: (@Sendable () -> RefusedProof)?
     }
 
     static let day: Int64 = 86_400
@@ -66,7 +69,9 @@ struct ReceiptRefreshRules: Sendable {
         guard let expected = due.expectations else { return refused("stored_evidence_unreadable") }
         let fields: ReceiptFields
         do { fields = try verifier.verify(bytes, against: expected, at: now.date).fields } catch {
-            return refused(error.code.rawValue)
+            var decision = refused(error.code.rawValue)
+            decision.proof = { RefusedProof(error, receipt: bytes, of: due.evidence, at: now) }
+            return decision
         }
         guard fields.kind == .receipt, let metric = fields.riskMetric, let notBefore = fields.notBefore else {
             return refused("not_a_refreshed_receipt")
@@ -101,5 +106,19 @@ extension DueReceipt {
     var expectations: ReceiptExpectations? {
         guard let app = attestedAppID, let environment, let keyID = KeyID(evidence.keyID) else { return nil }
         return ReceiptExpectations(appIDs: [app], keyID: keyID, clientDataHash: nil, environment: environment)
+    }
+}
+
+extension RefusedProof {
+    /// A receipt that came in exchange for the stored one.
+    fileprivate init(_ error: AppAttestError, receipt: [UInt8], of evidence: AppAttestEvidence, at: UnixTime) {
+        let line = JSONObject([
+            ("format", "app-attest-receipt"), ("object", .string(Base64.standard.encode(receipt))),
+            ("whole_object", true), ("app_id", .string(evidence.appID)),
+            ("public_key_x963", .string(Base64.standard.encode(evidence.publicKey))),
+            ("environment", .string(evidence.environment)), ("valid_at", .string(at.iso8601)),
+        ])
+        self.init(
+            code: error.code.rawValue, step: error.step.rawValue, line: line, options: VerificationOptions())
     }
 }

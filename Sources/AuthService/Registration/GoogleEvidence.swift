@@ -38,7 +38,7 @@ struct GoogleEvidence: Sendable {
         }
         // With `either`, one that could not be asked does not refuse where the other verified.
         if let outage, policy.proof != .either || (attested == nil && vouched == nil) { throw outage }
-        return VerifiedEvidence(assurance: Self.assurance(attested, vouched), appAttest: nil)
+        return VerifiedEvidence(assurance: assurance(attested, vouched), appAttest: nil)
     }
 
     /// An outage is kept until it is known what else was proven; a refusal refuses.
@@ -123,7 +123,13 @@ struct GoogleEvidence: Sendable {
         }
     }
 
-    private static func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {
+    /// An app that asks for tokens alone need not name a list of revoked keys. A chain that is sent to it must verify as any
+    /// other, and without a list it counts for nothing: the key may be one that leaked years ago.
+    private var countsKeyAttestations: Bool {
+        policy.proof != .playIntegrity || policy.keyAttestation.statusList != nil
+    }
+
+    private func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {
         let app: Assurance.App =
             if attested?.anchor.origin == .configured || vouched?.verdict.isTestingResponse == true {
                 .test
@@ -133,7 +139,7 @@ struct GoogleEvidence: Sendable {
                 .none
             }
         let key: Assurance.Key =
-            switch attested?.provenSecurityLevel {
+            switch countsKeyAttestations ? attested?.provenSecurityLevel : nil {
             case .strongBox: .strongbox
             case .some: .tee
             case nil: .appVouched

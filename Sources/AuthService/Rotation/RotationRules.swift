@@ -84,12 +84,13 @@ struct RotationRules: Sendable {
         let overlap = reason == .compromise ? 0 : verified.app.record.keys.overlapSeconds
         let change = RotationChange(
             appID: device.appID, deviceID: device.deviceID, from: device.key, to: newKey, at: verified.at,
-            overlapUntil: overlap == 0 ? nil : verified.at + overlap, assurance: assurance)
+            overlapUntil: overlap == 0 ? nil : verified.at + overlap, assurance: assurance,
+            evidence: evidence?.evidence)
         let event = AuditEvent(
             .keyRotated, at: verified.at, actor: "device", appID: device.appID, deviceID: device.deviceID,
             detail: JSONObject([
                 ("from", .string(device.key.thumbprint)), ("to", .string(newKey.thumbprint)),
-                ("reason", .string(reason.rawValue)),
+                ("reason", .string(reason.rawValue)), (Reattestation.rebound, .bool(evidence?.evidence != nil)),
             ]))
         let outcome = try await asking { () async throws(StoreError) in
             try await store.rotate(change, recording: event)
@@ -97,7 +98,7 @@ struct RotationRules: Sendable {
         devices.forget(device.deviceID)
         switch outcome {
         case .rotated: return RotateKeyResponse(effectiveAt: verified.at)
-        case .keyTaken: throw Refusal(.rotationFailed, "the new key is or was bound")
+        case .keyTaken: throw Refusal(.rotationFailed, "the new key, or the App Attest key, is or was bound")
         case .conflict: return try await lostRace(device, newKey)
         }
     }
@@ -122,4 +123,9 @@ struct Reattestation: Sendable {
     /// Where the app was attested again: what of, with the labels.
     var app: Assurance?
     var key: Assurance.Key
+    /// The new App Attest key, where one takes the place of the stored one.
+    var evidence: AppAttestEvidence?
+
+    /// What labels and the audit log call that.
+    static let rebound = "rebound"
 }

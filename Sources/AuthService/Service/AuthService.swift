@@ -269,6 +269,12 @@ public struct AuthService: Sendable {
     /// Judges the registrations whose provider could not be asked when they arrived, where it can be now; `run` does it too.
     public func settlePendingProofs() async { await pendingProofs?.settle() }
 
+    /// Records a receipt that came from Apple and was refused, where its app asks for it.
+    func note(_ proof: @escaping @Sendable () -> RefusedProof, of due: DueReceipt) async {
+        guard let app = try? await apps.enabled(due.appID) else { return }
+        await recorder.note(proof, .refresh, of: app, device: due.deviceID)
+    }
+
     /// Erases recorded refusals whose time is over; `run` does it too.
     public func eraseExpiredEvidence() async { await recorder.sweep() }
 

@@ -43,7 +43,8 @@ struct RequestVerifier: Sendable {
             try await judge(request, for: operation, &judgement)
         } catch {
             judgement.refusal = error
-            if error.code == .invalidSignature, operation != .foreign {
+            // Ids that nobody has cost a look into the store, as signatures that nobody made cost a verification.
+            if [.invalidSignature, .notRegistered].contains(error.code), operation != .foreign {
                 protection.countFailedSignature(from: request.address)
             }
         }
@@ -218,14 +219,15 @@ struct RequestVerifier: Sendable {
         _ signed: SignedRequest, message: SignedMessage, app: ProvisionedApp, now: UnixTime
     ) async throws(Refusal) {
         guard app.record.signature.replayOnReads || !signed.isRead else { return }
+        try protection.admitClaims(of: signed.appID)
+        let expiry = signed.timestamp + Self.claimLife
         let outcome = try await asking { () async throws(StoreError) in
             try await replay.claim(
-                message.claims, timestamp: signed.timestamp,
-                expiresAt: signed.timestamp + Self.claimLife, now: now,
+                message.claims, timestamp: signed.timestamp, expiresAt: expiry, now: now,
                 futureWindow: app.record.signature.futureWindowSeconds)
         }
         switch outcome {
-        case .claimed: return
+        case .claimed: protection.countClaims(message.claims.count, of: signed.appID, until: expiry)
         case .taken: throw Refusal(.nonceReplay, "a claim was already taken")
         case .expired: throw Refusal(.clockSkew, "older than what the replay store still knows")
         case .historyLost(let retryAfter):

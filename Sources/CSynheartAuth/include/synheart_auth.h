@@ -143,6 +143,12 @@ int32_t synheart_auth_rotate_key(synheart_auth *handle, const char *app_id, cons
 /* reason: "server_instructed", "user_requested" or "key_lost"; {} */
 int32_t synheart_auth_reset_device_identity(synheart_auth *handle, const char *app_id, const char *reason,
                                             char **result);
+/* A token that any backend can check offline, fetched, and renewed once half of its life is over. audience: one of the app's, or
+ * NULL for the app itself; {"token":"...","remaining_seconds":600} */
+int32_t synheart_auth_device_token(synheart_auth *handle, const char *app_id, const char *audience, char **result);
+/* Finishes what an interrupted rotation left and rotates a key that is due; {}. synheart_auth_register_device() on a registered
+ * device begins it by itself, in the background. */
+int32_t synheart_auth_maintain(synheart_auth *handle, const char *app_id, char **result);
 /* Unix seconds, as in a CLOCK_SKEW answer; {} */
 int32_t synheart_auth_correct_clock_skew(synheart_auth *handle, const char *app_id, double server_timestamp,
                                          char **result);

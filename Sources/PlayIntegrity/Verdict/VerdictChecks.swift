@@ -12,10 +12,16 @@ struct VerdictChecks {
     }
 
     func checkPackage(_ packages: Set<String>) throws(PlayIntegrityError) {
-        guard let package = verdict.requestPackageName, packages.contains(package) else {
+        guard Self.isAmong(packages, verdict.requestPackageName) else {
             throw PlayIntegrityError(
                 .packageMismatch, .package, "requested by \(verdict.requestPackageName ?? "nobody")")
         }
+    }
+
+    /// By code points: String's own equality holds a Kelvin sign for a K.
+    private static func isAmong(_ packages: Set<String>, _ package: String?) -> Bool {
+        guard let package else { return false }
+        return packages.contains { $0.utf8.elementsEqual(package.utf8) }
     }
 
     /// Exactly one of nonce and request hash, of the kind that is due, with the value that was given out.
@@ -94,7 +100,7 @@ struct VerdictChecks {
         guard let packages, verdict.appRecognitionVerdict != "UNEVALUATED" || verdict.appPackageName != nil else {
             return
         }
-        guard let package = verdict.appPackageName, packages.contains(package) else {
+        guard Self.isAmong(packages, verdict.appPackageName) else {
             throw PlayIntegrityError(
                 .appPackageMismatch, .recognition, "the app is \(verdict.appPackageName ?? "nameless")")
         }

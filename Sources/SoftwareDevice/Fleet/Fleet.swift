@@ -87,6 +87,7 @@ public struct Fleet: Sendable {
 
     private let settings: Settings
     private let devices: [FleetDevice]
+    private let isStopped = Locked(false)
 
     /// A fleet whose devices share a transport.
     public init(_ settings: Settings, transport: any Transport) throws {
@@ -142,6 +143,9 @@ public struct Fleet: Sendable {
         }
     }
 
+    /// Begins nothing more. What is under way comes to its end.
+    public func stop() { isStopped.withLock { $0 = true } }
+
     /// Runs steps, so many at once, until there are no more (nil).
     private func run(_ step: @escaping @Sendable () async -> Bool?) async -> Outcome {
         let outcome = Locked(Outcome())
@@ -149,7 +153,7 @@ public struct Fleet: Sendable {
         await withDiscardingTaskGroup { group in
             for _ in 0..<settings.concurrency {
                 group.addTask {
-                    while !Task.isCancelled, let succeeded = await step() {
+                    while !isStopped.withLock({ $0 }), !Task.isCancelled, let succeeded = await step() {
                         outcome.withLock { succeeded ? ($0.succeeded += 1) : ($0.failed += 1) }
                     }
                 }

@@ -13,7 +13,7 @@ struct FleetDevice: Sendable {
     /// What a request to another service looks like.
     private static let foreignPath = "/v1/readings"
     private static let foreignBody = Array(#"{"heart_rate":61,"at":1700000000}"#.utf8)
-    /// Devices of one address share what it may enrol: who is told to wait waits, so often.
+    /// Devices of one address share what it may enrol: who is told to wait waits, longer each time, so often.
     private static let enrolments = 20
 
     init(_ settings: Fleet.Settings, kind: Fleet.Kind, transport: any Transport, log: FleetLog) throws {
@@ -42,14 +42,14 @@ struct FleetDevice: Sendable {
 
     /// Registers; whether the service answered that it did.
     func enrol() async -> Bool {
-        for _ in 0..<Self.enrolments {
+        for attempt in 1...Self.enrolments {
             do throws(SynheartAuthError) {
                 let isDone = try await sdk.registerDevice(appId: appID.text).status != .pending
                 registered.withLock { $0 = isDone }
                 return isDone
             } catch {
                 guard error.code == .server(ErrorCode.rateLimited.rawValue), let wait = error.retryAfter,
-                    (try? await Task.sleep(for: wait)) != nil
+                    (try? await Task.sleep(for: wait * attempt)) != nil
                 else { return false }
             }
         }

@@ -69,25 +69,28 @@ struct IdentityContext: Sendable {
         _ = try? await ledger.apply(.clockLearned(offset))
     }
 
-    /// A signed request of the SDK's own, with this key. A clock that was off and a nonce that was seen are answered once
-    /// each by signing again.
+    /// A signed request of the SDK's own, with this key. A clock that was off, a nonce that was seen and a scheme that is no
+    /// longer accepted are answered once each by signing again.
     func signedCall(
         _ route: Route, body: [UInt8] = [], record: IdentityRecord, alias: KeyAlias, deadline: Duration = .seconds(30),
         beforeSending: (UnixTime) async throws(SynheartAuthError) -> Void = { _ in }
     ) async throws(SynheartAuthError) -> ServiceClient.Answer {
         var record = record
         var seen: Set<SynheartAuthError.Code> = []
+        // Every service takes scheme 1 from a device that never did better, scheme 2 only where it knows its own origin.
+        var scheme = SignatureScheme.one
+        let floor = SynheartAuthError.Code.server(ErrorCode.unsupportedSigVersion.rawValue)
         while true {
             let signer = RequestSigner(context: self)
-            let signed = try await signer.sign(
-                method: route.method, path: route.rawValue, body: body, record: record, alias: alias)
+            let signed = try await signer.sign(scheme, route, body: body, record: record, alias: alias)
             try await beforeSending(signed.timestamp)
             do throws(SynheartAuthError) {
                 return try await call(route, headers: signed.fields, body: body, deadline: deadline)
             } catch {
-                guard error.code == .clockSkew || error.code == .nonceReplay, seen.insert(error.code).inserted else {
+                guard [.clockSkew, .nonceReplay, floor].contains(error.code), seen.insert(error.code).inserted else {
                     throw error
                 }
+                if error.code == floor { scheme = .two }
                 let offset = record.clockOffset
                 record = try await ledger.loadOfAnyOrigin()
                 if error.code == .clockSkew, record.clockOffset == offset { throw error.unlearnableClock }

@@ -44,6 +44,19 @@ struct RequestSigner: Sendable {
         }
     }
 
+    /// Signs a request of the SDK's own, with a key of this name for the device of this record.
+    func sign(
+        _ scheme: SignatureScheme, _ route: Route, body: [UInt8], record: IdentityRecord, alias: KeyAlias
+    ) async throws(SynheartAuthError) -> SignedMessage {
+        guard scheme == .two else {
+            return try await sign(
+                method: route.method, path: route.rawValue, body: body, record: record, alias: alias)
+        }
+        let place = try RequestTargetURL(context.configuration.baseUrl + route.rawValue)
+        return try await signSchemeTwo(
+            method: route.method, to: place, digest: ContentDigest(of: body), record: record, alias: alias)
+    }
+
     /// Signs under scheme 1 with a key of this name for the device of this record.
     func sign(
         method: String, path: String, body: [UInt8], record: IdentityRecord, alias: KeyAlias

@@ -81,9 +81,11 @@ struct AppsCommand: AsyncParsableCommand {
             var record = try await administration.ask(.showApp, ["app_id": appID])
             if !output.json {
                 let apps = try await administration.list(.showStatistics, "apps")
-                let counts = apps.first { $0["app_id"]?.string == appID }?["devices"]?.object?.members ?? []
+                let statistics = apps.first { $0["app_id"]?.string == appID } ?? JSONObject()
+                let counts = statistics["devices"]?.object?.members ?? []
                 record["devices"] = .string(
                     counts.filter { $0.value != 0 }.map { "\($0.value.text()) \($0.name)" }.joined(separator: ", "))
+                for (name, value) in ProviderFigures.of(statistics) where !value.isNull { record[name] = value }
             }
             output.show(record)
         }

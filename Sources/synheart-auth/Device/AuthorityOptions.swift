@@ -4,19 +4,21 @@ import SoftwareDevice
 
 /// The test kit's Apple and Google, which attest simulated devices.
 struct AuthorityOptions: ParsableArguments {
-    @Option(help: "The test kit's Apple; made where there is none.") var authority = "synheart-authority.pem"
-    @Option(name: .customLong("google-authority"), help: "The test kit's Google; made where there is none.")
-    var googleAuthority = "synheart-google.json"
+    @Option(
+        help: ArgumentHelp(
+            "The test kit's Apple; its Google lies beside it, in NAME.google.json. Made where there are none.",
+            valueName: "NAME.pem"))
+    var authority = "synheart-authority.pem"
 
     init() {}
 
     /// Those of a folder.
-    init(in folder: String) {
-        authority = folder + "/" + "synheart-authority.pem"
-        googleAuthority = folder + "/" + "synheart-google.json"
-    }
+    init(in folder: String) { authority = folder + "/synheart-authority.pem" }
 
     func apple() throws -> AppleAuthority { try AuthorityFile.load(authority) }
 
-    func google() throws -> GoogleAuthority { try AuthorityFile.google(googleAuthority) }
+    func google() throws -> GoogleAuthority {
+        let name = authority.hasSuffix(".pem") ? String(authority.dropLast(4)) : authority
+        return try AuthorityFile.google(name + ".google.json")
+    }
 }

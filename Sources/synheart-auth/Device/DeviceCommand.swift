@@ -11,32 +11,46 @@ struct DeviceCommand: AsyncParsableCommand {
         commandName: "device",
         abstract: "A software device: the real SDK, with keys in a folder, attested by the test kit.",
         discussion: """
-            The app must trust the test kit's authority, as the record of `apps example` does (channels dev and staging alone).
+            The app must trust the test kit's Apple or Google, as the record of `apps example` does (channels dev and staging alone).
 
               synheart-auth device register --url http://127.0.0.1:8080 --app com.example.app
               synheart-auth device sign --method POST --path /v1/pay --body body.json > headers
               curl -H @headers --data-binary @body.json https://api.example.com/v1/pay
+              synheart-auth device sign --scheme 2 --url 'https://api.example.com/v1/pay?a=b'
               synheart-auth device rotate
+              synheart-auth device register --app com.example.app --platform android --dir android-device
             """,
         subcommands: [Register.self, Sign.self, Status.self, Rotate.self, Reset.self])
+
+    enum Phone: String, ExpressibleByArgument, CaseIterable { case ios, android }
 
     /// Which device.
     struct Folder: ParsableArguments {
         @Option(name: .customLong("dir"), help: "The folder that the device lives in.") var directory =
             "synheart-device"
-        @Option(help: "The test kit's authority; made where there is none.") var authority = "synheart-authority.pem"
+        @OptionGroup var authorities: AuthorityOptions
 
         /// The device that was registered from this folder.
-        func device() throws -> SoftwareDevice {
+        ///
+        /// - Parameter origins: where its requests may be sent to, beside the auth service.
+        func device(origins: Set<RequestOrigin> = []) throws -> SoftwareDevice {
             guard let settings = try SoftwareDevice.Settings.load(directory) else {
                 throw CommandFailure(.impossible, "there is no device in \(directory): `device register` makes one")
             }
-            return try device(settings)
+            return try device(settings, origins: origins)
         }
 
-        func device(_ settings: SoftwareDevice.Settings) throws -> SoftwareDevice {
-            try SoftwareDevice(
-                directory: directory, settings: settings, authority: try AuthorityFile.load(authority))
+        func device(_ settings: SoftwareDevice.Settings, origins: Set<RequestOrigin> = []) throws -> SoftwareDevice {
+            switch settings.platform {
+            case .ios:
+                try SoftwareDevice(
+                    directory: directory, settings: settings, authority: try authorities.apple(), origins: origins)
+            case .android:
+                try SoftwareDevice(
+                    directory: directory, settings: settings,
+                    attestation: SimulatedAndroid(
+                        package: settings.appID.text, authority: try authorities.google()), origins: origins)
+            }
         }
     }
 
@@ -44,6 +58,7 @@ struct DeviceCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Register the device; again: nothing happens.")
         @Option(help: "The auth service.") var url = "http://127.0.0.1:8080"
         @Option(name: .customLong("app"), help: "The app id.") var app: String
+        @Option(help: "The phone that it plays: ios or android.") var platform = Phone.ios
         @Option(name: .customLong("ios-app-id"), help: "Team id and bundle id that the attestation names.")
         var iosAppID: String?
         @OptionGroup var folder: Folder
@@ -53,7 +68,8 @@ struct DeviceCommand: AsyncParsableCommand {
             try await reporting {
                 let appID = try AppID(app)
                 let settings = SoftwareDevice.Settings(
-                    url: url, appID: appID, iosAppID: iosAppID ?? "\(SoftwareDevice.team).\(appID)")
+                    url: url, appID: appID, platform: platform == .ios ? .ios : .android,
+                    iosAppID: iosAppID ?? "\(SoftwareDevice.team).\(appID)")
                 if let existing = try SoftwareDevice.Settings.load(folder.directory), existing.appID != appID {
                     throw CommandFailure(
                         .refused, "\(folder.directory) holds a device of \(existing.appID): choose another --dir")
@@ -78,23 +94,45 @@ struct DeviceCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the headers of a signed request, as `curl -H @FILE` takes them.")
         @Option(help: "The HTTP method.") var method = "GET"
-        @Option(help: "The path, escaped, without a query.") var path: String
+        @Option(help: "Scheme 1: the path, escaped, without a query.") var path: String?
+        @Option(help: "The whole URL; needed for scheme 2, which signs all of it.") var url: String?
+        @Option(help: "The signature scheme: 1, or 2 (RFC 9421).") var scheme = 1
         @Option(help: "A file with the body; - for standard input.") var body: String?
         @OptionGroup var folder: Folder
         @OptionGroup var output: OutputOptions
 
+        func validate() throws {
+            guard SignatureScheme(rawValue: scheme) != nil else { throw ValidationError("--scheme is 1 or 2") }
+            guard (path == nil) != (url == nil) else { throw ValidationError("give --path or --url, one of them") }
+            guard scheme == 1 || url != nil else { throw ValidationError("scheme 2 signs the whole --url") }
+        }
+
         func run() async throws {
             try await reporting {
-                let device = try folder.device()
                 let bytes = try body.map { try InputFile.bytes($0) } ?? []
-                let headers = try await asking { () async throws(SynheartAuthError) in
-                    try await device.sdk.signRequest(
-                        appId: device.settings.appID.text, method: method, path: path, bodyBytes: bytes)
-                }
+                let headers = try await sign(bytes)
                 guard !output.json else {
                     return output.show(JSONObject(headers.fields.map { ($0.name, .string($0.value)) }))
                 }
                 for field in headers.fields { print("\(field.name): \(field.value)") }
+            }
+        }
+
+        private func sign(_ bytes: [UInt8]) async throws -> SignedHeaders {
+            guard let url, let scheme = SignatureScheme(rawValue: scheme) else {
+                let device = try folder.device()
+                return try await asking { () async throws(SynheartAuthError) in
+                    try await device.sdk.signRequest(
+                        appId: device.settings.appID.text, method: method, path: path ?? "", bodyBytes: bytes)
+                }
+            }
+            // Whoever types the URL says where the request may go.
+            let authority = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
+            let origin = authority.joined(separator: "/").prefix { $0 != "?" && $0 != "#" }
+            let device = try folder.device(origins: [try RequestOrigin(String(origin))])
+            return try await asking { () async throws(SynheartAuthError) in
+                try await device.sdk.sign(
+                    appId: device.settings.appID.text, scheme: scheme, method: method, url: url, bodyBytes: bytes)
             }
         }
     }

@@ -31,9 +31,16 @@ struct DeviceHTTP {
         }.fields
     }
 
-    /// Signs and sends.
+    /// Signs and sends; under scheme 2 where the device has gone over to that and is not let back.
     func send(_ route: Route, body: [UInt8] = []) async throws -> Answer {
-        try await send(route, headers: try await sign(route, body: body), body: body)
+        let answer = try await send(route, headers: try await sign(route, body: body), body: body)
+        guard answer.code == ErrorCode.unsupportedSigVersion.rawValue else { return answer }
+        let headers = try await asking { () async throws(SynheartAuthError) in
+            try await device.sdk.sign(
+                appId: device.settings.appID.text, scheme: .two, method: route.method,
+                url: device.settings.url + route.rawValue, bodyBytes: body)
+        }
+        return try await send(route, headers: headers.fields, body: body)
     }
 
     /// Sends with these headers, which may have been sent before.

@@ -2,10 +2,14 @@ import ArgumentParser
 import AuthServer
 import StrictJSON
 
-/// How many devices there are.
+/// How many devices there are, and what providers were asked.
 struct StatisticsCommand: AdministrationCommand {
     static let configuration = CommandConfiguration(
-        commandName: "statistics", abstract: "Count devices by app and status.")
+        commandName: "statistics", abstract: "Count devices by app and status.",
+        discussion: """
+            With --url also what the running service asked of Play Integrity today (Google grants 10,000 requests a day by
+            default) and how old its list of revoked Android keys is.
+            """)
     @OptionGroup var options: AdministrationOptions
 
     func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
@@ -15,10 +19,12 @@ struct StatisticsCommand: AdministrationCommand {
         let rows = apps.map { app in
             JSONObject(
                 [("app_id", app["app_id"] ?? .null)]
-                    + (app["devices"]?.object ?? JSONObject()).members.map { ($0.name, $0.value) })
+                    + (app["devices"]?.object ?? JSONObject()).members.map { ($0.name, $0.value) }
+                    + ProviderFigures.of(app))
         }
         output.list(
-            rows, columns: ["app_id", "pending", "registered", "rejected", "revoked", "deregistered"],
+            rows,
+            columns: ["app_id", "pending", "registered", "rejected", "revoked", "deregistered"] + ProviderFigures.names,
             empty: "no apps")
     }
 }

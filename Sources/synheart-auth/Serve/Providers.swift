@@ -40,12 +40,12 @@ struct Providers {
     }
 
     /// Keeps the revocation lists that the apps name and refreshes receipts, until the task is cancelled.
-    func run(_ apps: AppRegistry) async {
-        let records = (try? await apps.records()) ?? []
+    func run(for service: AuthService) async {
+        let records = (try? await service.apps.records()) ?? []
         await lists.keep(
             records.compactMap { $0.android?.keyAttestation.statusList }.filter { $0 != "none" })
         async let keepingLists: Void = lists.run()
-        await receipts?.run { app in ((try? await apps.record(app)) ?? nil)?.ios?.flagRiskMetricAbove }
+        await receipts?.run(for: service)
         await keepingLists
     }
 

@@ -62,7 +62,7 @@ struct ServeCommand: AsyncParsableCommand {
             readiness: Readiness(service: service, stores: stores.all, further: [providers.readiness]),
             metrics: metrics, gauges: [claims], logger: logger)
         let credential = printAdminCredential ? try await firstCredential(service, logger) : nil
-        try await server.run(background: { await providers.run(service.apps) }) { addresses in
+        try await server.run(background: { await providers.run(for: service) }) { addresses in
             if let credential { print("admin-credential \(credential.exposed)") }
             print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
             fflush(nil)

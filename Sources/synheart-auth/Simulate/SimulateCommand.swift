@@ -27,7 +27,7 @@ struct SimulateCommand: AsyncParsableCommand {
               synheart-auth simulate --url http://127.0.0.1:8080 --devices 100 --platform ios
 
             With --rate a request's time counts from when it was due, so that a service that falls behind does not look fast.
-            Exit code 0: every operation came to its end; 1: some did not; 2: the service cannot be reached.
+            Ctrl-C ends it early, with what was found so far. Exit code 0: every operation came to its end; 1: some did not; 2: the service cannot be reached.
             """)
 
     @Option(help: "A running auth service; without it, a fresh one inside this process.") var url: String?
@@ -132,12 +132,14 @@ struct SimulateCommand: AsyncParsableCommand {
             transport: transport)
         var simulation = Simulation(devices: devices, log: fleet.log)
         let progress = Progress(fleet.log)
-        simulation.enrolment = await progress.during("registering") { await fleet.enrol() }
         let load = Fleet.Load(
             end: duration.map { .after(.seconds($0)) } ?? .requests(requests ?? 20 * devices), rate: rate,
             rotationPercent: rotatePercent,
             question: operation == .verify ? .verify(credential: credential ?? "") : .status)
-        simulation.work = await progress.during("requesting") { await fleet.work(load) }
+        await interruptible(by: fleet.stop) {
+            simulation.enrolment = await progress.during("registering") { await fleet.enrol() }
+            simulation.work = await progress.during("requesting") { await fleet.work(load) }
+        }
         return simulation
     }
 }

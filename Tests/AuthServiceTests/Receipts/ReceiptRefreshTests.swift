@@ -1,4 +1,5 @@
 import AppAttest
+import AttestationInspection
 import AttestationTestKit
 import AuthContract
 import Crypto
@@ -219,6 +220,33 @@ import Testing
         let events = try await stores.events(app: app, device: device.deviceID, before: nil, limit: 10)
         #expect(events.map(\.event.code) == [.deviceRegistered])
         #expect(try await evidence(device).riskMetric == 5)
+    }
+
+    @Test func `A receipt of Apple's that is refused is recorded where the app asks for it, and replays`() async throws
+    {
+        let device = try await add()
+        let key = try #require(ServiceKey([UInt8](repeating: 1, count: 32)))
+        let service = AuthService(
+            stores: .init(
+                challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
+                signingKeys: stores, evidence: stores), key: key, clock: clock)
+        let record: JSONValue = [
+            "app_id": "com.example.app", "ios": ["app_ids": ["TEAMID1234.com.example.app"]],
+            "evidence": ["record": true],
+        ]
+        #expect(try await service.apps.add(AppRecord(JSONFields(record)), actor: "test"))
+        // By Apple's own roots, a receipt of the kit's is nobody's.
+        let job = ReceiptRefreshJob(
+            store: stores, exchange: Apple([.receipt(try receipt())]), clock: clock, random: NoRandom(),
+            pause: { _ in throw CancellationError() })
+        await job.run(for: service)
+        let kept = try await service.evidence.list(of: app)
+        #expect(kept.map(\.code) == ["UNTRUSTED_CHAIN"] && kept.first?.deviceID == device.deviceID)
+        #expect(try await evidence(device).refresh.outcome == "UNTRUSTED_CHAIN")
+        let document = try await service.evidence.export(#require(kept.first).id, of: app, actor: "test")
+        let file = try EvidenceFile(parsing: #require(document))
+        #expect(file.about["occasion"] == "refresh")
+        #expect(file.verdict.agrees(with: try file.replay()))
     }
 
     @Test func `The pace keeps the budget`() async throws {

@@ -9,6 +9,8 @@ import StrictJSON
 struct AppleWorld {
     let world: World
     let authority: AppleAuthority
+    /// The app as attestations name it.
+    var app = AppleApp(appID: "\(World.team).\(World.appID)")
     /// The app's record, for changing one thing of it.
     let members: [String: JSONValue]
 
@@ -26,8 +28,7 @@ struct AppleWorld {
     private static let shared = Result { try AppleAuthority(from: (World.start - 86_400).date) }
 
     private func phone(by authority: AppleAuthority) -> AppleDevice {
-        AppleDevice(
-            system: .iOS("27.0.1"), app: AppleApp(appID: "\(World.team).\(World.appID)"), authority: authority)
+        AppleDevice(system: .iOS("27.0.1"), app: app, authority: authority)
     }
 
     /// A registration by an attestation of a new App Attest key, or of this one.
@@ -36,17 +37,21 @@ struct AppleWorld {
         by other: AppleAuthority? = nil, proving: Bool = true,
         changing change: (inout AppleAttestationOptions) -> Void = { _ in }
     ) async throws -> (RegisterRequest, AppleAttestKey) {
-        let date = world.clock.now.date
         var options = AppleAttestationOptions()
         change(&options)
         let request = try await world.enrolment(
-            key,
-            proof: { nonce in
-                Base64.standard.encode(
-                    try phone(by: other ?? authority).attest(
-                        attestKey, clientDataHash: nonce.bytes, at: date, options: options))
-            }, proving: proving)
+            key, proof: { try attestation(of: attestKey, over: $0, by: other, options: options) }, proving: proving)
         return (request, attestKey)
+    }
+
+    /// An attestation of an App Attest key, as a body carries it.
+    func attestation(
+        of attestKey: AppleAttestKey, over nonce: BindingNonce, by other: AppleAuthority? = nil,
+        options: AppleAttestationOptions = AppleAttestationOptions()
+    ) throws -> String {
+        Base64.standard.encode(
+            try phone(by: other ?? authority).attest(
+                attestKey, clientDataHash: nonce.bytes, at: world.clock.now.date, options: options))
     }
 
     /// A registered device with its App Attest key.

@@ -7,9 +7,10 @@ import StrictJSON
 
 /// A Google that decodes tokens, or is away. A token is its own verdict, base64url without a dot, as standard tokens are.
 final class TestGoogle: EvidenceProviders, @unchecked Sendable {
-    // Unchecked: the lock guards both.
+    // Unchecked: the lock guards everything that varies.
     private let lock = NSLock()
     private var away = false
+    private var list: RevocationStatusList?
     private var asked = 0
     private var unsure: Set<String> = []
 
@@ -34,7 +35,10 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
         return DecodeOutcome.googleAnswer(status: 200, body: Array(#"{"tokenPayloadExternal":\#(payload)}"#.utf8))
     }
 
-    func revocations(from source: String) async -> RevocationStatusList? { nil }
+    func revocations(from source: String) async -> RevocationStatusList? { lock.withLock { list } }
+
+    /// The list of revoked keys from now on, wherever an app says that it is.
+    func publish(_ revocations: RevocationStatusList) { lock.withLock { list = revocations } }
 
     /// A standard token over `nonce`, made at `time`, for the app of `World.android`.
     static func token(

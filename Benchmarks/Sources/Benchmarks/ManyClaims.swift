@@ -1,0 +1,67 @@
+import AuthContract
+import AuthService
+import Foundation
+import SQLiteStores
+
+/// The replay store with 24 million live claims: memory, delay, and the time to read them again at start.
+enum ManyClaims {
+    private static let pairs = 12_000_000
+
+    static func run() async throws -> [Measurement] {
+        let folder = try TemporaryFolder()
+        let path = folder.url.appendingPathComponent("bench.sqlite").path
+        var options = SQLiteStores.Options()
+        options.maximumClaims = 2 * pairs + 1000
+        let now = SystemClock().now
+        let before = residentKilobytes()
+        let started = ContinuousClock.now
+        do {
+            let stores = try SQLiteStores(path: path, options: options)
+            let replay = stores.replay
+            var delays = Delays()
+            for index in 0..<pairs {
+                let began = ContinuousClock.now
+                var outcome = try? await replay.claim(
+                    pair(index), timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
+                // Claims come faster than the disk makes segments; a service would answer 503 here.
+                while outcome == nil {
+                    try await Task.sleep(for: .milliseconds(1))
+                    outcome = try? await replay.claim(
+                        pair(index), timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
+                }
+                guard outcome == .claimed else { throw Unexpected() }
+                if index > pairs - 1_000_000 { delays.note(began.duration(to: .now)) }
+            }
+            let seconds = started.duration(to: .now) / .seconds(1)
+            print("  \(stores.liveClaims ?? 0) live claims in \(Int(seconds)) s; the last million pairs: \(delays)")
+            print(
+                "  resident memory: \(residentKilobytes() - before) KiB, \((residentKilobytes() - before) * 1024 / (2 * pairs)) bytes a claim"
+            )
+            await stores.close()
+        }
+        let files = try FileManager.default.contentsOfDirectory(atPath: path + "-claims").count
+        let reopened = ContinuousClock.now
+        let stores = try SQLiteStores(path: path, options: options)
+        print(
+            "  read again from \(files) files in \(reopened.duration(to: .now)): \(stores.liveClaims ?? 0) live claims")
+        guard
+            case .taken = try await stores.replay.claim(
+                pair(pairs / 2), timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
+        else { throw Unexpected() }
+        await stores.close()
+        return [
+            Measurement(
+                "claims: pairs taken", perSecond: Double(pairs) / (started.duration(to: reopened) / .seconds(1)))
+        ]
+    }
+
+    private static func pair(_ index: Int) -> [ReplayClaim] {
+        // Spread as hashes are.
+        func mixed(_ word: UInt64) -> UInt64 { (word &+ 1) &* 0x9E37_79B9_7F4A_7C15 }
+        let word = UInt64(index)
+        return [
+            ReplayClaim(high: mixed(word), low: mixed(word ^ 0xFFFF)),
+            ReplayClaim(high: ~mixed(word), low: mixed(word ^ 0xAAAA)),
+        ]
+    }
+}

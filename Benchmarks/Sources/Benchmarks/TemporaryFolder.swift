@@ -1,0 +1,18 @@
+import Foundation
+
+/// A folder that goes with its owner.
+final class TemporaryFolder {
+    let url: URL
+
+    /// - Parameter memory: whether on a file system in memory, where there is one.
+    init(inMemory memory: Bool = false) throws {
+        let shared = URL(fileURLWithPath: "/dev/shm")
+        let base =
+            memory && FileManager.default.fileExists(atPath: shared.path)
+            ? shared : FileManager.default.temporaryDirectory
+        url = base.appendingPathComponent("benchmarks-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+}

@@ -1,0 +1,150 @@
+import AppAttest
+import AttestationTestKit
+import Crypto
+import Foundation
+import Testing
+
+/// Both sides of every policy: what it lets through and what it refuses, for attestations, assertions and receipts.
+@Suite struct Policies {
+    private static let now = Date(timeIntervalSince1970: 1_790_000_000)
+    private static let app = "TEAMID1234.com.example.app"
+    private static let authority = try? AppleAuthority(from: now - 30 * 86400)
+
+    private func device(_ system: AppleSystem, _ environment: AttestEnvironment = .production) throws -> AppleDevice {
+        AppleDevice(
+            system: system,
+            app: AppleApp(appID: Self.app, environment: environment == .production ? .production : .development),
+            authority: try #require(Self.authority))
+    }
+
+    private func anchors() throws -> TrustAnchors {
+        let authority = try #require(Self.authority)
+        return try #require(
+            TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
+    }
+
+    /// What an attestation of this device comes to, `late` seconds after it was made.
+    private func attestation(
+        _ system: AppleSystem = .iOS("27.0.1"), _ environment: AttestEnvironment = .production,
+        late: TimeInterval = 0, options change: (inout AppleAttestationOptions) -> Void = { _ in },
+        policy changePolicy: (inout AppAttestPolicy) -> Void
+    ) throws -> AppAttestError.Code? {
+        var options = AppleAttestationOptions()
+        change(&options)
+        let key = AppleAttestKey()
+        let object = try device(system, environment).attest(key, clientDataHash: [1], at: Self.now, options: options)
+        var policy = AppAttestPolicy(appIDs: [try #require(AppID(Self.app))])
+        changePolicy(&policy)
+        let verifier = AttestationVerifier(policy: policy, trustAnchors: try anchors())
+        let keyID = try #require(KeyID(key.keyID))
+        return code {
+            try verifier.verify(object, keyID: keyID, clientDataHash: ClientDataHash([1]), at: Self.now + late)
+        }
+    }
+
+    private func assertion(
+        _ system: AppleSystem = .iOS("27.0.1"), policy changePolicy: (inout AppAttestPolicy) -> Void
+    ) throws -> AppAttestError.Code? {
+        var key = AppleAttestKey()
+        let object = try AssertionObject(parsing: try device(system).assert(&key, clientDataHash: [1]))
+        var policy = AppAttestPolicy(appIDs: [try #require(AppID(Self.app))])
+        changePolicy(&policy)
+        let publicKey = key.privateKey.publicKey
+        return code {
+            try AssertionVerifier(policy: policy).verify(
+                object, clientDataHash: ClientDataHash([1]), publicKey: publicKey, previousCounter: 0)
+        }
+    }
+
+    @Test func ofApps() throws {
+        let other = try #require(AppID("TEAMID1234.com.example.other"))
+        #expect(try attestation { $0.appIDs.insert(other) } == nil)
+        #expect(try attestation { $0.appIDs = [other] } == .appIDNotAllowed)
+        #expect(try attestation { $0.appIDs = [] } == .appIDNotAllowed)
+        #expect(try assertion { $0.appIDs.insert(other) } == nil)
+        #expect(try assertion { $0.appIDs = [other] } == .appIDNotAllowed)
+    }
+
+    @Test func ofEnvironments() throws {
+        #expect(try attestation(.iOS("27.0"), .development) { _ in } == .environmentNotAllowed)
+        #expect(try attestation(.iOS("27.0"), .development) { $0.environments = [.development] } == nil)
+        #expect(try attestation { $0.environments = [.development] } == .environmentNotAllowed)
+        #expect(try attestation { $0.environments = [.development, .production] } == nil)
+    }
+
+    @Test func ofCategories() throws {
+        #expect(try attestation { $0.categories = [.appStore] } == nil)
+        #expect(try attestation { $0.categories = [.testFlight, .development] } == .categoryNotAllowed)
+        #expect(try assertion { $0.categories = [.appStore] } == nil)
+        #expect(try assertion { $0.categories = [.testFlight] } == .categoryNotAllowed)
+    }
+
+    @Test func ofBundleVersions() throws {
+        for (minimum, isAccepted) in [("1", true), ("0.9.9", true), ("9999", false), ("1.0.0.1", false)] {
+            let minimum = try #require(BundleVersion(minimum))
+            let expected: AppAttestError.Code? = isAccepted ? nil : .bundleVersionTooOld
+            #expect(try attestation { $0.minimumBundleVersion = minimum } == expected)
+            #expect(try assertion { $0.minimumBundleVersion = minimum } == expected)
+        }
+    }
+
+    @Test(arguments: ["27.0.1", "26.3", "14.0"]) func ofWhatMustBeSaid(version: String) throws {
+        let says = version == "27.0.1"
+        let system = AppleSystem.iOS(version)
+        #expect(try attestation(system) { $0.requiresCategory = true } == (says ? nil : .categoryMissing))
+        #expect(try attestation(system) { $0.requiresBundleVersion = true } == (says ? nil : .bundleVersionMissing))
+        #expect(try assertion(system) { $0.requiresCategory = true } == (says ? nil : .categoryMissing))
+        #expect(try assertion(system) { $0.requiresBundleVersion = true } == (says ? nil : .bundleVersionMissing))
+        // What need not be said is judged where it is.
+        #expect(try attestation(system) { $0.categories = [.testFlight] } == (says ? .categoryNotAllowed : nil))
+    }
+
+    @Test func ofAMacsAccessControl() throws {
+        let open: (inout AppleAttestationOptions) -> Void = { $0.accessControl = [] }
+        #expect(try attestation(.macOS("27.0")) { _ in } == nil)
+        #expect(try attestation(.macOS("27.0"), options: open) { _ in } == .accessControlMissing)
+        #expect(try attestation(.macOS("27.0"), options: open) { $0.requiresMacAccessControl = false } == nil)
+        #expect(try attestation(.iOS("27.0"), options: open) { _ in } == nil)
+    }
+
+    @Test func ofTheClock() throws {
+        let short: (inout AppleAttestationOptions) -> Void = { $0.notAfter = Self.now + 10 }
+        #expect(try attestation(late: 10, options: short) { _ in } == nil)
+        #expect(try attestation(late: 11, options: short) { _ in } == .certificateExpired)
+        #expect(try attestation(late: 11, options: short) { $0.clockLeeway = 1 } == nil)
+        #expect(try attestation(late: 12, options: short) { $0.clockLeeway = 1 } == .certificateExpired)
+        let early: (inout AppleAttestationOptions) -> Void = { $0.notBefore = Self.now + 5 }
+        #expect(try attestation(options: early) { _ in } == .certificateNotYetValid)
+        #expect(try attestation(options: early) { $0.clockLeeway = 5 } == nil)
+    }
+
+    @Test func ofAReceiptsAge() throws {
+        let key = AppleAttestKey()
+        let object = try AttestationObject(parsing: device(.iOS("27.0")).attest(key, clientDataHash: [1], at: Self.now))
+        let expected = ReceiptExpectations(
+            appIDs: [try #require(AppID(Self.app))], keyID: try #require(KeyID(key.keyID)),
+            clientDataHash: ClientDataHash([1]), environment: .production)
+        func receipt(_ policy: ReceiptVerifier.Policy, late: TimeInterval) throws -> AppAttestError.Code? {
+            let verifier = ReceiptVerifier(policy: policy, trustAnchors: try anchors())
+            return code { try verifier.verify(object.receipt, against: expected, at: Self.now + late) }
+        }
+        #expect(try receipt(.init(), late: 300) == nil)
+        #expect(try receipt(.init(), late: 301) == .receiptTooOld)
+        #expect(try receipt(.init(maximumAge: 1000), late: 1000) == nil)
+        #expect(try receipt(.init(maximumAge: 1000), late: 1001) == .receiptTooOld)
+        #expect(try receipt(.init(maximumAge: 10_000_000_000), late: 400 * 86400) == .receiptExpired)
+        #expect(try receipt(.stored, late: 400 * 86400) == nil)
+        #expect(try receipt(.init(), late: -60) == nil)
+        #expect(try receipt(.init(), late: -61) == .createdInFuture)
+        #expect(try receipt(.init(clockLeeway: 120), late: -61) == nil)
+        #expect(try receipt(.stored, late: -61) == .createdInFuture)
+    }
+
+    @Test func defaultsRefuseWhatNobodyAskedFor() throws {
+        let policy = AppAttestPolicy(appIDs: [])
+        #expect(policy.environments == [.production])
+        #expect(policy.categories == ValidationCategory.documented && !policy.categories.contains(.invalid))
+        #expect(policy.requiresMacAccessControl && policy.clockLeeway == 0)
+        #expect(ReceiptVerifier.Policy().maximumAge == 300)
+    }
+}

@@ -1,0 +1,118 @@
+import AuthContract
+import AuthService
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// What a bearer without the right credential tries, and what a page of somebody else's makes a browser send.
+@Suite struct CredentialAttackTests {
+    @Test func noOtherFormOfACredentialIsAccepted() async throws {
+        try await TestServer.with { server in
+            let text = try await server.credential(.admin)
+            func attempt(_ headers: [(String, String)], _ target: String = "/admin/v1/apps") async throws -> Int {
+                try await RawConnection.exchange(
+                    port: server.operationsPort, RawRequest(method: "GET", target: target, headers: headers)
+                ).status
+            }
+            #expect(try await attempt([("Authorization", "Bearer \(text)")]) == 200)
+            #expect(try await attempt([("authorization", "bearer \(text)")]) == 200)
+            let refused: [[(String, String)]] = [
+                [], [("Authorization", text)], [("Authorization", "Basic \(text)")], [("Authorization", "Bearer")],
+                [("Authorization", "Bearer  \(text)")],
+                [("Authorization", "Bearer \(text) x")],
+                [("Authorization", "Bearer \(text)"), ("Authorization", "Bearer \(text)")],
+                [("Authorization", "Bearer \(text), Bearer \(text)")],
+                [("Authorization", "Bearer \(text.uppercased())")],
+                [("Authorization", "Bearer \(text.dropLast())")], [("Cookie", "Authorization=Bearer \(text)")],
+                [("Proxy-Authorization", "Bearer \(text)")], [("X-Authorization", "Bearer \(text)")],
+                [("Authorization", "Bearer " + String(repeating: "a", count: 8000))],
+            ]
+            for headers in refused { #expect(try await attempt(headers) == 401, "\(headers)") }
+            #expect(try await attempt([], "/admin/v1/apps?access_token=\(text)") == 401)
+            #expect(try await attempt([], "/admin/v1/apps?Authorization=Bearer%20\(text)") == 401)
+        }
+    }
+
+    /// A form of another site's page: a simple request, which a browser sends without asking, and with what it has for us.
+    @Test func aFormOfAnotherSiteChangesNothing() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let target = "/admin/v1/apps/\(TestServer.appID)/devices/\(device.id)/revoke"
+            for type in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/json"] {
+                let response = try await RawConnection.exchange(
+                    port: server.operationsPort,
+                    RawRequest(
+                        method: "POST", target: target,
+                        headers: [
+                            ("Origin", "https://evil.example"), ("Cookie", "a=b"), ("Content-Type", type),
+                            ("Sec-Fetch-Site", "cross-site"),
+                        ], body: Array("{}".utf8)))
+                #expect(response.status == 401)
+                #expect(response.values("Access-Control-Allow-Origin").isEmpty)
+            }
+            #expect(try await device.send(.status, to: server).status == 200)
+        }
+    }
+
+    @Test func theAdminAPIIsNotOnThePublicListener() async throws {
+        try await TestServer.with { server in
+            let text = try await server.credential(.admin)
+            for path in [
+                "/admin/v1/apps", "/metrics", "/healthz", "/readyz", "/openapi.json", "/auth/v1/../../admin/v1/apps",
+            ] {
+                let response = try await server.send("GET", path, [("Authorization", "Bearer \(text)")])
+                #expect([400, 404].contains(response.status), "\(path)")
+            }
+        }
+    }
+
+    /// Each is counted for the address of the connection, whatever its headers say.
+    @Test(arguments: [
+        "X-Forwarded-For", "X-Real-IP", "Forwarded", "CF-Connecting-IP", "True-Client-IP", "X-Client-IP",
+        "X-Cluster-Client-IP",
+    ])
+    func noHeaderGoesRoundTheRates(name: String) async throws {
+        var protection = ProtectionSettings()
+        protection.enrolment = Rate(burst: 2, perMinute: 1)
+        try await TestServer.with(protection: protection) { server in
+            var statuses: [Int] = []
+            for number in 1...4 {
+                let value = name == "Forwarded" ? "for=198.51.100.\(number)" : "198.51.100.\(number)"
+                statuses.append(
+                    try await server.post(.challenge, ["app_id": .string(TestServer.appID)], [(name, value)]).status)
+            }
+            #expect(statuses == [200, 200, 429, 429])
+        }
+    }
+
+    /// Ids that nobody has are counted as signatures that nobody made: each costs a look into the store.
+    @Test func guessingDeviceIDsIsLimited() async throws {
+        var protection = ProtectionSettings()
+        protection.failedSignatures = Rate(burst: 3, perMinute: 1)
+        try await TestServer.with(protection: protection) { server in
+            let device = try await TestDevice.register(at: server)
+            var codes: [String?] = []
+            for _ in 0..<5 {
+                let guess = TestDevice(key: device.key, id: DeviceID(from: SystemRandom()).text)
+                codes.append(try await guess.send(.status, to: server).code)
+            }
+            #expect(codes == ["NOT_REGISTERED", "NOT_REGISTERED", "NOT_REGISTERED", "RATE_LIMITED", "RATE_LIMITED"])
+        }
+    }
+
+    /// One app's flood leaves room for the others, and ends by itself.
+    @Test func anAppHoldsAtMostItsShareOfLiveClaims() async throws {
+        var protection = ProtectionSettings()
+        protection.claimsOfOneApp = 6
+        try await TestServer.with(protection: protection) { server in
+            let device = try await TestDevice.register(at: server)
+            for _ in 0..<3 { #expect(try await device.send(.status, to: server).status == 200) }
+            let limited = try await device.send(.status, to: server)
+            #expect(limited.code == "RATE_LIMITED")
+            #expect(limited.value("Retry-After").flatMap { Int($0) }.map { (1...300).contains($0) } == true)
+            server.clock.advance(660 + 60)
+            #expect(try await device.send(.status, to: server).status == 200)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import AttestationTestKit
+import AuthContract
+import Foundation
+import SoftwareDevice
+import StrictJSON
+import Testing
+
+/// A refusal from the service to a file, and from the file to the same refusal.
+@Suite struct Evidence {
+    let folder: TemporaryFolder
+    private let app = "com.example.app"
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func run(_ arguments: String...) async throws -> Binary.Result { try await Binary.run(arguments) }
+
+    @Test func aRefusedRegistrationIsExportedAndReplayed() async throws {
+        let database = folder.path("db.sqlite")
+        var record = try #require(
+            try JSONValue(parsing: try await run("apps", "example", "--authority", folder.path("a.pem")).output).object)
+        record["evidence"] = ["record": true]
+        let added = try await Binary.run(
+            ["apps", "add", "--file", "-", "--database", database], input: JSONValue.object(record).text())
+        #expect(added.status == 0, "\(added.errors)")
+        let service = try await RunningService(database: database)
+        let refused = try await run(
+            "device", "register", "--url", service.publicURL, "--app", app, "--dir", folder.path("device"),
+            "--authority", folder.path("another.pem"))
+        #expect(refused.status == 1)
+
+        let listed = try await run("evidence", "list", "--app", app, "--database", database, "--json")
+        let evidence = try #require(try JSONValue(parsing: listed.output).array)
+        #expect(evidence.count == 1)
+        let summary = try #require(evidence.first?.object)
+        #expect(summary["code"] == "UNTRUSTED_CHAIN" && summary["step"] == "certificate-chain")
+        let id = try #require(summary["id"]?.string)
+        let file = folder.path("refusal.json")
+        let exported = try await run("evidence", "export", "--app", app, id, "--database", database, "--output", file)
+        #expect(exported.status == 0, "\(exported.errors)")
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
+
+        let replayed = try await run("attestation", "replay", file)
+        #expect(replayed.status == 0, "\(replayed.output)")
+        #expect(replayed.output.contains("UNTRUSTED_CHAIN"))
+        // Under the roots of the device's own authority it is something else that refuses.
+        var document = try #require(try JSONValue(parsing: try Data(contentsOf: URL(fileURLWithPath: file))).object)
+        let roots = try AuthorityFile.load(folder.path("another.pem")).rootsPEM
+        document["roots"] = ["pem": .string(roots), "beside_built_in": false]
+        try Data(JSONValue.object(document).bytes).write(to: URL(fileURLWithPath: file))
+        let other = try await run("attestation", "replay", file, "--json")
+        #expect(other.status == 1)
+        let verdict = try #require(try JSONValue(parsing: other.output).object)
+        #expect(verdict["outcome"] == "verified" && verdict["recorded_code"] == "UNTRUSTED_CHAIN")
+        #expect(verdict["same"] == false)
+
+        #expect(try await run("evidence", "delete", "--app", app, id, "--database", database).status == 0)
+        #expect(try await run("evidence", "delete", "--app", app, id, "--database", database).status == 1)
+        #expect(try await run("evidence", "export", "--app", app, id, "--database", database).status == 1)
+        #expect(try await run("evidence", "delete", "--app", app, "--database", database).status == 64)
+        #expect(service.stop() == 0)
+    }
+
+    @Test func whatVerifyRefusesIsSavedAndReplayed() async throws {
+        let file = folder.path("saved.json")
+        let object = folder.path("object.bin")
+        try Data([0xA0]).write(to: URL(fileURLWithPath: object))
+        let verify = ["attestation", "verify", object, "--format", "app-attest-attestation"]
+        let refused = try await Binary.run(verify + ["--save-evidence", file])
+        #expect(refused.status == 1)
+        let replayed = try await run("attestation", "replay", file)
+        #expect(replayed.status == 0)
+        #expect(replayed.output.contains("MALFORMED_OBJECT"))
+        let unread = try await run("attestation", "replay", object)
+        #expect(unread.status == 2)
+        #expect(unread.errors.contains("no evidence"))
+        let batch = try await run("attestation", "verify", "--batch", object, "--save-evidence", file)
+        #expect(batch.status == 64)
+    }
+}

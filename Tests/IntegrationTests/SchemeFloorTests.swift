@@ -1,0 +1,59 @@
+import AttestationTestKit
+import AuthContract
+import Foundation
+import SoftwareDevice
+import StrictJSON
+import SynheartAuth
+import Testing
+
+/// A device that has signed under scheme 2 is not let back to scheme 1: what the SDK sends on its own has to go along.
+@Suite struct SchemeFloor {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func running(
+        _ signature: String, _ body: (RunningService, SoftwareDevice) async throws -> Void
+    ) async throws {
+        let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])
+        var record = try #require(JSONValue(parsing: example.output).object)
+        record["signature"] = try JSONValue(parsing: signature)
+        let added = try await Binary.run(
+            ["apps", "add", "--file", "-", "--database", folder.path("db.sqlite")],
+            input: JSONValue.object(record).text())
+        try #require(added.status == 0, "\(added.errors)")
+        let service = try await RunningService(database: folder.path("db.sqlite"))
+        let app = DevelopmentDevice.appID
+        let device = try SoftwareDevice(
+            directory: folder.path("device"),
+            settings: .init(url: service.publicURL, appID: AppID(app), iosAppID: "\(SoftwareDevice.team).\(app)"),
+            authority: try AuthorityFile.load(folder.path("authority.pem")))
+        try await device.sdk.registerDevice(appId: app)
+        try await body(service, device)
+        #expect(service.stop() == 0)
+    }
+
+    private func expectWholeLife(_ device: SoftwareDevice) async throws {
+        let app = DevelopmentDevice.appID
+        _ = try await device.sdk.deviceToken(appId: app)
+        _ = try await device.sdk.rotateKey(appId: app)
+        _ = try await device.sdk.deviceToken(appId: app)
+        try await device.sdk.resetDeviceIdentity(appId: app, reason: .userRequested)
+    }
+
+    @Test func `An app that accepts scheme 2 alone is served from the first request on`() async throws {
+        try await running(#"{"minimum_scheme": 2}"#) { _, device in try await expectWholeLife(device) }
+    }
+
+    @Test func `After one request under scheme 2 everything else still works`() async throws {
+        try await running("{}") { service, device in
+            let status = TransportRequest(
+                method: "GET", url: service.publicURL + Route.status.rawValue, headers: HeaderFields([]), body: [])
+            let answer = try await device.sdk.send(status, appId: DevelopmentDevice.appID, scheme: .two)
+            #expect(answer.status == 200)
+            let refused = try await device.sdk.send(status, appId: DevelopmentDevice.appID, scheme: .one)
+            #expect(refused.status == 400, "the floor was not raised")
+            try await expectWholeLife(device)
+        }
+    }
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# The built service and the SDK meet other people's implementations: another client, another verifier, a validator of the
+# OpenAPI document, and requests that schemathesis makes up. Under a minute. Without the virtual environment of
+# `environment` it is made first, from PyPI.
+#   Tests/Interop/run.sh [path/to/synheart-auth]
+set -euo pipefail
+binary=$(realpath "${1:-$(dirname "$0")/../../.build/debug/synheart-auth}")
+cd "$(dirname "$0")"
+python=$(./environment)
+"$python" end_to_end.py "$binary"
+"$python" openapi_check.py "$binary"
+./openapi_fuzz "$binary" 50

@@ -1,0 +1,220 @@
+import AuthContract
+import Foundation
+import StrictJSON
+import Testing
+
+@testable import SynheartAuth
+
+/// What the SDK keeps, field by field, and what it never keeps.
+@Suite struct PersistenceTests {
+    @Test("persisted: state, device_id, key alias, platform, registered_at, key_rotated_at, clock_offset_ms")
+    func fields() async throws {
+        let phone = Phone()
+        phone.clock.setError(.seconds(30))
+        let sdk = try phone.launch()
+        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        let registered = TestClock.start / 1000 + phone.clock.continuous.components.seconds
+        phone.clock.advance(.seconds(500))
+        let rotated = try await sdk.rotateKey(appId: Phone.app).effectiveAt
+        let fields = try JSONFields(JSONValue(parsing: #require(phone.storage.everything.first)))
+        #expect(try fields.string("state") == "registered" && fields.string("device_id") == id)
+        #expect(try fields.string("key_alias") == "synheart_auth_\(Phone.app)_next")
+        #expect(try fields.string("platform") == "ios")
+        #expect(try fields.integer("registered_at") == registered)
+        #expect(try fields.integer("key_rotated_at") == rotated.seconds)
+        #expect(try fields.integer("clock_offset_ms") == -30_000)
+    }
+
+    @Test("never persisted: private keys, attestation proofs, challenges, tokens")
+    func never() async throws {
+        let written = Locked<[[UInt8]]>([])
+        let phone = Phone()
+        let sdk = try phone.launch { $0.storage = WatchedStorage(base: phone.storage, written: written) }
+        try await sdk.registerDevice(appId: Phone.app)
+        let token = try await sdk.deviceToken(appId: Phone.app).token
+        let old = phone.keys.privateKeys
+        try await sdk.rotateKey(appId: Phone.app)
+        let body = try #require(
+            await phone.service.requests.compactMap { try? RegisterRequest(parsing: $0.body) }.first { $0.proof != nil }
+        )
+        let secrets =
+            [token, body.proof ?? "?", Base64.standard.encode(body.challenge)]
+            + (old + phone.keys.privateKeys).flatMap { [Base64.standard.encode($0), Base64.url.encode($0)] }
+        let texts = written.withLock { $0 }.map { String(decoding: $0, as: UTF8.self) }
+        #expect(texts.count > 8 && secrets.count == 7)
+        for secret in secrets { #expect(!texts.contains { $0.contains(secret) }) }
+    }
+
+    @Test("the clock's offset survives a reset of the key, as the clock belongs to the device")
+    func offset() async throws {
+        let phone = Phone()
+        phone.clock.setError(.seconds(3600))
+        let sdk = try phone.launch()
+        try await sdk.registerDevice(appId: Phone.app)
+        phone.keys.lose()
+        try await sdk.registerDevice(appId: Phone.app)
+        #expect(try phone.record().clockOffset.milliseconds == -3_600_000)
+    }
+
+    private struct WatchedStorage: Storage {
+        let base: MemoryStorage
+        let written: Locked<[[UInt8]]>
+
+        func read(_ name: RecordName) -> StorageReading { base.read(name) }
+        func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
+            written.withLock { $0.append(bytes) }
+            try base.write(bytes, to: name)
+        }
+        func remove(_ name: RecordName) throws(StorageError) { try base.remove(name) }
+        func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
+            try base.setAside(bytes, of: name)
+        }
+        func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
+            try base.lock(name, for: scope)
+        }
+    }
+}
+
+/// A folder that something happened to, under the whole SDK.
+@Suite struct BadFolderTests {
+    private let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
+    private let phone = Phone()
+
+    private func launch(_ folder: String? = nil) throws -> SynheartAuth {
+        let folder = folder ?? directory
+        return try phone.launch { configuration in
+            configuration.storage = FileStorage(directory: folder)
+            configuration.keyStore = SoftwareKeyStore(directory: folder + "/keys")
+        }
+    }
+
+    private func recordFile() throws -> String { "\(directory)/\(RecordName(try AppID(Phone.app)).text).json" }
+
+    private func setMode(_ mode: Int, _ path: String) throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    }
+
+    @Test("a record that others can read: STORAGE_ERROR until that is mended, and no new identity")
+    func permissionsOfTheRecord() async throws {
+        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        try setMode(0o644, recordFile())
+        let error = await expectError(.storageError) { try await launch().registerDevice(appId: Phone.app) }
+        #expect(error?.isRetryable == true)
+        try setMode(0o600, recordFile())
+        #expect(try await launch().registerDevice(appId: Phone.app).deviceId == id)
+        #expect(await phone.service.devices.count == 1)
+    }
+
+    @Test("a folder that others can enter: nothing is written there, and what is there still signs")
+    func permissionsOfTheFolder() async throws {
+        try await launch().registerDevice(appId: Phone.app)
+        try setMode(0o755, directory)
+        await expectError(.storageError) { try await launch().rotateKey(appId: Phone.app) }
+        #expect(try await phone.signAndVerify(launch()).status == 200)
+    }
+
+    @Test("a folder that cannot be made: STORAGE_ERROR, and nothing is sent")
+    func noFolder() async throws {
+        let file = directory + ".file"
+        try FileManager.default.createDirectory(
+            atPath: NSTemporaryDirectory() + "synheart-auth-tests", withIntermediateDirectories: true)
+        try Data().write(to: URL(fileURLWithPath: file))
+        await expectError(.storageError) { try await launch(file + "/below").registerDevice(appId: Phone.app) }
+        #expect(await phone.network.messages == 0)
+    }
+
+    @Test(
+        "a record of a newer SDK, half of one, an empty one, another app's: STORAGE_ERROR with recovery reset, left in place",
+        arguments: ["newer", "half", "empty", "another app's"])
+    func undecodable(damage: String) async throws {
+        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        let file = URL(fileURLWithPath: try recordFile())
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let damaged =
+            switch damage {
+            case "newer": text.replacingOccurrences(of: #""version":1"#, with: #""version":2"#)
+            case "half": String(text.prefix(text.count / 2))
+            case "empty": ""
+            default: text.replacingOccurrences(of: Phone.app + "\"", with: "com.example.other\"")
+            }
+        #expect(damaged != text)
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.truncate(atOffset: 0)
+        try handle.write(contentsOf: Data(damaged.utf8))
+        try handle.close()
+        for call in [
+            { sdk in _ = try await sdk.registerDevice(appId: Phone.app) },
+            { sdk in _ = try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") },
+            { sdk in _ = try await sdk.rotateKey(appId: Phone.app) },
+        ] as [@Sendable (SynheartAuth) async throws -> Void] {
+            let sdk = try launch()
+            let error = await expectError(.storageError) { try await call(sdk) }
+            #expect(error?.recovery == .reset)
+        }
+        #expect(try String(contentsOf: file, encoding: .utf8) == damaged)
+        #expect(await phone.service.devices.count == 1)
+        try await launch().resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(try await launch().registerDevice(appId: Phone.app).deviceId != id)
+    }
+
+    @Test("what a write left that was cut short goes with the key and the record")
+    func leftovers() async throws {
+        try await launch().registerDevice(appId: Phone.app)
+        let key = RecordName(hashing: "synheart_auth_\(Phone.app)").text
+        let record = RecordName(try AppID(Phone.app)).text
+        let leftovers = [
+            "\(directory)/keys/.\(key).key.1.2.tmp", "\(directory)/.\(record).json.1.2.tmp",
+        ]
+        for path in leftovers { try Data([1]).write(to: URL(fileURLWithPath: path)) }
+        try await launch().resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        for path in leftovers { #expect(!FileManager.default.fileExists(atPath: path)) }
+    }
+
+    @Test(
+        "a disk that is full: STORAGE_ERROR, the old key signs, and with room the rotation is done",
+        .enabled(if: SmallDisk() != nil, "may not mount a disk here"))
+    func fullDisk() async throws {
+        let disk = try #require(SmallDisk())
+        let id = try await launch(disk.path + "/sdk").registerDevice(appId: Phone.app).deviceId
+        try disk.fill()
+        await expectError(.storageError) { try await launch(disk.path + "/sdk").rotateKey(appId: Phone.app) }
+        #expect(try await phone.signAndVerify(launch(disk.path + "/sdk")).status == 200)
+        await expectError(.storageError) {
+            try await launch(disk.path + "/sdk").registerDevice(appId: "com.example.other")
+        }
+        #expect(await phone.service.devices.count == 1)
+        try disk.makeRoom()
+        #expect(try await launch(disk.path + "/sdk").rotateKey(appId: Phone.app).deviceId == id)
+        #expect(try await phone.signAndVerify(launch(disk.path + "/sdk")).status == 200)
+    }
+}
+
+/// A file system of 64 KiB, where the tests may mount one.
+private final class SmallDisk: Sendable {
+    let path = NSTemporaryDirectory() + "synheart-auth-disk-\(UUID().uuidString)"
+
+    init?() {
+        #if os(Linux)
+            guard mkdir(path, 0o700) == 0, mount("tmpfs", path, "tmpfs", 0, "size=64k") == 0 else { return nil }
+        #else
+            return nil
+        #endif
+    }
+
+    deinit {
+        #if os(Linux)
+            // MNT_DETACH: whoever still has a file open there does not keep it.
+            umount2(path, 2)
+            rmdir(path)
+        #endif
+    }
+
+    func fill() throws {
+        let descriptor = open(path + "/filler", O_CREAT | O_WRONLY, 0o600)
+        let zeros = [UInt8](repeating: 0, count: 512)
+        while write(descriptor, zeros, zeros.count) > 0 {}
+        close(descriptor)
+    }
+
+    func makeRoom() throws { try FileManager.default.removeItem(atPath: path + "/filler") }
+}

@@ -1,0 +1,192 @@
+import AuthContract
+import Testing
+
+@testable import SynheartAuth
+
+/// The taxonomy (errors page): each row's trigger, and what the SDK does then.
+@Suite struct TaxonomyRowTests {
+    private func get(_ sdk: SynheartAuth) async throws -> SignedHeaders {
+        try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+    }
+
+    @Test("NETWORK_ERROR: challenge or register call failed; retried with backoff", arguments: [0, 1])
+    func networkError(message: Int) async throws {
+        let phone = Phone()
+        await phone.network.plan(.requestDropped, at: message)
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(phone.sleeper.retries.count == 1)
+        await phone.network.setOffline(true)
+        await expectError(.networkError) { try await phone.launch().registerDevice(appId: "com.example.other") }
+    }
+
+    @Test("CHALLENGE_EXPIRED: the service rejects a stale challenge; a new one is fetched")
+    func challengeExpired() async throws {
+        let phone = Phone()
+        await phone.service.refuse(.register, .challengeExpired)
+        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(await phone.service.count(.challenge) == 2)
+    }
+
+    @Test("ATTESTATION_UNAVAILABLE: the device cannot attest; surfaces")
+    func attestationUnavailable() async throws {
+        let phone = Phone()
+        phone.attestation.fail(.unsupported)
+        await expectError(.attestationUnavailable) { try await phone.launch().registerDevice(appId: Phone.app) }
+    }
+
+    @Test("ATTESTATION_FAILED: the provider rejects; once more, then surfaces")
+    func attestationFailed() async throws {
+        let phone = Phone()
+        phone.attestation.fail(.refused, .refused)
+        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appId: Phone.app) }
+        #expect(phone.attestation.subjects.count == 2)
+    }
+
+    @Test("KEY_INVALIDATED: keyInvalid; the next registerDevice wipes and restarts")
+    func keyInvalidated() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        phone.keys.lose()
+        await expectError(.keyInvalidated) { try await get(sdk) }
+        #expect(try await sdk.state(appId: Phone.app) == .keyInvalid)
+        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId != id)
+    }
+
+    @Test("KEYSTORE_ERROR: a key store operation failed; surfaces with the platform's details")
+    func keystoreError() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.keys.fail(KeyStoreError(.failed, status: -67_671, reason: "keymaster"))
+        let error = await expectError(.keystoreError) { try await sdk.isRegistered(appId: Phone.app) }
+        #expect(error?.message.contains("-67671") == true && error?.isRetryable == false)
+    }
+
+    @Test("SECURE_ENCLAVE_ERROR: the same of the Secure Enclave")
+    func secureEnclaveError() {
+        let error = SynheartAuthError.keyStore(KeyStoreError(.failed, status: -26_276, reason: "sep"), .secureEnclave)
+        #expect(error.code == .secureEnclaveError && error.message.contains("-26276"))
+    }
+
+    @Test("SIGNING_FAILED: returned at once, not recoverable in the request")
+    func signingFailed() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.keys.fail(KeyStoreError(.failed))
+        let error = await expectError(.signingFailed) { try await get(sdk) }
+        #expect(error?.isRetryable == false && phone.sleeper.retries.isEmpty)
+    }
+
+    @Test("DEVICE_REVOKED: registration anew is forced through resetDeviceIdentity")
+    func deviceRevoked() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        await phone.service.edit(id) { $0.status = .revoked }
+        let error = await expectError(.deviceRevoked) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(error?.recovery == .reset)
+        // Not by registering again: that would undo the revocation.
+        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id)
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .serverInstructed)
+        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId != id)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
+    @Test("CLOCK_SKEW: the offset is applied, and the request sent again")
+    func clockSkew() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.clock.setError(.seconds(3600))
+        try await sdk.rotateKey(appId: Phone.app)
+        #expect(await phone.service.count(.rotateKey) == 2)
+        #expect(try phone.record().clockOffset.milliseconds == -3_600_000)
+    }
+
+    @Test("ROTATION_FAILED: the old key stays active; retried later")
+    func rotationFailed() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        let key = try phone.record().key
+        await phone.service.refuse(.rotateKey, .rotationFailed)
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(try error?.recovery == .retry && phone.record().key == key)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        phone.clock.advance(error?.retryAfter ?? .zero)
+        try await sdk.rotateKey(appId: Phone.app)
+    }
+
+    @Test("NONCE_REPLAY: a new nonce, once")
+    func nonceReplay() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.service.refuse(.token, .nonceReplay)
+        _ = try await sdk.deviceToken(appId: Phone.app)
+        let sent = await phone.service.requests.filter { $0.url.hasSuffix(Route.token.rawValue) }
+        #expect(Set(sent.map { $0.headers.values("X-Synheart-Nonce") }).count == 2)
+        await phone.service.refuse(.token, .nonceReplay, times: 2)
+        await expectError(.nonceReplay) { try await sdk.deviceToken(appId: Phone.app, audience: "other") }
+        #expect(await phone.service.count(.token) == 4)
+    }
+
+    @Test("ALREADY_REGISTERED: a fast path without effect, a success")
+    func alreadyRegistered() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        let messages = await phone.network.messages
+        let again = try await sdk.registerDevice(appId: Phone.app)
+        #expect(again == Registration(status: .alreadyRegistered, deviceId: id))
+        #expect(await phone.network.messages == messages)
+    }
+
+    @Test("NOT_REGISTERED: signRequest before registration; registerDevice first")
+    func notRegistered() async throws {
+        let phone = Phone()
+        let error = await expectError(.notRegistered) { try await get(phone.launch()) }
+        #expect(error?.recovery == .register)
+    }
+
+    @Test("NOT_CONFIGURED: used before configure")
+    func notConfigured() async throws {
+        let error = await expectError(.notConfigured) { try await get(.shared) }
+        #expect(error?.recovery == .configure)
+    }
+
+    @Test("REGISTRATION_IN_PROGRESS: a concurrent registerDevice; wait for the one in flight")
+    func registrationInProgress() async throws {
+        let phone = Phone()
+        phone.attestation.hang(times: 1)
+        let sdk = try phone.launch()
+        let first = Task { try await sdk.registerDevice(appId: Phone.app) }
+        try await eventually { phone.attestation.subjects.count == 1 }
+        let error = await expectError(.registrationInProgress) {
+            try await sdk.registerDevice(appId: Phone.app, joins: false)
+        }
+        #expect(error?.isRetryable == true)
+        phone.sleeper.passPresentDeadlines()
+        #expect(try await first.value.status == .registered)
+    }
+
+    @Test("CRYPTO_ERROR: surfaces with its message; a key that is no key is one of the store's failures")
+    func cryptoError() async throws {
+        let error = SynheartAuthError.fromCode("CRYPTO_ERROR", "why")
+        #expect(error.message == "why" && error.className == .cryptoError && error.recovery == .none)
+    }
+
+    @Test("STORAGE_ERROR: the record cannot be read or written; surfaces with its message")
+    func storageError() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.storage.refuseWrites(true)
+        let error = await expectError(.storageError) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(error?.message.contains("No space left") == true)
+    }
+
+    @Test("INVALID_STATE_TRANSITION(from, to): a programmer's error, logged at error level")
+    func invalidStateTransition() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        let ledger = try sdk.identity(Phone.app).context.ledger
+        let error = await expectError(.invalidStateTransition) { try await ledger.apply(.wiped) }
+        #expect(error?.transition == StateTransition(from: .registered, to: .unregistered))
+        #expect(phone.logger.entries.last { $0.code == .invalidStateTransition }?.level == .error)
+    }
+
+    @Test("any other code of the service: ServerError(code, message), not retried")
+    func serverError() async throws {
+        let phone = Phone()
+        await phone.service.refuse(.challenge, .unknownApp)
+        let error = await expectError(.server("UNKNOWN_APP")) {
+            try await phone.launch().registerDevice(appId: Phone.app)
+        }
+        #expect(error?.className == .serverError && error?.message == "refused" && error?.isRetryable == false)
+        #expect(await phone.network.messages == 1)
+    }
+}
