@@ -115,10 +115,10 @@ struct AndroidRegistrationTests {
     )
     func unlistedChain() async throws {
         let world = try await Self.world("play_integrity", statusList: nil)
-        #expect(try await register(world, Proofs()).key == .appVouched)
+        #expect(try await Self.register(world, Proofs()).key == .appVouched)
         var refused = Proofs()
         refused.chain?.rootOfTrust?.deviceLocked = 0
-        try await expect(.invalidAttestation) { try await register(world, refused) }
+        try await expect(.invalidAttestation) { try await Self.register(world, refused) }
     }
 
     @Test("A rotation attests its key again: by a chain with the rotation's challenge, which the hardware signs")
