@@ -69,8 +69,10 @@ import Testing
         case .appleKey: Case(Self.apple) { $0.secret(.appleKey) == "P" && $0.text(.appleKey) == nil }
         case .receiptsPerHour:
             Case("providers: {receipts_per_hour: 3}") { $0.receiptRefresh.requestsPerHour == 3 }
-        case .flagRiskMetricAbove:
-            Case("providers: {flag_risk_metric_above: 3}") { $0.receiptRefresh.flagRiskMetricAbove == 3 }
+        case .claimsOfOneApp:
+            Case("protection: {claims_of_one_app: 1000}") { $0.protection.claimsOfOneApp == 1000 }
+        case .revocationsMaximumAge:
+            Case("providers: {revocations_maximum_age_seconds: 3600}") { $0.revocationsMaximumAge == 3600 }
         case .appleURL: Case("providers: {apple_url: 'http://a'}") { $0.text(.appleURL) == "http://a" }
         case .googleURL: Case("providers: {google_url: 'http://a'}") { $0.text(.googleURL) == "http://a" }
         case .revocationsDirectory:
