@@ -23,9 +23,7 @@ struct SynheartAuthCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self, SigningKeysCommand.self,
             ConfigCommand.self, DoctorCommand.self, DevicesCommand.self, StatisticsCommand.self, AuditCommand.self,
-            DeviceCommand.self,
-            SimulateCommand.self,
-            EvidenceCommand.self,
-            AttestationCommand.self, PlayIntegrityCommand.self,
+            DeviceCommand.self, SimulateCommand.self, EvidenceCommand.self, AttestationCommand.self,
+            PlayIntegrityCommand.self,
         ])
 }
