@@ -21,6 +21,10 @@ public protocol KeyStore: Sendable {
     /// Signs SHA-256 of the message.
     func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature
 
+    /// Signs with this key from here on without blocking; nil where only `sign` does it. What is signed after the key is
+    /// gone throws as `sign` does.
+    func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner?
+
     /// Deletes a key; one that is not there counts as deleted.
     func delete(_ alias: KeyAlias) throws(KeyStoreError)
 }
@@ -28,7 +32,13 @@ public protocol KeyStore: Sendable {
 extension KeyStore {
     /// Not by itself.
     public var attestsKeys: Bool { false }
+
+    /// Hardware blocks.
+    public func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner? { nil }
 }
+
+/// Signs SHA-256 of a message with one key, at once.
+public typealias KeySigner = @Sendable (_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature
 
 /// What guards a key.
 public enum KeyProtection: String, Sendable, Hashable, CaseIterable {

@@ -33,7 +33,25 @@ public struct SoftwareKeyStore: KeyStore {
 
     /// Signs with the key in the file.
     public func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
-        guard let key = try key(alias) else { throw KeyStoreError(.notFound, reason: "no such key") }
+        guard let key = try key(alias) else { throw Self.absent }
+        return try Self.sign(message, key)
+    }
+
+    /// Keeps the key in memory, for as long as its file is the same.
+    public func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner? {
+        let (directory, file) = (directory, Self.file(alias))
+        guard let version = directory.version(file), let key = try key(alias) else { return nil }
+        return { message throws(KeyStoreError) in
+            guard directory.version(file) == version else { throw Self.absent }
+            return try Self.sign(message, key)
+        }
+    }
+
+    private static let absent = KeyStoreError(.notFound, reason: "no such key")
+
+    private static func sign(
+        _ message: [UInt8], _ key: P256.Signing.PrivateKey
+    ) throws(KeyStoreError) -> RequestSignature {
         guard let signature = try? key.signature(for: message) else {
             throw KeyStoreError(.failed, reason: "signing failed")
         }

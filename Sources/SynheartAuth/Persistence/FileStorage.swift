@@ -14,6 +14,9 @@ public struct FileStorage: Storage {
         }
     }
 
+    /// Each record is a new file.
+    public func version(_ name: RecordName) -> RecordVersion? { directory.version(Self.file(name)) }
+
     /// Temporary file, fsync, rename, fsync of the directory.
     public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
         try withStorageError { () throws(PrivateDirectory.Failure) in

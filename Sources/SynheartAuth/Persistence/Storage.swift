@@ -8,6 +8,10 @@ public protocol Storage: Sendable {
     /// The record, that there is none, or that nobody can say now: a locked device never reads as absent.
     func read(_ name: RecordName) -> StorageReading
 
+    /// What is another after each change of the record, found out in microseconds and without blocking; nil where that
+    /// cannot be done, or not now. It spares reading a record again.
+    func version(_ name: RecordName) -> RecordVersion?
+
     /// Replaces the record, all or nothing, durably.
     func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError)
 
@@ -20,6 +24,19 @@ public protocol Storage: Sendable {
     /// Takes a lock that all processes which share the storage respect; nil where somebody has it. A process that dies
     /// loses its locks. One record has several locks, named by `scope`.
     func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)?
+}
+
+extension Storage {
+    /// Nothing is known without reading.
+    public func version(_ name: RecordName) -> RecordVersion? { nil }
+}
+
+/// Tells a record from the ones before it and after it.
+public struct RecordVersion: Sendable, Hashable {
+    private let words: [Int64]
+
+    /// A version that is known by these numbers.
+    public init(_ words: Int64...) { self.words = words }
 }
 
 /// What reading a record found.

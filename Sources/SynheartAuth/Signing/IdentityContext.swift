@@ -3,11 +3,13 @@ internal import AuthContract
 /// What every operation on one identity needs.
 struct IdentityContext: Sendable {
     let appID: AppID
+    let recordName: RecordName
     let configuration: SynheartAuth.Configuration
     let ledger: IdentityLedger
     let queue: BlockingQueue
     let log: IdentityLog
     let service: ServiceClient
+    let quickSigner = Locked<QuickSigner?>(nil)
 
     var clock: any DeviceClock { configuration.clock }
     var sleeper: any Sleeper { configuration.sleeper }
@@ -16,6 +18,7 @@ struct IdentityContext: Sendable {
 
     init(appID: AppID, configuration: SynheartAuth.Configuration, changes: StateChanges) {
         self.appID = appID
+        recordName = RecordName(appID)
         self.configuration = configuration
         queue = BlockingQueue(label: "ai.synheart.auth.identity")
         log = IdentityLog(appID: appID, logger: configuration.logger)

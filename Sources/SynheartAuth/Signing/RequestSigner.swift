@@ -21,8 +21,18 @@ struct RequestSigner: Sendable {
             throw SynheartAuthError(.signingFailed, error.description)
         }
         try Self.refuseReserved(method: method, path: path)
+        let method = method.uppercased()
+        if let quick = context.currentQuickSigner() {
+            let (deviceID, timestamp) = try prepare(quick.record)
+            let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
+            // Where the key is gone, the usual way finds out what became of it.
+            if let signature = try? quick.sign(message) { return signed(message, signature, deviceID, timestamp) }
+        }
+        let version = context.configuration.storage.version(context.recordName)
         return try await signAsCurrent { record, key throws(SynheartAuthError) in
-            try await sign(method: method.uppercased(), path: path, body: body, record: record, alias: key.alias)
+            let signed = try await sign(method: method, path: path, body: body, record: record, alias: key.alias)
+            await context.rememberQuickSigner(record, key.alias, version)
+            return signed
         }
     }
 
@@ -63,7 +73,12 @@ struct RequestSigner: Sendable {
     ) async throws(SynheartAuthError) -> SignedMessage {
         let (deviceID, timestamp) = try prepare(record)
         let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
-        let signature = try await signature(message, alias)
+        return signed(message, try await signature(message, alias), deviceID, timestamp)
+    }
+
+    private func signed(
+        _ message: [UInt8], _ signature: RequestSignature, _ deviceID: DeviceID, _ timestamp: UnixTime
+    ) -> SignedMessage {
         let headers = SchemeOneHeaders(
             appID: context.appID, deviceID: deviceID, signature: signature, timestamp: timestamp,
             nonce: RequestNonce(from: context.random))
@@ -145,6 +160,8 @@ struct RequestSigner: Sendable {
     /// Requests that change the identity: whoever could have them signed could take it over. Compared the way a lenient
     /// server could read the path.
     private static func refuseReserved(method: String, path: String) throws(SynheartAuthError) {
+        // Decoding only shortens.
+        guard path.utf8.count >= Route.device.rawValue.utf8.count else { return }
         let segments = (path.removingPercentEncoding ?? path).lowercased().split(separator: "/")
         for route in [Route.rotateKey, Route.device]
         where method.uppercased() == route.method && segments == route.rawValue.split(separator: "/") {
