@@ -197,6 +197,8 @@ struct AppPolicyTests {
         "registration.approval": "Registration",
         "registration.provider_outage": "Registrations while a provider is away",
         "registration.maximum_pending": "Registration",
+        "evidence.record": "Evidence of refusals", "evidence.keep_days": "Evidence of refusals",
+        "ios.flag_risk_metric_above": "ReceiptRefreshTests, and EvidenceTests of the server",
     ]
 
     @Test("No member is without a test")
