@@ -181,13 +181,17 @@ let package = Package(
             .target(name: "CCrashPoints", path: "Tests/CCrashPoints"),
             .executableTarget(
                 name: "CrashingDevice",
-                dependencies: ["CCrashPoints", "SynheartAuth", "SoftwareDevice", "AuthContract", "StrictJSON"],
+                dependencies: [
+                    "CCrashPoints", "SynheartAuth", "SoftwareDevice", "AttestationTestKit", "AuthContract",
+                    "StrictJSON",
+                ],
                 path: "Tests/CrashingDevice", swiftSettings: settings),
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: [
-                    "synheart-auth", "SoftwareDevice", "SynheartAuth", "AuthServer", "AuthService", "SQLiteStores",
-                    "AuthContract", "StrictJSON", crypto, logging, grdb, asn1, x509,
+                    "synheart-auth", "SoftwareDevice", "SynheartAuth", "AttestationTestKit", "AuthServer",
+                    "AuthService",
+                    "SQLiteStores", "AuthContract", "StrictJSON", crypto, logging, grdb, asn1, x509,
                 ],
                 swiftSettings: settings),
         ],

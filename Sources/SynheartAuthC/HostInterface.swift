@@ -1,12 +1,12 @@
 internal import AuthContract
-internal import CSynheartAuth
+public import CSynheartAuth
 internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-// The whole SDK for hosts; the header documents each function.
+// The whole SDK for hosts; the header documents each function. Public, because an optimised build drops what is not.
 
-typealias Result = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+public typealias Result = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
 /// Owns the instance that a handle stands for.
 final class Instance: Sendable {
@@ -16,7 +16,7 @@ final class Instance: Sendable {
 }
 
 @_cdecl("synheart_auth_create")
-func createInstance(
+public func createInstance(
     _ baseURL: UnsafePointer<CChar>?, _ directory: UnsafePointer<CChar>?, _ host: UnsafePointer<synheart_auth_host>?,
     _ handle: UnsafeMutablePointer<OpaquePointer?>?, _ result: Result?
 ) -> Int32 {
@@ -34,7 +34,7 @@ func createInstance(
 }
 
 @_cdecl("synheart_auth_create_with_software_keys")
-func createInstanceWithSoftwareKeys(
+public func createInstanceWithSoftwareKeys(
     _ baseURL: UnsafePointer<CChar>?, _ directory: UnsafePointer<CChar>?,
     _ handle: UnsafeMutablePointer<OpaquePointer?>?, _ result: Result?
 ) -> Int32 {
@@ -68,16 +68,16 @@ private func create(
 }
 
 @_cdecl("synheart_auth_free")
-func freeInstance(_ handle: OpaquePointer?) {
+public func freeInstance(_ handle: OpaquePointer?) {
     guard let handle else { return }
     Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(handle)).release()
 }
 
 @_cdecl("synheart_auth_string_free")
-func freeString(_ text: UnsafeMutablePointer<CChar>?) { free(text) }
+public func freeString(_ text: UnsafeMutablePointer<CChar>?) { free(text) }
 
 @_cdecl("synheart_auth_register_device")
-func registerDevice(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+public func registerDevice(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
         let registration = try await sdk.registerDevice(appId: appId)
         return ["status": .string(registration.status.rawValue), "device_id": .string(registration.deviceId)]
@@ -85,14 +85,14 @@ func registerDevice(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ 
 }
 
 @_cdecl("synheart_auth_is_registered")
-func isRegistered(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+public func isRegistered(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
         ["registered": .bool(try await sdk.isRegistered(appId: appId))]
     }
 }
 
 @_cdecl("synheart_auth_get_device_id")
-func getDeviceID(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+public func getDeviceID(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
         let id = try await sdk.getDeviceId(appId: appId)
         return ["device_id": id.map { .string($0) } ?? .null]
@@ -100,14 +100,14 @@ func getDeviceID(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ res
 }
 
 @_cdecl("synheart_auth_get_state")
-func getState(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+public func getState(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
         ["state": .string(try await sdk.state(appId: appId).rawValue)]
     }
 }
 
 @_cdecl("synheart_auth_sign_request")
-func signRequest(
+public func signRequest(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ method: UnsafePointer<CChar>?,
     _ path: UnsafePointer<CChar>?, _ body: UnsafePointer<UInt8>?, _ bodyLength: Int64, _ result: Result?
 ) -> Int32 {
@@ -123,7 +123,7 @@ func signRequest(
 }
 
 @_cdecl("synheart_auth_rotate_key")
-func rotateKey(
+public func rotateKey(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ reason: UnsafePointer<CChar>?, _ result: Result?
 ) -> Int32 {
     guard let reason = CText.string(reason).flatMap(RotationReason.init(rawValue:)) else {
@@ -136,7 +136,7 @@ func rotateKey(
 }
 
 @_cdecl("synheart_auth_reset_device_identity")
-func resetDeviceIdentity(
+public func resetDeviceIdentity(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ reason: UnsafePointer<CChar>?, _ result: Result?
 ) -> Int32 {
     guard let reason = CText.string(reason).flatMap(ResetReason.init(rawValue:)) else {
@@ -149,7 +149,7 @@ func resetDeviceIdentity(
 }
 
 @_cdecl("synheart_auth_device_token")
-func deviceToken(
+public func deviceToken(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ audience: UnsafePointer<CChar>?, _ result: Result?
 ) -> Int32 {
     let audienceText = CText.string(audience)
@@ -163,7 +163,7 @@ func deviceToken(
 }
 
 @_cdecl("synheart_auth_maintain")
-func maintain(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+public func maintain(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
         try await sdk.maintain(appId: appId)
         return [:]
@@ -171,7 +171,7 @@ func maintain(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result
 }
 
 @_cdecl("synheart_auth_correct_clock_skew")
-func correctClockSkew(
+public func correctClockSkew(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ serverTimestamp: Double, _ result: Result?
 ) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in

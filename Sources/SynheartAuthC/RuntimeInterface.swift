@@ -25,7 +25,7 @@ private enum NativeParts {
 }
 
 @_cdecl("synheart_native_generate_key")
-func nativeGenerateKey(_ deviceID: UnsafePointer<CChar>?) -> UnsafeMutablePointer<CChar>? {
+public func nativeGenerateKey(_ deviceID: UnsafePointer<CChar>?) -> UnsafeMutablePointer<CChar>? {
     guard let (store, alias) = NativeParts.key(deviceID),
         let key = try? store.load(alias) ?? store.create(alias, challenge: nil)
     else { return nil }
@@ -37,7 +37,7 @@ func nativeGenerateKey(_ deviceID: UnsafePointer<CChar>?) -> UnsafeMutablePointe
 }
 
 @_cdecl("synheart_native_sign_bytes")
-func nativeSignBytes(
+public func nativeSignBytes(
     _ deviceID: UnsafePointer<CChar>?, _ data: UnsafePointer<UInt8>?, _ length: Int
 ) -> UnsafeMutablePointer<CChar>? {
     guard let (store, alias) = NativeParts.key(deviceID), let message = CText.bytes(data, length),
@@ -47,7 +47,7 @@ func nativeSignBytes(
 }
 
 @_cdecl("synheart_native_get_attestation")
-func nativeGetAttestation(
+public func nativeGetAttestation(
     _ deviceID: UnsafePointer<CChar>?, _ hash: UnsafePointer<UInt8>?, _ length: Int
 ) -> UnsafeMutablePointer<CChar>? {
     guard let (store, alias) = NativeParts.key(deviceID), let provider = NativeParts.configuration?.attestation,
@@ -82,19 +82,19 @@ private func none(_ reason: String) -> UnsafeMutablePointer<CChar>? {
 }
 
 @_cdecl("synheart_native_key_exists")
-func nativeKeyExists(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
+public func nativeKeyExists(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
     guard let (store, alias) = NativeParts.key(deviceID), (try? store.load(alias)) != nil else { return 0 }
     return 1
 }
 
 @_cdecl("synheart_native_delete_key")
-func nativeDeleteKey(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
+public func nativeDeleteKey(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
     guard let (store, alias) = NativeParts.key(deviceID), (try? store.delete(alias)) != nil else { return 0 }
     return 1
 }
 
 @_cdecl("synheart_native_secure_store")
-func nativeSecureStore(
+public func nativeSecureStore(
     _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> Int32 {
     guard let (storage, name) = NativeParts.secret(service, key), let value = CText.string(value),
@@ -104,7 +104,7 @@ func nativeSecureStore(
 }
 
 @_cdecl("synheart_native_secure_load")
-func nativeSecureLoad(
+public func nativeSecureLoad(
     _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
 ) -> UnsafeMutablePointer<CChar>? {
     guard let (storage, name) = NativeParts.secret(service, key), case .found(let bytes) = storage.read(name) else {
@@ -114,7 +114,7 @@ func nativeSecureLoad(
 }
 
 @_cdecl("synheart_native_secure_delete")
-func nativeSecureDelete(_ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?) -> Int32 {
+public func nativeSecureDelete(_ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?) -> Int32 {
     guard let (storage, name) = NativeParts.secret(service, key), (try? storage.remove(name)) != nil else { return 0 }
     return 1
 }

@@ -22,9 +22,8 @@ struct SynheartAuthCommand: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             ServeCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self, SigningKeysCommand.self,
-            ConfigCommand.self, DoctorCommand.self, DevicesCommand.self, StatisticsCommand.self, AuditCommand.self, DeviceCommand.self,
-            SimulateCommand.self,
-            EvidenceCommand.self,
-            AttestationCommand.self, PlayIntegrityCommand.self,
+            ConfigCommand.self, DoctorCommand.self, DevicesCommand.self, StatisticsCommand.self, AuditCommand.self,
+            DeviceCommand.self, SimulateCommand.self, EvidenceCommand.self, AttestationCommand.self,
+            PlayIntegrityCommand.self,
         ])
 }

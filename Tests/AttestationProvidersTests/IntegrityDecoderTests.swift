@@ -7,7 +7,7 @@ import Testing
 
 @testable import AttestationProviders
 
-@Suite(.timeLimit(.minutes(1))) struct IntegrityDecoderTests {
+@Suite(.timeLimit(.minutes(5))) struct IntegrityDecoderTests {
     private static var impatient: GoogleSettings {
         var settings = GoogleSettings()
         settings.decodeDeadline = .seconds(2)
@@ -236,7 +236,8 @@ import Testing
         try await withHTTP { http in
             let pauses = Pauses()
             let providers = GoogleProviders(
-                http: http, lists: RevocationLists(http: http), random: NoRandom(), pause: pauses.pause)
+                http: http, lists: RevocationLists(http: http), settings: .patient, random: NoRandom(),
+                pause: pauses.pause)
             let outcome = await providers.decode(
                 "dG9rZW4", package: "com.example.app",
                 serviceAccount: GoogleStandIn.account(tokensAt: "http://127.0.0.1:1"))

@@ -174,7 +174,7 @@ import Testing
             test.script.then(answer)
             let start = ContinuousClock.now
             #expect(await test.lists { $0.deadline = .milliseconds(500) }.list(from: test.source) == nil)
-            #expect(ContinuousClock.now - start < .seconds(3))
+            #expect(ContinuousClock.now - start < .seconds(15))
             #expect(test.service.received.count == 1)
         }
     }

@@ -1,3 +1,4 @@
+import AndroidKeyAttestation
 import AttestationInspection
 import AttestationTestKit
 import AuthContract
@@ -292,25 +293,54 @@ struct EvidenceTests {
         #expect(try await kept(world.world).isEmpty)
     }
 
-    @Test("Who sends rubbish all day is kept once a second at most, beyond a first minute's worth")
+    @Test("Who sends rubbish all day is kept six times a minute for each reason, once a second for all")
     func rate() async throws {
-        let world = try await World(Self.recording)
-        for _ in 0..<70 {
-            let request = try await world.enrolment(P256.Signing.PrivateKey(), proof: { _ in "AAAA" }, proving: false)
-            try await expect(.invalidAttestation) { try await world.register(request, []) }
+        let world = try await AppleWorld(Self.recording)
+        func refuse(_ count: Int, _ change: (inout AppleAttestationOptions) -> Void) async throws {
+            let request = try await world.enrolment(P256.Signing.PrivateKey(), changing: change).0
+            for _ in 0..<count {
+                let fresh = try await world.enrolment(P256.Signing.PrivateKey()).0
+                try await expect(.invalidAttestation) {
+                    try await world.world.register(fresh.replacing(proof: request.proof), [])
+                }
+            }
         }
-        #expect(try await kept(world).count == 60)
-        world.clock.advance(5)
-        for _ in 0..<10 {
-            let request = try await world.enrolment(P256.Signing.PrivateKey(), proof: { _ in "AAAA" }, proving: false)
-            try await expect(.invalidAttestation) { try await world.register(request, []) }
-        }
-        #expect(try await kept(world).count == 65)
+        try await refuse(40) { _ in }
+        #expect(try await kept(world.world).count == 30)
+        // Another reason is not crowded out by the first.
+        try await refuse(5) { $0.format = "other" }
+        #expect(try await kept(world.world).count == 35)
+        try await refuse(40) { $0.certificates = { _ in [] } }
+        #expect(try await kept(world.world).count == 60)
+        world.world.clock.advance(60)
+        try await refuse(10) { _ in }
+        #expect(try await kept(world.world).count == 66)
     }
 
     // MARK: Android
 
-    private func androidWorld(_ proof: String) async throws -> World {
+    @Test("A revoked chain is replayed with what the list said of it, and with nothing else of the list")
+    func revokedChain() async throws {
+        let google = try Self.google.get()
+        let world = try await androidWorld("key_attestation", statusList: "https://example.com/status")
+        world.google.publish(
+            try RevocationStatusList([
+                "entries": [
+                    "2": ["status": "REVOKED", "reason": "KEY_COMPROMISE"], "abcdef": ["status": "SUSPENDED"],
+                ]
+            ]))
+        try await expect(.invalidAttestation) {
+            try await enrol(world) { key, challenge, _ in
+                (nil, try google.attest(key, challenge: challenge, at: world.clock.now.date))
+            }
+        }
+        let file = try await replayed(world)
+        #expect(file.verdict.code == "CERTIFICATE_REVOKED")
+        #expect(file.statusList == ["entries": ["2": ["status": "REVOKED", "reason": "KEY_COMPROMISE"]]])
+        #expect(!file.verdict.unchecked.contains("revocation"))
+    }
+
+    private func androidWorld(_ proof: String, statusList: String = "none") async throws -> World {
         let google = try Self.google.get()
         let pair: JSONValue = [
             "decryption_key": .string(google.decryptionKey), "verification_key": .string(try google.verificationKey()),
@@ -319,7 +349,7 @@ struct EvidenceTests {
             Self.recording.merging([
                 "android": World.android([
                     "proof": .string(proof), "trust_anchors": [.string(try google.rootsPEM())],
-                    "play_integrity": ["keys": [pair]], "key_attestation": ["status_list": "none"],
+                    "play_integrity": ["keys": [pair]], "key_attestation": ["status_list": .string(statusList)],
                 ])
             ]) { $1 })
     }

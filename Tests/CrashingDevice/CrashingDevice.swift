@@ -7,7 +7,7 @@ import SynheartAuth
 
 /// The SDK on files, in a process of its own that can be told where to die.
 ///
-///     CrashingDevice register|rotate|reset|recover URL APP DIRECTORY AUTHORITY
+///     CrashingDevice register|rotate|reset|recover URL APP DIRECTORY AUTHORITY [android]
 ///
 /// `register`, `rotate` and `reset` do just that, the latter two after a registration that no death can interrupt. They die
 /// at the point that CRASH_AT names, or say how many points there were. `recover` does what an app does at its next launch,
@@ -20,12 +20,13 @@ import SynheartAuth
 
     static func main() async throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
-        guard arguments.count == 5 else {
-            print("CrashingDevice register|rotate|reset|recover URL APP DIRECTORY AUTHORITY")
+        guard arguments.count == 5 || (arguments.count == 6 && arguments[5] == "android") else {
+            print("CrashingDevice register|rotate|reset|recover URL APP DIRECTORY AUTHORITY [android]")
             exit(2)
         }
         let device = try CrashingDevice(
-            url: arguments[1], app: arguments[2], directory: arguments[3], authority: arguments[4])
+            url: arguments[1], app: arguments[2], directory: arguments[3], authority: arguments[4],
+            isAndroid: arguments.count == 6)
         let answer =
             switch arguments[0] {
             case "recover": try await device.recover()
@@ -34,17 +35,25 @@ import SynheartAuth
         print(answer.text())
     }
 
-    init(url: String, app: String, directory: String, authority: String) throws {
+    init(url: String, app: String, directory: String, authority: String, isAndroid: Bool) throws {
         self.app = app
         self.directory = directory
         self.url = url
         var configuration = try SynheartAuth.Configuration(baseUrl: url)
-        let attestation = SimulatedAppAttest(
-            iosAppID: "\(SoftwareDevice.team).com.example.app", authority: try AuthorityFile.load(authority),
-            directory: directory + "/app-attest")
         configuration.storage = MortalStorage(base: FileStorage(directory: directory))
-        configuration.keyStore = MortalKeyStore(base: SoftwareKeyStore(directory: directory + "/keys"))
-        configuration.attestation = MortalAttestation(base: attestation)
+        let keys = SoftwareKeyStore(directory: directory + "/keys")
+        if isAndroid {
+            let keys = AttestedKeyStore(base: keys, directory: directory + "/challenges")
+            configuration.keyStore = MortalKeyStore(base: keys)
+            configuration.attestation = MortalAttestation(
+                base: try SimulatedAndroid(authority: authority, keys: keys))
+        } else {
+            configuration.keyStore = MortalKeyStore(base: keys)
+            configuration.attestation = MortalAttestation(
+                base: SimulatedAppAttest(
+                    iosAppID: "\(SoftwareDevice.team).com.example.app", authority: try AuthorityFile.load(authority),
+                    directory: directory + "/app-attest"))
+        }
         configuration.transport = MortalTransport(base: URLSessionTransport())
         configuration.sleeper = Impatient()
         configuration.rotatesAutomatically = false

@@ -36,6 +36,7 @@ struct MortalStorage: Storage {
 struct MortalKeyStore: KeyStore {
     let base: any KeyStore
     var protection: KeyProtection { base.protection }
+    var attestsKeys: Bool { base.attestsKeys }
 
     func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
         crash_point()

@@ -70,6 +70,13 @@ import Testing
         let replayed = try await run("attestation", "replay", file)
         #expect(replayed.status == 0)
         #expect(replayed.output.contains("MALFORMED_OBJECT"))
+        // What stands in a stranger's file is no command to the terminal.
+        var document = try #require(try JSONValue(parsing: try Data(contentsOf: URL(fileURLWithPath: file))).object)
+        document["about"] = ["recorded_at": "\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}"]
+        try Data(JSONValue.object(document).bytes).write(to: URL(fileURLWithPath: file))
+        let shown = try await run("attestation", "replay", file)
+        #expect(shown.output.contains(#"\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}"#))
+        #expect(!shown.output.unicodeScalars.contains("\u{1b}"))
         let unread = try await run("attestation", "replay", object)
         #expect(unread.status == 2)
         #expect(unread.errors.contains("no evidence"))

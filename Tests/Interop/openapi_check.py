@@ -161,14 +161,14 @@ class Device:
     def sign(self, message, key=None):
         return base64.b64encode((key or self.key).sign(message, ec.ECDSA(hashes.SHA256()))).decode()
 
-    def register(self, app=APP):
+    def register(self, app=APP, proof="development"):
         challenge = self.client.send("POST", "/auth/v1/device/challenge", {"app_id": app}).json["challenge"]
         public_key = self.spki(self.key)
         nonce = hashlib.sha256(base64.b64decode(challenge) + public_key.encode()).digest()
         response = self.client.send("POST", "/auth/v1/device/register", {
-            "app_id": app, "public_key": public_key, "challenge": challenge, "platform": "ios", "proof": "development",
+            "app_id": app, "public_key": public_key, "challenge": challenge, "platform": "ios", "proof": proof,
             "key_proof": self.sign(b"synheart-auth/register/v1\n" + nonce), "device_local_id": str(uuid.uuid4()),
-        }, {"X-Synheart-Dev-Mode": "true"})
+        }, {"X-Synheart-Dev-Mode": "true"} if proof == "development" else {})
         if response.status == 200:
             self.id = response.json["device_id"]
         return response
@@ -191,7 +191,8 @@ def drive(client):
         return response
 
     record = {"app_id": APP, "build_channel": "dev", "development_integrity_allowed": True,
-              "ios": {"app_ids": [f"TEAMID1234.{APP}"]}, "registration": {"approval": "manual"}}
+              "ios": {"app_ids": [f"TEAMID1234.{APP}"]}, "registration": {"approval": "manual"},
+              "evidence": {"record": True}}
 
     # Administration of apps.
     expect(client.administer("POST", "/apps", record), 201)
@@ -278,10 +279,23 @@ def drive(client):
     expect(leaver.send("DELETE", "/auth/v1/device"), 204)
     expect(leaver.send("DELETE", "/auth/v1/device"), 401)
 
+    # Refusals that were recorded.
+    for _ in range(3):
+        expect(Device(client).register(proof=base64.b64encode(b"no attestation").decode()), 403)
+    listed = expect(client.administer("GET", f"/evidence?app_id={APP}&limit=2"), 200).json["evidence"]
+    one = f"/apps/{APP}/evidence/{listed[0]['id']}"
+    expect(client.administer("GET", one), 200)
+    expect(client.administer("DELETE", one), 200)
+    expect(client.administer("GET", one), 404)
+    expect(client.administer("DELETE", f"/apps/{APP}/evidence"), 200)
+
     # The rest of administration, and operation.
     expect(client.administer("GET", f"/audit?app_id={APP}&limit=3"), 200)
     expect(client.administer("GET", "/audit?before=5"), 200)
-    assert expect(client.administer("GET", "/audit/verify"), 200).json["intact"] is True
+    head = expect(client.administer("GET", "/audit/head"), 200).json["head"]
+    for path in ("/audit/verify", f"/audit/verify?head={head}"):
+        assert expect(client.administer("GET", path), 200).json["intact"] is True
+    expect(client.administer("GET", "/audit/verify?head=nonsense"), 400)
     expect(client.administer("GET", "/statistics"), 200)
     expect(client.administer("GET", "/credentials"), 200)
     expect(client.administer("DELETE", f"/credentials/{viewer['id']}"), 204)

@@ -21,6 +21,31 @@ import Testing
         #expect(await handset.phone.service.count(.register) == 0)
     }
 
+    @Test("an app that demands the key's own attestation: a lost answer costs a new key, never the ability to sign")
+    func lostAnswerWithKeyAttestation() async throws {
+        for index in 0..<2 {
+            let handset = Handset(CallbackPlatform())
+            await handset.phone.service.set { $0.demandsKeyAttestation = true }
+            // The register call, and in the second round the one after it too.
+            for message in 0...index { await handset.phone.network.plan(.answerDropped, at: 1 + 2 * message) }
+            #expect(try await handset.register().status == .registered)
+            try await handset.expectVerifies()
+            #expect(try handset.platform.keyCount == 1)
+            let chains = await handset.phone.service.requests.compactMap { try? RegisterRequest(parsing: $0.body) }
+                .filter { $0.proof != nil }.map { $0.keyAttestation == [$0.challenge] }
+            #expect(chains.first == true && chains.last == true && chains.contains(false))
+        }
+    }
+
+    @Test("an app that takes the provider's word: after a lost answer the same key, the same device")
+    func lostAnswerWithoutKeyAttestation() async throws {
+        let handset = Handset(CallbackPlatform())
+        await handset.phone.network.plan(.answerDropped, at: 1)
+        let id = try await handset.register().deviceId
+        #expect(await handset.deviceIDs() == [id])
+        #expect(await handset.phone.service.count(.register) == 2)
+    }
+
     @Test("user is released once, after a callback that was left behind has come back")
     func released() async throws {
         let released = Locked(0)
@@ -77,6 +102,8 @@ final class MemoryHost: Sendable {
     let failing = Locked<KeyStoreError.Code?>(nil)
     let attestationFailures = Locked<[AttestationError.Code]>([])
     let nonces = Locked<[[UInt8]]>([])
+    /// What the hardware puts into the attestation of the key under this name.
+    let challenges = Locked<[KeyAlias: [UInt8]]>([:])
     let isLocked = Locked(false)
     /// What `attest` answers instead of a proof of the nonce.
     let evidence = Locked<String?>(nil)
@@ -163,9 +190,11 @@ private let createKey:
         Int64,
         UnsafeMutablePointer<Int64>?
     ) -> Int32 = { user, name, challenge, challengeLength, out, capacity, length in
-        guard let key = try? host(user)?.keys.create(alias(name), challenge: bytes(challenge, challengeLength)) else {
+        let (keyAlias, named) = (alias(name), bytes(challenge, challengeLength))
+        guard let host = host(user), let key = try? host.keys.create(keyAlias, challenge: named) else {
             return status(SYNHEART_AUTH_HOST_FAILED)
         }
+        host.challenges.withLock { $0[keyAlias] = named }
         return answer(key.x963, out, capacity, length)
     }
 
@@ -219,7 +248,11 @@ private let attest:
         case .refused, .handleInvalid: return status(SYNHEART_AUTH_HOST_REFUSED)
         case nil: break
         }
-        let proof: JSONValue = ["proof": .string(TestAttestation.proof(of: nonce))]
+        let named = host.challenges.withLock { $0[alias(name)] } ?? []
+        let proof: JSONValue = [
+            "proof": .string(TestAttestation.proof(of: nonce)),
+            "key_attestation": [.string(Base64.standard.encode(named))],
+        ]
         return answer(host.evidence.withLock { $0.map { Array($0.utf8) } } ?? proof.bytes, out, capacity, length)
     }
 

@@ -48,6 +48,24 @@ import Testing
         #expect(throws: TransportError.self) { try result.get() }
     }
 
+    @Test("a cancelled exchange ends at once, begun or not", .timeLimit(.minutes(1)), arguments: [true, false])
+    func cancelled(isBegun: Bool) async throws {
+        let server = try LocalServer(nil)
+        defer { server.stop() }
+        let request = TransportRequest(
+            method: "GET", url: "http://127.0.0.1:\(server.port)/", headers: HeaderFields(), body: [],
+            deadline: .seconds(300))
+        let exchange = Task {
+            if !isBegun { withUnsafeCurrentTask { $0?.cancel() } }
+            return try await URLSessionTransport().send(request)
+        }
+        if isBegun {
+            try await eventually { server.received != nil }
+            exchange.cancel()
+        }
+        await #expect(throws: TransportError.self) { try await exchange.value }
+    }
+
     @Test("nobody there")
     func refused() async throws {
         let request = TransportRequest(method: "GET", url: "http://127.0.0.1:1/", headers: HeaderFields(), body: [])

@@ -10,10 +10,10 @@ struct AuditHeadLog: Sendable {
 
     static let interval: Duration = .seconds(3600)
 
-    /// Logs until the task is cancelled, and once more then.
-    func run(every interval: Duration = AuditHeadLog.interval) async {
+    /// Logs until the wait is cancelled, and once more then.
+    func run(waiting wait: (Duration) async throws -> Void = { try await Task.sleep(for: $0) }) async {
         var last: AuditHead?
-        repeat { last = await write(after: last) } while (try? await Task.sleep(for: interval)) != nil
+        repeat { last = await write(after: last) } while (try? await wait(Self.interval)) != nil
         _ = await write(after: last)
     }
 

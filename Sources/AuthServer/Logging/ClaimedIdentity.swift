@@ -1,5 +1,6 @@
 internal import AuthContract
 internal import Crypto
+internal import HTTPTypes
 
 /// What the headers of a request say of who signed it and when. Nothing of it is proven: it is for logs and metrics.
 struct ClaimedIdentity: Sendable {
@@ -13,13 +14,25 @@ struct ClaimedIdentity: Sendable {
         self.device = device
     }
 
-    /// - Parameter header: the value of a field; nil where there is none.
-    init(_ header: (_ name: String) -> String?) {
-        app = header(HeaderName.appID).flatMap { try? AppID($0) }
-        device = header(HeaderName.deviceID).flatMap { try? DeviceID($0) }
-        time =
-            header(HeaderName.timestamp).flatMap { Int64($0) }
-            ?? header(HeaderName.signatureInput).flatMap(Self.created)
+    /// What a request of a device's own says.
+    init(_ fields: HTTPFields) {
+        self.init(
+            app: fields[.appID], device: fields[.deviceID], timestamp: fields[.timestamp],
+            input: fields[.signatureInput])
+    }
+
+    /// What a request that somebody asks about says.
+    init(_ fields: HeaderFields) {
+        self.init(
+            app: fields.values(HeaderName.appID).first, device: fields.values(HeaderName.deviceID).first,
+            timestamp: fields.values(HeaderName.timestamp).first,
+            input: fields.values(HeaderName.signatureInput).first)
+    }
+
+    private init(app: String?, device: String?, timestamp: String?, input: String?) {
+        self.app = app.flatMap { try? AppID($0) }
+        self.device = device.flatMap { try? DeviceID($0) }
+        time = timestamp.flatMap { Int64($0) } ?? input.flatMap(Self.created)
     }
 
     /// The `created` parameter of a `Signature-Input` (RFC 9421 section 2.3).

@@ -109,6 +109,7 @@ struct OpenAPIOperation: Sendable {
         case "platform": ["$ref": "#/components/schemas/Platform"]
         case "limit": ["type": "integer", "minimum": 1, "maximum": 1000]
         case "before": ["type": "integer", "minimum": 1]
+        case "head": ["$ref": "#/components/schemas/AuditHeadText"]
         case "registered_from", "registered_before":
             ["anyOf": [["$ref": "#/components/schemas/UnixTime"], ["$ref": "#/components/schemas/Time"]]]
         default: ["type": "string"]

@@ -219,8 +219,9 @@ enum OpenAPISchemas {
             "intact": {"type": "boolean"},
             "finding": {"type": "string", "enum": ["intact", "broken_link", "cut", "rewritten", "foreign_head"]},
             "first_broken": {"type": ["integer", "null"]}, "message": {"type": "string"}}},
+          "AuditHeadText": {"type": "string", "pattern": "^audit-head-v1\\.[0-9]+\\.[0-9]+\\.[A-Za-z0-9_-]{43}\\.[A-Za-z0-9_-]{86}$"},
           "AuditHead": {"type": "object", "required": ["head", "sequence", "at", "hash", "public_key"], "properties": {
-            "head": {"type": "string", "pattern": "^audit-head-v1\\.[0-9]+\\.[0-9]+\\.[A-Za-z0-9_-]{43}\\.[A-Za-z0-9_-]{86}$"},
+            "head": {"$ref": "#/components/schemas/AuditHeadText"},
             "sequence": {"type": "integer", "minimum": 0}, "at": {"$ref": "#/components/schemas/Time"},
             "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
             "public_key": {"$ref": "#/components/schemas/Base64"}}},

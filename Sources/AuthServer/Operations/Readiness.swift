@@ -71,8 +71,21 @@ extension Readiness {
                     _ = try await service.apps.records()
                     _ = try await service.signingKeys.keySet()
                 },
+                Check("trust_anchors") { try await Self.checkAnchors(of: service.apps) },
                 Check("clock") { try await Self.compareClock(clock.now, with: stores.audit) },
             ] + further)
+    }
+
+    /// Anchors that an operator gave; those of the makers are part of the program, and tested with it.
+    private static func checkAnchors(of apps: AppRegistry) async throws {
+        for record in try await apps.records() where record.enabled {
+            guard !(record.ios?.trustAnchors ?? []).isEmpty || !(record.android?.trustAnchors ?? []).isEmpty else {
+                continue
+            }
+            do { try apps.check(record) } catch {
+                throw StoreError(.unreadable, "the record of \(record.appID) cannot be used: \(error)")
+            }
+        }
     }
 
     /// A claim that nothing else will ever make: whether claims are taken, and whether history was lost.

@@ -5,6 +5,10 @@ internal import HTTPTypes
 extension HTTPField.Name {
     static let serverTime = named(HeaderName.serverTime)
     static let requestID = named(HeaderName.requestID)
+    static let appID = named(HeaderName.appID)
+    static let deviceID = named(HeaderName.deviceID)
+    static let timestamp = named(HeaderName.timestamp)
+    static let signatureInput = named(HeaderName.signatureInput)
     static let developmentMode = named(HeaderName.developmentMode)
     static let host = named("Host")
     static let forwardedFor = named("X-Forwarded-For")

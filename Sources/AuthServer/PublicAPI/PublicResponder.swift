@@ -48,8 +48,7 @@ struct PublicResponder: HTTPResponder {
         let took = started.duration(to: .now)
         metrics.publicRequest(progress.route, final, took: took)
         if !request.headers[values: .developmentMode].isEmpty { metrics.developmentRequest(final) }
-        let claimed =
-            progress.claimed ?? ClaimedIdentity { name in HTTPField.Name(name).flatMap { request.headers[$0] } }
+        let claimed = progress.claimed ?? ClaimedIdentity(request.headers)
         if progress.isSigned || final.outcome == ErrorCode.clockSkew.rawValue, let time = claimed.time {
             metrics.clockOffset(time.subtractingSaturating(frame.now.seconds))
         }
@@ -123,7 +122,7 @@ struct PublicResponder: HTTPResponder {
             let question = try VerifyRequest(received: try await request.bytes(upTo: limits.verifyBody))
             try requireWithinLimit(question)
             progress.judgesAnother = true
-            progress.claimed = ClaimedIdentity { question.headers.values($0).first }
+            progress.claimed = ClaimedIdentity(question.headers)
             let response = try await service.verify(question, by: credential, address: provenance.address)
             metrics.verdict(response.outcome)
             if let identity = response.identity {

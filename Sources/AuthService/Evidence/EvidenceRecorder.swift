@@ -17,9 +17,15 @@ struct EvidenceRecorder: Sendable {
     let key: ServiceKey
     let clock: any ServiceClock
     let random: any RandomSource
-    /// Somebody who sends rubbish all day must not keep the disk busy.
+    /// Somebody who sends rubbish all day must not keep the disk busy, nor drive out what else was recorded.
     private let rates = TokenBuckets<AppID>(Rate(burst: 60, perMinute: 60), capacity: 10_000)
+    private let codeRates = TokenBuckets<Reason>(Rate(burst: 30, perMinute: 6), capacity: 10_000)
     private let logger = Logger(label: "synheart.evidence")
+
+    private struct Reason: Hashable, Sendable {
+        let app: AppID
+        let code: String
+    }
 
     init(store: (any EvidenceStore)?, key: ServiceKey, clock: any ServiceClock, random: any RandomSource) {
         self.store = store
@@ -32,11 +38,13 @@ struct EvidenceRecorder: Sendable {
     func note(
         _ proof: (@Sendable () -> RefusedProof)?, _ occasion: Occasion, of app: ProvisionedApp, device: DeviceID? = nil
     ) async {
-        guard let proof, let store, app.record.evidence.record,
-            rates.take(app.record.appID, now: clock.now) == nil
+        guard let proof, let store, app.record.evidence.record else { return }
+        let (refused, now) = (proof(), clock.now)
+        guard codeRates.take(Reason(app: app.record.appID, code: refused.code), now: now) == nil,
+            rates.take(app.record.appID, now: now) == nil
         else { return }
         do {
-            try await store.keep(try sealed(proof(), occasion, app.record, device), within: .standard)
+            try await store.keep(try sealed(refused, occasion, app.record, device), within: .standard)
         } catch {
             logger.warning("a refusal was not recorded", metadata: ["reason": "\(error)"])
         }

@@ -15,6 +15,8 @@ struct RegistrationAttempt: Sendable {
         let publicKey: DevicePublicKey
         /// The service may know it from a request whose answer was lost.
         let mayBeKnown: Bool
+        /// The hardware's own attestation of it names the challenge of an earlier attempt, which is spent.
+        let isAttestationSpent: Bool
     }
 
     func run() async throws(RegistrationFailure) -> Registration {
@@ -61,7 +63,7 @@ struct RegistrationAttempt: Sendable {
         }
         let reference = IdentityRecord.KeyReference(alias: alias, thumbprint: publicKey.thumbprint)
         try await context.record(.keyReady(reference, isReused: false))
-        return SigningKey(reference: reference, publicKey: publicKey, mayBeKnown: false)
+        return SigningKey(reference: reference, publicKey: publicKey, mayBeKnown: false, isAttestationSpent: false)
     }
 
     // The service may have registered it: asked again with the same key, it gives the same device id.
@@ -71,7 +73,9 @@ struct RegistrationAttempt: Sendable {
                 isSent || !context.configuration.keyStore.attestsKeys,
                 let publicKey = try await context.publicKey(reference)
             else { return nil }
-            return SigningKey(reference: reference, publicKey: publicKey, mayBeKnown: isSent)
+            return SigningKey(
+                reference: reference, publicKey: publicKey, mayBeKnown: isSent,
+                isAttestationSpent: context.configuration.keyStore.attestsKeys)
         } catch {
             throw RegistrationFailure(error: error)
         }
@@ -97,6 +101,11 @@ struct RegistrationAttempt: Sendable {
         _ evidence: AttestationEvidence, _ key: SigningKey, _ challenge: LiveChallenge, _ nonce: BindingNonce
     ) async throws(RegistrationFailure) -> RegisterResponse {
         let platform = context.attestation.platform
+        // Sent with another challenge than its own, a chain proves nothing and is refused; the rest may be enough.
+        let chain = key.isAttestationSpent ? nil : evidence.keyAttestation
+        guard evidence.proof != nil || chain != nil else {
+            throw refusal(SynheartAuthError(.attestationFailed, "there is no evidence for this challenge"), key)
+        }
         let keyProof: RequestSignature
         do throws(KeyStoreError) {
             let message = KeyProof.registration(nonce)
@@ -112,7 +121,7 @@ struct RegistrationAttempt: Sendable {
         }
         let request = RegisterRequest(
             appID: context.appID, publicKeyText: key.publicKey.base64, challenge: challenge.bytes, platform: platform,
-            proof: evidence.proof, keyProof: keyProof.der, keyAttestation: evidence.keyAttestation)
+            proof: evidence.proof, keyProof: keyProof.der, keyAttestation: chain)
         try await context.record(.registrationSending(platform))
         do throws(SynheartAuthError) {
             return try await context.call(.register, body: request.bytes).read(RegisterResponse.self)
@@ -125,6 +134,9 @@ struct RegistrationAttempt: Sendable {
         switch error.code {
         case .networkError, .challengeExpired, .server(ErrorCode.invalidChallenge.rawValue):
             return RegistrationFailure(error: error, retry: .withBackoff)
+        case .attestationFailed where key.isAttestationSpent:
+            // The app wants the key's own attestation: only a new key can name a new challenge.
+            return RegistrationFailure(error: error, retry: .once, forgetsKey: true)
         case .attestationFailed where key.mayBeKnown:
             // An earlier copy may have registered this key: giving it up is for the host to decide.
             let error = SynheartAuthError(

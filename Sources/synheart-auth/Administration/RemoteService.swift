@@ -11,6 +11,8 @@ struct RemoteService: Administration {
     private let transport = URLSessionTransport()
 
     private static let maximumAnswer = 64 << 20
+    /// As long as the service takes for an answer: a long audit log is followed event by event.
+    private static let deadline: Duration = .seconds(60)
 
     /// The service at this address. A credential crosses the network, so that elsewhere than on this machine it must be
     /// encrypted.
@@ -36,7 +38,7 @@ struct RemoteService: Administration {
         let request = TransportRequest(
             method: call.route.method, url: origin.description + call.target, headers: HeaderFields(headers),
             body: body,
-            maximumAnswer: Self.maximumAnswer)
+            deadline: Self.deadline, maximumAnswer: Self.maximumAnswer)
         let answer: TransportAnswer
         do { answer = try await transport.send(request) } catch {
             throw CommandFailure(.impossible, "cannot reach \(origin): \(error)")

@@ -45,10 +45,9 @@ struct DoctorCommand: AsyncParsableCommand {
             configuration = try? options.configuration(for: .store)
         }
         guard let configuration else { return diagnosis }
-        let store = StoreChecks(configuration: configuration)
-        await store.run(&diagnosis)
+        let isServed = await StoreChecks(configuration: configuration).run(&diagnosis)
         if diagnosis.findings.first?.state == .ok, let server = try? configuration.server {
-            await ListenerChecks(settings: server, isServed: store.isServed).run(&diagnosis)
+            await ListenerChecks(settings: server, isServed: isServed).run(&diagnosis)
         }
         if let url { await ServiceChecks(url: url).run(&diagnosis) }
         return diagnosis

@@ -14,19 +14,21 @@ struct StoreChecks {
     private static let advisedDiskSpace: Int64 = 1 << 30
     private static let leastDiskSpace: Int64 = 100 << 20
 
-    /// Whether a service has the database open now.
-    var isServed: Bool { (try? DatabaseInspection.of(path))?.isServed ?? false }
-
-    func run(_ diagnosis: inout Diagnosis) async {
+    /// Looks at all of it.
+    ///
+    /// - Returns: whether a service has the database open now.
+    func run(_ diagnosis: inout Diagnosis) async -> Bool {
         checkDisk(&diagnosis)
         let key = checkKey(&diagnosis)
         checkClaims(&diagnosis)
         guard FileManager.default.fileExists(atPath: path) else {
-            return diagnosis.warn(
+            diagnosis.warn(
                 "database", "there is none at \(path)", do: "`serve` or `apps add` makes it, where it is meant to be")
+            return false
         }
+        guard let file = checkFile(&diagnosis) else { return false }
         // Without the key there would be little to see, and opening the store would make a new one.
-        guard checkFile(&diagnosis), let key else { return }
+        guard let key, file.damages.isEmpty, !file.isOlder else { return file.isServed }
         do {
             let stores = try SQLiteStores(path: path, role: .administration)
             let service = AuthService(stores: stores.all, key: key)
@@ -35,32 +37,30 @@ struct StoreChecks {
         } catch {
             diagnosis.fail("database", "\(error)", do: "see above; `readyz` of a running service names what fails")
         }
+        return file.isServed
     }
 
-    /// Whether what is in the file can be looked at.
-    private func checkFile(_ diagnosis: inout Diagnosis) -> Bool {
-        do {
-            let file = try DatabaseInspection.of(path)
-            let users = file.isServed ? "a service has it open" : "no service has it open"
-            guard file.damages.isEmpty else {
-                diagnosis.fail(
-                    "database", "\(path) is damaged: \(file.damages.joined(separator: "; "))",
-                    do: "stop the service and restore a backup, or try sqlite3's .recover on a copy")
-                return false
-            }
-            checkMode(of: path, named: "database", &diagnosis)
-            guard !file.isOlder else {
-                diagnosis.warn(
-                    "database", "\(path) is of an older version; \(users)",
-                    do: "make a backup: the next start brings it to this version, and there is no way back")
-                return false
-            }
-            diagnosis.ok("database", "\(path) is whole; \(users)")
-            return true
-        } catch {
+    /// What the file is; nil where it is no database of ours.
+    private func checkFile(_ diagnosis: inout Diagnosis) -> DatabaseInspection? {
+        let file: DatabaseInspection
+        do { file = try DatabaseInspection.of(path) } catch {
             diagnosis.fail("database", "\(error)", do: "mend what it says, or name another file with --database")
-            return false
+            return nil
         }
+        checkMode(of: path, named: "database", &diagnosis)
+        let users = file.isServed ? "a service has it open" : "no service has it open"
+        if !file.damages.isEmpty {
+            diagnosis.fail(
+                "database", "\(path) is damaged: \(file.damages.joined(separator: "; "))",
+                do: "stop the service and restore a backup, or try sqlite3's .recover on a copy")
+        } else if file.isOlder {
+            diagnosis.warn(
+                "database", "\(path) is of an older version; \(users)",
+                do: "make a backup: the next start brings it to this version, and there is no way back")
+        } else {
+            diagnosis.ok("database", "\(path) is whole; \(users)")
+        }
+        return file
     }
 
     /// The service key, where there is one.

@@ -37,12 +37,15 @@ struct OutputOptions: ParsableArguments {
         json ? show(object) : print(sentence)
     }
 
-    private static func text(_ value: JSONValue) -> String {
+    /// What a cell shows. Text may come from a device or a stranger's file: nothing of it is a command to the terminal.
+    private static func text(_ value: JSONValue) -> String { plain(value).withoutControls }
+
+    private static func plain(_ value: JSONValue) -> String {
         switch value {
         case .null: "-"
         case .string(let text): text
         case .array(let values) where values.allSatisfy({ $0.object == nil }):
-            values.isEmpty ? "-" : values.map(Self.text).joined(separator: ", ")
+            values.isEmpty ? "-" : values.map(plain).joined(separator: ", ")
         default: value.text()
         }
     }
@@ -52,6 +55,17 @@ extension String {
     /// The text, filled up with spaces.
     func padded(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
+    }
+
+    /// The text with its control and format characters written out, such as `\u{1b}`.
+    var withoutControls: String {
+        unicodeScalars.reduce(into: "") { text, scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                text += "\\u{\(String(scalar.value, radix: 16))}"
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
     }
 
     fileprivate var trimmingTrailingSpaces: String {

@@ -69,12 +69,26 @@ import Testing
         #expect(metrics.text().contains(#"synheart_security_events_total{event="audit_log_tampered"} 1"#))
     }
 
-    @Test func itIsLoggedAtTheStartAndOnceMoreAtTheEnd() async throws {
+    @Test func itIsLoggedAtTheStartEveryHourAndAtTheEnd() async throws {
         links.set(1)
-        let log = try log()
-        let running = Task { await log.run(every: .seconds(3600)) }
-        running.cancel()
-        await running.value
-        #expect(lines.all.count == 2)
+        let (log, lines) = (try log(), lines)
+        var waits: [Duration] = []
+        await log.run { duration in
+            waits.append(duration)
+            // Each wait comes after a line, and the third one ends it.
+            #expect(lines.all.count == waits.count)
+            if waits.count == 3 { throw CancellationError() }
+        }
+        #expect(waits == [Duration](repeating: .seconds(3600), count: 3))
+        #expect(lines.all.count == 4)
+        #expect(lines.all.allSatisfy { $0.message == "audit head" })
+    }
+
+    @Test func aServerLogsItByItself() async throws {
+        let lines = LogLines()
+        try await TestServer.with(logger: lines.logger) { _ in }
+        let heads = lines.all.filter { $0.message == "audit head" }.compactMap { $0.metadata["head"] }
+        #expect(heads.count == 2)
+        #expect(try heads.allSatisfy { try AuditHead($0).sequence == 1 })
     }
 }

@@ -49,6 +49,8 @@ actor FakeService: Transport {
     /// How wrong the service's answers are about the time, in seconds.
     var serverTimeError: Int64 = 0
     var ttl: Int64 = 90
+    /// Whether a proof of the provider alone is not enough.
+    var demandsKeyAttestation = false
     /// The path and query of each token it issued; tokens are opaque to the SDK.
     private(set) var tokens = 0
     private var refusedLater: (route: Route, code: ErrorCode)?
@@ -143,7 +145,9 @@ actor FakeService: Transport {
         let nonce = BindingNonce(challenge: body.challenge, publicKeyText: body.publicKeyText)
         guard let proof = body.keyProof,
             try RequestSignature(der: proof).isValid(for: KeyProof.registration(nonce), by: key),
-            body.proof == TestAttestation.proof(of: nonce)
+            body.proof == TestAttestation.proof(of: nonce),
+            // The stand-in for a chain is the challenge that the hardware was given; with another one it is refused.
+            body.keyAttestation.map({ $0 == [body.challenge] }) ?? !demandsKeyAttestation
         else { throw Refusal(.invalidAttestation) }
         if let known = devices.first(where: { $0.key == key && $0.appID == body.appID }) {
             switch known.status {

@@ -86,6 +86,7 @@ struct FaultyKeyStore: KeyStore {
     }
 
     var protection: KeyProtection { base.protection }
+    var attestsKeys: Bool { base.attestsKeys }
 
     private func dying<Value>(_ body: () throws(KeyStoreError) -> Value) throws(KeyStoreError) -> Value {
         if faults.pass() { throw death }
