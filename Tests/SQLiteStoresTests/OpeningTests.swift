@@ -59,7 +59,7 @@ struct OpeningTests {
     }
 
     @Test func `A full disk is said to be full, by a database that was there too`() async throws {
-        guard let disk = TinyDisk(kilobytes: 1024) else { return }
+        guard let disk = TinyDisk(kilobytes: 32 << 10) else { return }
         let path = "\(disk.path)/auth.sqlite"
         for isNew in [true, false] {
             if !isNew { await (try SQLiteStores(path: path, clock: FixedClock(), logger: silent)).close() }
