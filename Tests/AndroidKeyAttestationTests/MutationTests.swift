@@ -10,9 +10,9 @@ import Testing
 struct MutationTests {
     private static let names = ["Pixel 4", "caiman-sdk36-TEE_EC_RKP", "root-omitted-ec2026"]
 
-    /// Every bit with `SYNHEART_AUTH_ALL_BITS=1`, as CI has it; a sample of them otherwise.
+    /// Every bit with `KEY_ATTESTATION_EVERY_BIT=1`, as CI has it; a sample of them otherwise.
     private static var stride: Int {
-        ProcessInfo.processInfo.environment["SYNHEART_AUTH_ALL_BITS"] == nil ? 211 : 1
+        ProcessInfo.processInfo.environment["KEY_ATTESTATION_EVERY_BIT"] == nil ? 211 : 1
     }
 
     @Test("No bit of what is signed can be flipped", arguments: names)

@@ -31,7 +31,10 @@ public struct Base64: Sendable {
             group = group << 8 | UInt32(byte)
             pending += 1
             if pending == 3 {
-                for shift: UInt32 in [18, 12, 6, 0] { text.append(character(group >> shift)) }
+                text.append(character(group >> 18))
+                text.append(character(group >> 12))
+                text.append(character(group >> 6))
+                text.append(character(group))
                 group = 0
                 pending = 0
             }

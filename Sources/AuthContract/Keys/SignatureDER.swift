@@ -35,13 +35,21 @@ enum SignatureDER {
 
     /// The DER form of r || s.
     static func encode(_ raw: [UInt8]) -> [UInt8] {
-        let content = integer(raw.prefix(integerSize)) + integer(raw.dropFirst(integerSize))
-        return [0x30, UInt8(truncatingIfNeeded: content.count)] + content
+        var der: [UInt8] = [0x30, 0]
+        der.reserveCapacity(2 * (integerSize + 4))
+        appendInteger(raw.prefix(integerSize), to: &der)
+        appendInteger(raw.dropFirst(integerSize), to: &der)
+        der[1] = UInt8(truncatingIfNeeded: der.count - 2)
+        return der
     }
 
-    private static func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-        var digits = Array(bytes.drop { $0 == 0 })
-        if digits.first.map({ $0 >= 0x80 }) ?? true { digits.insert(0, at: 0) }
-        return [0x02, UInt8(truncatingIfNeeded: digits.count)] + digits
+    private static func appendInteger(_ bytes: ArraySlice<UInt8>, to der: inout [UInt8]) {
+        let digits = bytes.drop { $0 == 0 }
+        // A zero in front where the number would read as negative, or is zero.
+        let isPadded = digits.first.map { $0 >= 0x80 } ?? true
+        der.append(0x02)
+        der.append(UInt8(truncatingIfNeeded: digits.count + (isPadded ? 1 : 0)))
+        if isPadded { der.append(0) }
+        der.append(contentsOf: digits)
     }
 }

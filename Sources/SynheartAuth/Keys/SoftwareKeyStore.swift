@@ -39,10 +39,10 @@ public struct SoftwareKeyStore: KeyStore {
 
     /// Keeps the key in memory, for as long as its file is the same.
     public func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner? {
-        let (directory, file) = (directory, Self.file(alias))
-        guard let version = directory.version(file), let key = try key(alias) else { return nil }
+        let versions = directory.versions(of: Self.file(alias))
+        guard let version = versions(), let key = try key(alias) else { return nil }
         return { message throws(KeyStoreError) in
-            guard directory.version(file) == version else { throw Self.absent }
+            guard versions() == version else { throw Self.absent }
             return try Self.sign(message, key)
         }
     }

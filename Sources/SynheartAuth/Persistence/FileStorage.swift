@@ -15,7 +15,7 @@ public struct FileStorage: Storage {
     }
 
     /// Each record is a new file.
-    public func version(_ name: RecordName) -> RecordVersion? { directory.version(Self.file(name)) }
+    public func versions(of name: RecordName) -> VersionProbe? { directory.versions(of: Self.file(name)) }
 
     /// Temporary file, fsync, rename, fsync of the directory.
     public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {

@@ -45,20 +45,24 @@ struct PrivateDirectory: Sendable {
         return try read(descriptor, Int(information.st_size))
     }
 
-    /// What changes whenever a file is replaced or changed; nil where there is none, or one that `read` would refuse.
-    func version(_ name: String) -> RecordVersion? {
-        var information = stat()
-        guard lstat(path + "/" + name, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
-            information.st_mode & 0o077 == 0, information.st_uid == geteuid()
-        else { return nil }
-        #if canImport(Darwin)
-            let changed = information.st_ctimespec
-        #else
-            let changed = information.st_ctim
-        #endif
-        return RecordVersion(
-            Int64(truncatingIfNeeded: information.st_ino), Int64(information.st_size), Int64(changed.tv_sec),
-            Int64(changed.tv_nsec))
+    /// Tells versions of a file: another whenever it is replaced or changed, nil where there is none, or one that `read`
+    /// would refuse.
+    func versions(of name: String) -> VersionProbe {
+        let file = path + "/" + name
+        return {
+            var information = stat()
+            guard lstat(file, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
+                information.st_mode & 0o077 == 0, information.st_uid == geteuid()
+            else { return nil }
+            #if canImport(Darwin)
+                let changed = information.st_ctimespec
+            #else
+                let changed = information.st_ctim
+            #endif
+            return RecordVersion(
+                serial: UInt64(truncatingIfNeeded: information.st_ino), size: Int64(information.st_size),
+                seconds: Int64(changed.tv_sec), nanoseconds: Int64(changed.tv_nsec))
+        }
     }
 
     /// Replaces a file: temporary file, fsync, rename, fsync of the directory.

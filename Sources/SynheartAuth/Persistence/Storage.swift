@@ -8,9 +8,9 @@ public protocol Storage: Sendable {
     /// The record, that there is none, or that nobody can say now: a locked device never reads as absent.
     func read(_ name: RecordName) -> StorageReading
 
-    /// What is another after each change of the record, found out in microseconds and without blocking; nil where that
-    /// cannot be done, or not now. It spares reading a record again.
-    func version(_ name: RecordName) -> RecordVersion?
+    /// Tells whether the record has changed, in a microsecond and without blocking; nil where that cannot be done. It spares
+    /// reading a record again.
+    func versions(of name: RecordName) -> VersionProbe?
 
     /// Replaces the record, all or nothing, durably.
     func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError)
@@ -28,15 +28,26 @@ public protocol Storage: Sendable {
 
 extension Storage {
     /// Nothing is known without reading.
-    public func version(_ name: RecordName) -> RecordVersion? { nil }
+    public func versions(of name: RecordName) -> VersionProbe? { nil }
 }
+
+/// Says which version of something is there now; nil where nobody can say.
+public typealias VersionProbe = @Sendable () -> RecordVersion?
 
 /// Tells a record from the ones before it and after it.
 public struct RecordVersion: Sendable, Hashable {
-    private let words: [Int64]
+    private let serial: UInt64
+    private let size: Int64
+    private let seconds: Int64
+    private let nanoseconds: Int64
 
-    /// A version that is known by these numbers.
-    public init(_ words: Int64...) { self.words = words }
+    /// A version that is known by these numbers, such as a file's: its inode, its size, when it changed.
+    public init(serial: UInt64, size: Int64, seconds: Int64, nanoseconds: Int64) {
+        self.serial = serial
+        self.size = size
+        self.seconds = seconds
+        self.nanoseconds = nanoseconds
+    }
 }
 
 /// What reading a record found.

@@ -4,27 +4,44 @@ internal import AuthContract
 /// anything and without another thread. Storage and key store say whether they can do it.
 struct QuickSigner: Sendable {
     let version: RecordVersion
+    let versions: VersionProbe
     let record: IdentityRecord
     let sign: KeySigner
+}
+
+/// A record's version at some moment.
+struct KnownVersion: Sendable {
+    let version: RecordVersion
+    let versions: VersionProbe
 }
 
 extension IdentityContext {
     /// What signed last, where the record has not changed since.
     func currentQuickSigner() -> QuickSigner? {
         guard let known = quickSigner.withLock({ $0 }) else { return nil }
-        guard configuration.storage.version(recordName) == known.version else {
+        guard known.versions() == known.version else {
             quickSigner.withLock { $0 = nil }
             return nil
         }
         return known
     }
 
-    /// Remembers what signs with this record's key. `version` was asked for before the record was read, so that a change in
-    /// between is seen as one.
-    func rememberQuickSigner(_ record: IdentityRecord, _ alias: KeyAlias, _ version: RecordVersion?) async {
-        guard let version else { return }
+    /// The record's version now, where that can be told.
+    func knownVersion() -> KnownVersion? {
+        guard let versions = configuration.storage.versions(of: recordName), let version = versions() else {
+            return nil
+        }
+        return KnownVersion(version: version, versions: versions)
+    }
+
+    /// Remembers what signs with this record's key. `known` is of before the record was read, so that a change in between is
+    /// seen as one.
+    func rememberQuickSigner(_ record: IdentityRecord, _ alias: KeyAlias, _ known: KnownVersion?) async {
+        guard let known else { return }
         let signer = try? await keys { store throws(KeyStoreError) in try store.signer(alias) }
         guard let signer = signer ?? nil else { return }
-        quickSigner.withLock { $0 = QuickSigner(version: version, record: record, sign: signer) }
+        quickSigner.withLock {
+            $0 = QuickSigner(version: known.version, versions: known.versions, record: record, sign: signer)
+        }
     }
 }

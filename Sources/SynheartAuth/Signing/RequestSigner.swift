@@ -28,10 +28,10 @@ struct RequestSigner: Sendable {
             // Where the key is gone, the usual way finds out what became of it.
             if let signature = try? quick.sign(message) { return signed(message, signature, deviceID, timestamp) }
         }
-        let version = context.configuration.storage.version(context.recordName)
+        let known = context.knownVersion()
         return try await signAsCurrent { record, key throws(SynheartAuthError) in
             let signed = try await sign(method: method, path: path, body: body, record: record, alias: key.alias)
-            await context.rememberQuickSigner(record, key.alias, version)
+            await context.rememberQuickSigner(record, key.alias, known)
             return signed
         }
     }
