@@ -1,8 +1,8 @@
 -- wrk script: thread N sends the requests of the file $TRAFFIC-N, one after another, each once.
-local number = 0
+local threads = 0
 function setup(thread)
-  thread:set("number", number)
-  number = number + 1
+  thread:set("number", threads)
+  threads = threads + 1
 end
 
 local requests, position = {}, 0

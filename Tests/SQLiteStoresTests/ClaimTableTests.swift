@@ -66,4 +66,10 @@ struct ClaimTableTests {
         census.advance(to: 120)
         #expect(census.live == 0)
     }
+
+    @Test func `Searches begin all over a shard`() {
+        let places = (0..<2000).map { _ in ClaimTable.place(of: .random(in: .min ... .max), among: 100) }
+        #expect(places.allSatisfy { (0..<100).contains($0) })
+        #expect(Set(places).count > 90)
+    }
 }

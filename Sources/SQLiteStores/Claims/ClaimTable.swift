@@ -83,6 +83,10 @@ struct ClaimTable {
         return product.high ^ product.low
     }
 
+    /// Where in a shard of so many slots the search begins: by the lower half of the hash, of which the shard's number is the
+    /// top. The parentheses matter: in Swift a shift binds closer than a product.
+    static func place(of hash: UInt64, among slots: Int) -> Int { Int(((hash & 0xFFFF_FFFF) * UInt64(slots)) >> 32) }
+
     private func shardIndex(_ hash: UInt64) -> Int { Int(hash >> (64 - Self.shardBits)) }
 }
 
@@ -141,5 +145,5 @@ private struct Shard {
         count += 1
     }
 
-    private func start(_ hash: UInt64) -> Int { Int((hash & 0xFFFF_FFFF) * UInt64(slots.count) >> 32) }
+    private func start(_ hash: UInt64) -> Int { ClaimTable.place(of: hash, among: slots.count) }
 }
