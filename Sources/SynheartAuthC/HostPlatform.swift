@@ -40,7 +40,7 @@ struct HostPlatform: @unchecked Sendable {
 
     /// Released with the last copy of the platform, and so after the last callback.
     ///
-    /// Unchecked: as above.
+    /// Unchecked: the callbacks are copied and never written; it is a class for its `deinit` alone.
     private final class User: @unchecked Sendable {
         private let callbacks: synheart_auth_host
         init(_ callbacks: synheart_auth_host) { self.callbacks = callbacks }

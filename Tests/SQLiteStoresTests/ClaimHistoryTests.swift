@@ -153,6 +153,36 @@ struct ClaimHistoryTests {
         await third.close()
     }
 
+    @Test
+    func `Once the disk failed to take claims none is promised to be on it, and the journal does not end in order`()
+        async throws
+    {
+        let folder = try JournalFolder(bench.path)
+        let header = SegmentHeader(
+            sequence: 1, boot: BootIdentity("first boot"), purgedTo: .min, loss: HistoryLoss())
+        let state = JournalState(
+            JournalRecovery(table: ClaimTable(purgedTo: .min)),
+            segment: try JournalSegment(header, capacity: bench.settings.segmentCapacity, in: folder),
+            now: start.seconds, settings: bench.settings)
+        state.didSynchronize(SystemError(number: EIO))
+        // The next one goes well, because the system does not try again what failed.
+        state.didSynchronize(nil)
+        let ahead = start + 30
+        let request = ClaimRequest(
+            claims: bench.claims(), timestamp: ahead, expiresAt: ahead + 660, now: start, futureWindow: 60)
+        guard case .claimedAhead = state.claim(request) else {
+            Issue.record("answered before it is on the disk")
+            return
+        }
+        let answer = await withCheckedContinuation { state.awaitSync($0) }
+        guard case .failure = answer else {
+            Issue.record("promised to be on the disk")
+            return
+        }
+        state.beginClosing(sealing: true)
+        #expect(!state.endsInOrder)
+    }
+
     @Test func `A missing segment between others is a loss of history`() async throws {
         for _ in 0..<3 {
             let journal = try bench.open()

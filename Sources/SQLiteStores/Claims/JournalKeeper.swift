@@ -55,9 +55,8 @@ final class JournalKeeper: @unchecked Sendable {
             // It would be the newest one, and is not sealed.
             if let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
             let upkeep = state.upkeep()
-            let error = synchronize(upkeep)
-            state.didSynchronize(error)
-            if error == nil { seal(upkeep.current) }
+            state.didSynchronize(synchronize(upkeep))
+            if state.endsInOrder { seal(upkeep.current) }
         }
         state.refuseWaiters()
         folder.unlock()
@@ -78,11 +77,10 @@ final class JournalKeeper: @unchecked Sendable {
             closed.append(ClosedSegment(sequence: retired.header.sequence, latestExpiry: retired.latestExpiry))
         }
         do throws(SystemError) {
-            if let retired = upkeep.retired {
-                try retired.trim()
-                try retired.synchronize()
-            }
+            try upkeep.retired?.synchronize()
             if upkeep.isDirty { try upkeep.current.synchronize() }
+            // Only room is lost where it fails.
+            try? upkeep.retired?.trim()
             return nil
         } catch {
             logger.error("the claim journal cannot be synchronized", metadata: ["error": "\(error)"])

@@ -4,7 +4,7 @@ internal import Foundation
 ///
 /// A record is stored there, not written by a call of the system: it is the system's from then on, and survives the end of
 /// the process in any way. Its room on the disk is taken beforehand, so that storing never meets a full disk. A disk that
-/// fails under it ends the process (SIGBUS), which refuses everything.
+/// fails under it ends the process (SIGBUS), which refuses everything; one that hangs holds up whoever stores.
 final class JournalSegment: @unchecked Sendable {
     // Unchecked: `length` and `latestExpiry` are guarded by the lock of the state, which alone appends.
     let header: SegmentHeader

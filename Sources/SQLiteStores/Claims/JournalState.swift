@@ -57,6 +57,9 @@ final class JournalState: @unchecked Sendable {
     private var isClosing = false
     private var isSealing = false
     private var isEnded = false
+    /// A synchronization failed. What it was to bring to the disk may never get there, however well later ones go: the
+    /// system has forgotten that it is to be written.
+    private var hasLostWrites = false
 
     init(_ recovery: JournalRecovery, segment: JournalSegment, now: Int64, settings: ClaimJournal.Settings) {
         table = recovery.table
@@ -83,14 +86,15 @@ final class JournalState: @unchecked Sendable {
     /// Answers when everything claimed so far is on the disk.
     func awaitSync(_ continuation: Continuation) {
         let deadline = Self.monotonicNow &+ UInt64(max(0, settings.deadline.nanoseconds))
-        let refused = locked {
-            guard !isEnded else { return true }
+        let refusal: StoreError? = locked {
+            if isEnded { return Self.closed }
+            if hasLostWrites { return Self.lostWrites }
             awaitingSync.append(Waiter(continuation: continuation, deadline: deadline))
             isDirty = true
-            return false
+            return nil
         }
-        if refused {
-            continuation.resume(returning: .failure(Self.closed))
+        if let refusal {
+            continuation.resume(returning: .failure(refusal))
         } else {
             keeperSignal.signal()
         }
@@ -145,6 +149,9 @@ final class JournalState: @unchecked Sendable {
     }
 
     private static let closed = StoreError(.unavailable, "the claim journal is closed")
+    private static let lostWrites = StoreError(
+        .unavailable,
+        "the disk failed to take claims, and none can be promised to be on it until the service is restarted")
 
     /// Tells those who have waited for longer than their deadline.
     func expireWaiters() {
@@ -200,14 +207,14 @@ final class JournalState: @unchecked Sendable {
             && (latestNow - segmentStart >= settings.segmentSeconds || !segment.hasRoom(for: settings.segmentRecords))
     }
 
+    /// Answers those who waited for the disk: what they claimed is there, or nobody can say.
     func didSynchronize(_ error: SystemError?) {
-        let waiters = locked {
+        let (waiters, isLost) = locked {
+            if error != nil { hasLostWrites = true }
             defer { synchronizing = [] }
-            return synchronizing
+            return (synchronizing, hasLostWrites)
         }
-        let result: Result<ClaimOutcome, StoreError> =
-            error.map { .failure(StoreError(.unavailable, "the claim journal cannot be synchronized: \($0)")) }
-            ?? .success(.claimed)
+        let result: Result<ClaimOutcome, StoreError> = isLost ? .failure(Self.lostWrites) : .success(.claimed)
         for waiter in waiters { waiter.continuation.resume(returning: result) }
     }
 
@@ -237,8 +244,8 @@ final class JournalState: @unchecked Sendable {
         keeperSignal.signal()
     }
 
-    /// Whether the journal ends in order.
-    var endsInOrder: Bool { locked { isSealing } }
+    /// Whether the journal ends in order: asked to, and with everything on the disk that was to be there.
+    var endsInOrder: Bool { locked { isSealing && !hasLostWrites } }
 
     /// Says that everything before it is on the disk, and so is called after that.
     func seal() { locked { segment.append(.seal) } }

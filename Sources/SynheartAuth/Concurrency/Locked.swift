@@ -1,8 +1,9 @@
 internal import Foundation
 
 /// A value behind a lock. The `Mutex` of the standard library needs a newer operating system than the SDK does.
+///
+/// Unchecked: the value is only reached while the lock is held.
 package final class Locked<Value: Sendable>: @unchecked Sendable {
-    // Unchecked: `value` is touched only while the lock is held.
     private var value: Value
     private let lock = NSLock()
 

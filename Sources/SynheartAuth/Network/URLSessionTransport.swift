@@ -10,7 +10,7 @@ public final class URLSessionTransport: Transport {
     private let session: URLSession
     private let exchanges: Exchanges
 
-    /// A transport with a session of its own: no cookies, no cache, no credentials.
+    /// A transport over a `URLSession` that nobody else uses: no cookies, no cache, no credentials.
     public init() {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil

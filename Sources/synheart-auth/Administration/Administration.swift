@@ -36,6 +36,25 @@ extension Administration {
         (try await ask(route, query: query)[member]?.array ?? []).compactMap(\.object)
     }
 
+    /// Elements of a list that comes in pages: at most `limit`, however many pages they are on.
+    ///
+    /// - Parameters:
+    ///   - cursor: the parameter that says where a page begins, and the member of an answer that says where the next one does.
+    ///   - start: where the first one begins; nil: at the newest.
+    func list(
+        _ route: AdminRoute, _ member: String, limit: Int, cursor: (parameter: String, next: String),
+        from start: String? = nil, query: [(String, String?)]
+    ) async throws -> [JSONObject] {
+        var (found, next) = ([JSONObject](), start)
+        repeat {
+            let size = String(min(limit - found.count, 1000))
+            let answer = try await ask(route, query: query + [(cursor.parameter, next), ("limit", size)])
+            found += (answer[member]?.array ?? []).compactMap(\.object)
+            next = answer[cursor.next].flatMap { $0.string ?? $0.integer.map { String($0) } }
+        } while next != nil && found.count < limit
+        return found
+    }
+
     private static func kind(_ status: Int) -> CommandFailure.Kind {
         switch status {
         case 401, 403, 429, 500...: .impossible

@@ -65,3 +65,12 @@ extension AdministrationCommand {
         }
     }
 }
+
+/// How many elements of a list a command shows.
+struct LimitOptions: ParsableArguments {
+    @Option(help: "At most so many.") var limit = 50
+
+    func validate() throws {
+        guard (1...1_000_000).contains(limit) else { throw ValidationError("--limit is from 1 to 1000000") }
+    }
+}

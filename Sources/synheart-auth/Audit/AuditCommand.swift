@@ -21,27 +21,13 @@ struct AuditCommand: AsyncParsableCommand {
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
         @Option(name: .customLong("device"), help: "Only of this device.") var device: String?
         @Option(help: "Only before the event with this number.") var before: Int64?
-        @Option(help: "At most so many.") var limit = 50
+        @OptionGroup var page: LimitOptions
         @OptionGroup var options: AdministrationOptions
 
-        private static let page = 1000
-
-        func validate() throws {
-            guard (1...1_000_000).contains(limit) else { throw ValidationError("--limit is from 1 to 1000000") }
-        }
-
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
-            var (events, next) = ([JSONObject](), before)
-            repeat {
-                let answer = try await administration.ask(
-                    .queryAudit,
-                    query: [
-                        ("app_id", app), ("device_id", device), ("before", next.map { String($0) }),
-                        ("limit", String(min(limit - events.count, Self.page))),
-                    ])
-                events += (answer["events"]?.array ?? []).compactMap(\.object)
-                next = answer["next_before"]?.integer
-            } while next != nil && events.count < limit
+            let events = try await administration.list(
+                .queryAudit, "events", limit: page.limit, cursor: ("before", "next_before"),
+                from: before.map { String($0) }, query: [("app_id", app), ("device_id", device)])
             output.list(
                 events, columns: ["sequence", "at", "code", "actor", "app_id", "device_id"], empty: "no events")
         }

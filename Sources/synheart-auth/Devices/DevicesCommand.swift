@@ -28,27 +28,13 @@ struct DevicesCommand: AsyncParsableCommand {
         @Option(help: "Only with this status: pending, registered, rejected, revoked, deregistered.")
         var status: String?
         @Option(help: "Only of this platform: ios, android.") var platform: String?
-        @Option(help: "At most so many.") var limit = 50
+        @OptionGroup var page: LimitOptions
         @OptionGroup var options: AdministrationOptions
 
-        private static let page = 1000
-
-        func validate() throws {
-            guard (1...1_000_000).contains(limit) else { throw ValidationError("--limit is from 1 to 1000000") }
-        }
-
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
-            var (devices, cursor): ([JSONObject], String?) = ([], nil)
-            repeat {
-                let answer = try await administration.ask(
-                    .listDevices,
-                    query: [
-                        ("app_id", app), ("status", status), ("platform", platform), ("cursor", cursor),
-                        ("limit", String(min(limit - devices.count, Self.page))),
-                    ])
-                devices += (answer["devices"]?.array ?? []).compactMap(\.object)
-                cursor = answer["next_cursor"]?.string
-            } while cursor != nil && devices.count < limit
+            let devices = try await administration.list(
+                .listDevices, "devices", limit: page.limit, cursor: ("cursor", "next_cursor"),
+                query: [("app_id", app), ("status", status), ("platform", platform)])
             output.list(
                 devices, columns: ["device_id", "app_id", "platform", "status", "registered_at", "last_seen"],
                 empty: "no devices")

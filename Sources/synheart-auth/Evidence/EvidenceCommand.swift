@@ -20,12 +20,13 @@ struct EvidenceCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List recorded refusals, newest first.")
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
         @Option(help: "Only those older than this one.") var before: String?
-        @Option(help: "At most so many.") var limit = 50
+        @OptionGroup var page: LimitOptions
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             let evidence = try await administration.list(
-                .listEvidence, "evidence", query: [("app_id", app), ("cursor", before), ("limit", String(limit))])
+                .listEvidence, "evidence", limit: page.limit, cursor: ("cursor", "next_cursor"), from: before,
+                query: [("app_id", app)])
             output.list(
                 evidence, columns: ["id", "app_id", "recorded_at", "format", "code", "step"],
                 empty: "nothing was recorded")
