@@ -2,6 +2,7 @@
 import 'dart:convert';
 import 'dart:ffi';
 import 'dart:isolate';
+import 'dart:typed_data';
 
 import 'package:ffi/ffi.dart';
 
@@ -50,6 +51,31 @@ typedef _Handle = Pointer<Void>;
 typedef _Text = Pointer<Utf8>;
 typedef _Result = Pointer<Pointer<Utf8>>;
 
+/// `synheart_auth_request`, its fields in the header's order.
+final class _Request extends Struct {
+  @Int32()
+  external int scheme;
+  external _Text method;
+  external _Text url;
+  external _Text headers;
+  external Pointer<Uint8> body;
+  @Int64()
+  external int bodyLength;
+  external _Text bodyFile;
+  @Int64()
+  external int deadlineMs;
+  @Int64()
+  external int maximumAnswer;
+}
+
+/// What came back of a request, whatever its status.
+final class SynheartAnswer {
+  const SynheartAnswer(this.status, this.headers, this.body);
+  final int status;
+  final List<(String, String)> headers;
+  final Uint8List body;
+}
+
 /// The SDK's operations over the C interface. Calls block, so each runs in an isolate of its own; all of them share one instance,
 /// which the handle names.
 class SynheartAuth {
@@ -96,7 +122,64 @@ class SynheartAuth {
   Future<void> resetDeviceIdentity(String appId, {required String reason}) =>
       _withDetail('synheart_auth_reset_device_identity', appId, reason);
 
-  /// The six headers of a request.
+  /// Requests to this origin, such as `https://api.example.com`, may be signed too. To be called first of all.
+  Future<void> allowOrigin(String origin) => _simple('synheart_auth_allow_origin', origin);
+
+  /// Signs a request under [scheme] 1 or 2 (RFC 9421), sends it and recovers once from what signing again can heal. The answer,
+  /// whatever its status.
+  Future<SynheartAnswer> send(String appId, String method, String url,
+      {int scheme = 1, Map<String, String> headers = const {}, List<int> body = const []}) async {
+    final handle = _handle;
+    final json = await _run(_library, (lib, arena, result) {
+      final send = lib.lookupFunction<
+          Int32 Function(_Handle, _Text, Pointer<_Request>, _Result, Pointer<Pointer<Uint8>>, Pointer<Int64>),
+          int Function(_Handle, _Text, Pointer<_Request>, _Result, Pointer<Pointer<Uint8>>,
+              Pointer<Int64>)>('synheart_auth_send');
+      final free = lib.lookupFunction<Void Function(Pointer<Uint8>), void Function(Pointer<Uint8>)>('synheart_auth_bytes_free');
+      final request = _request(arena, scheme, method, url, headers, body);
+      final answer = arena<Pointer<Uint8>>(), length = arena<Int64>();
+      final status = send(
+          Pointer.fromAddress(handle), appId.toNativeUtf8(allocator: arena), request, result, answer, length);
+      // A copy: what the library allocated goes back to it.
+      final received = length.value == 0 ? Uint8List(0) : Uint8List.fromList(answer.value.asTypedList(length.value));
+      free(answer.value);
+      return (status, {'body': received});
+    });
+    final lines = (json['headers'] as List<dynamic>).cast<Map<String, dynamic>>();
+    return SynheartAnswer(json['status'] as int,
+        [for (final line in lines) (line['name'] as String, line['value'] as String)], json['body'] as Uint8List);
+  }
+
+  /// The headers for a request that the app itself sends, under [scheme] 1 or 2.
+  Future<Map<String, String>> sign(String appId, String method, String url,
+      {int scheme = 1, List<int> body = const []}) async {
+    final handle = _handle;
+    final json = await _run(_library, (lib, arena, result) {
+      final sign = lib.lookupFunction<Int32 Function(_Handle, _Text, Pointer<_Request>, _Result),
+          int Function(_Handle, _Text, Pointer<_Request>, _Result)>('synheart_auth_sign');
+      final request = _request(arena, scheme, method, url, const {}, body);
+      return (sign(Pointer.fromAddress(handle), appId.toNativeUtf8(allocator: arena), request, result), const {});
+    });
+    return (json['headers'] as Map<String, dynamic>).cast<String, String>();
+  }
+
+  static Pointer<_Request> _request(
+      Arena arena, int scheme, String method, String url, Map<String, String> headers, List<int> body) {
+    final request = arena<_Request>();
+    request.ref
+      ..scheme = scheme
+      ..method = method.toNativeUtf8(allocator: arena)
+      ..url = url.toNativeUtf8(allocator: arena)
+      ..headers = jsonEncode(headers).toNativeUtf8(allocator: arena)
+      ..body = (arena<Uint8>(body.length + 1)..asTypedList(body.length).setAll(0, body))
+      ..bodyLength = body.length
+      ..bodyFile = nullptr
+      ..deadlineMs = 0
+      ..maximumAnswer = 0;
+    return request;
+  }
+
+  /// The six headers of a request under scheme 1, to any host.
   Future<Map<String, String>> signRequest(String appId, String method, String path, [List<int> body = const []]) async {
     final handle = _handle;
     final json = await _run(_library, (lib, arena, result) {
@@ -126,11 +209,11 @@ class SynheartAuth {
     });
   }
 
-  Future<Map<String, dynamic>> _simple(String name, String appId) {
+  Future<Map<String, dynamic>> _simple(String name, String text) {
     final handle = _handle;
     return _run(_library, (lib, arena, result) {
       final call = lib.lookupFunction<Int32 Function(_Handle, _Text, _Result), int Function(_Handle, _Text, _Result)>(name);
-      return (call(Pointer.fromAddress(handle), appId.toNativeUtf8(allocator: arena), result), const {});
+      return (call(Pointer.fromAddress(handle), text.toNativeUtf8(allocator: arena), result), const {});
     });
   }
 

@@ -24,6 +24,15 @@ enum CText {
 
     /// A malloc'd copy, which the caller frees.
     static func copy(_ text: String) -> UnsafeMutablePointer<CChar>? { strdup(text) }
+
+    /// The same of bytes; nil for none.
+    static func copy(_ bytes: [UInt8]) -> UnsafeMutablePointer<UInt8>? {
+        guard !bytes.isEmpty, let memory = malloc(bytes.count)?.bindMemory(to: UInt8.self, capacity: bytes.count) else {
+            return nil
+        }
+        memory.initialize(from: bytes, count: bytes.count)
+        return memory
+    }
 }
 
 /// Waits for asynchronous work on a thread of the host's. Must not be called from Swift's own pool.

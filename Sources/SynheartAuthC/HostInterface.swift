@@ -11,8 +11,24 @@ public typealias Result = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 /// Owns the instance that a handle stands for.
 final class Instance: Sendable {
     let sdk: SynheartAuth
+    private let configuration: Locked<SynheartAuth.Configuration>
 
-    init(_ sdk: SynheartAuth) { self.sdk = sdk }
+    init(_ configuration: SynheartAuth.Configuration) {
+        sdk = SynheartAuth(configuration)
+        self.configuration = Locked(configuration)
+    }
+
+    /// What a handle stands for; the handle still owns it.
+    static func of(_ handle: OpaquePointer) -> Instance {
+        Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(handle)).takeUnretainedValue()
+    }
+
+    func allow(_ origin: RequestOrigin) {
+        configuration.withLock { configuration in
+            configuration.origins.insert(origin)
+            sdk.configure(configuration)
+        }
+    }
 }
 
 @_cdecl("synheart_auth_create")
@@ -60,7 +76,7 @@ private func create(
     do throws(SynheartAuthError) {
         var configuration = try SynheartAuth.Configuration(baseUrl: baseURL)
         change(&configuration, directoryText)
-        handle.pointee = OpaquePointer(Unmanaged.passRetained(Instance(SynheartAuth(configuration))).toOpaque())
+        handle.pointee = OpaquePointer(Unmanaged.passRetained(Instance(configuration)).toOpaque())
         return succeed([:], result)
     } catch {
         return fail(error, result)
@@ -184,20 +200,29 @@ private func run(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?,
     _ body: @escaping @Sendable (SynheartAuth, String) async throws(SynheartAuthError) -> JSONValue
 ) -> Int32 {
+    run(handle, appID, result, body) { $0 }
+}
+
+/// Runs an operation and stores what it gave as JSON; `read` takes the rest of it on this thread.
+func run<Value: Sendable>(
+    _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?,
+    _ body: @escaping @Sendable (SynheartAuth, String) async throws(SynheartAuthError) -> Value,
+    _ read: (Value) -> JSONValue
+) -> Int32 {
     guard let handle else { return invalidArgument("handle", result) }
     guard let appId = CText.string(appID) else { return invalidArgument("app_id", result) }
-    let sdk = Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(handle)).takeUnretainedValue().sdk
-    let outcome = wait { () async -> Swift.Result<JSONValue, SynheartAuthError> in
+    let sdk = Instance.of(handle).sdk
+    let outcome = wait { () async -> Swift.Result<Value, SynheartAuthError> in
         do throws(SynheartAuthError) { return .success(try await body(sdk, appId)) } catch { return .failure(error) }
     }
     switch outcome {
-    case .success(let value): return succeed(value, result)
+    case .success(let value): return succeed(read(value), result)
     case .failure(let error): return fail(error, result)
     case nil: return invalidArgument("handle", result)
     }
 }
 
-private func succeed(_ value: JSONValue, _ result: Result?) -> Int32 {
+func succeed(_ value: JSONValue, _ result: Result?) -> Int32 {
     result?.pointee = CText.copy(value.text())
     return 0
 }
@@ -215,7 +240,7 @@ private func fail(_ error: SynheartAuthError, _ result: Result?) -> Int32 {
     return error.status
 }
 
-private func invalidArgument(_ name: String, _ result: Result?) -> Int32 {
+func invalidArgument(_ name: String, _ result: Result?) -> Int32 {
     let json: JSONValue = ["code": "INVALID_ARGUMENT", "class": "ServerError", "message": .string(name)]
     result?.pointee = CText.copy(json.text())
     return Int32(SYNHEART_AUTH_INVALID_ARGUMENT.rawValue)

@@ -27,7 +27,7 @@ import java.util.regex.Pattern;
 public final class JNITest {
     private static final String APP = "com.example.app";
     private static final String DEVICE = "4c5b36a4-5b0e-4f6d-9d0e-6a8a5ed8e1f4";
-    private static final List<String> registrations = new CopyOnWriteArrayList<>();
+    static final List<String> registrations = new CopyOnWriteArrayList<>();
 
     public static void main(String[] arguments) throws Exception {
         System.loadLibrary("synheart_auth_jni");
@@ -70,6 +70,18 @@ public final class JNITest {
             signature.update(("POST\n/v1\n" + member(headers, "X-Synheart-Timestamp") + "\n").getBytes(StandardCharsets.UTF_8));
             signature.update(data);
             expect(signature.verify(Base64.getDecoder().decode(member(headers, "X-Synheart-Signature"))));
+
+            SynheartAuth.Answer answer = auth.send(APP, 1, "PUT", url + "/v1/app", "{\"X-Mine\":\"1\"}", data);
+            expect(answer.json.contains("\"status\":200") && Arrays.equals(answer.body, data));
+            answer = auth.send(APP, 2, "GET", url + "/v1/app?a=1", null, null);
+            expect(answer.json.contains("\"status\":200") && answer.body.length == 0);
+            expect(auth.sign(APP, 2, "POST", url + "/v1/app", data).contains("Signature-Input"));
+            expectFailure(8, () -> auth.send(APP, 1, "GET", "https://example.com/", null, null));
+            expect(auth.allowOrigin("https://example.com").equals("{}"));
+            expect(auth.sign(APP, 1, "GET", "https://example.com/", null).contains("X-Synheart-Signature"));
+            expectFailure(101, () -> auth.send(APP, 3, "GET", url + "/", null, null));
+            expectFailure(101, () -> auth.send(APP, 1, "GET", url + "/", "[]", null));
+            expectFailure(101, () -> auth.allowOrigin(null));
 
             expect(auth.rotateKey(APP, "scheduled").contains("effective_at"));
             expect(host.store.size() == 1 && host.store.containsAlias("synheart_auth_" + APP + "_next"));
@@ -193,7 +205,7 @@ public final class JNITest {
     }
 
     /** A service that says yes. */
-    private static HttpServer service() throws IOException {
+    static HttpServer service() throws IOException {
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 8);
         server.createContext("/", JNITest::answer);
         server.start();
@@ -201,8 +213,17 @@ public final class JNITest {
     }
 
     private static void answer(HttpExchange exchange) throws IOException {
-        String body = new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
+        byte[] received = exchange.getRequestBody().readAllBytes();
+        String body = new String(received, StandardCharsets.UTF_8);
         String path = exchange.getRequestURI().getPath();
+        if (path.equals("/v1/app")) {
+            // A request of the app's: signed, and what it sent comes back.
+            exchange.sendResponseHeaders(exchange.getRequestHeaders().containsKey("X-Device-ID") ? 200 : 401,
+                received.length == 0 ? -1 : received.length);
+            exchange.getResponseBody().write(received);
+            exchange.close();
+            return;
+        }
         long now = System.currentTimeMillis() / 1000;
         String answer = "{\"status\":\"rotated\",\"effective_at\":" + now + "}";
         if (path.endsWith("/challenge")) {
@@ -223,15 +244,15 @@ public final class JNITest {
         exchange.close();
     }
 
-    private static String member(String json, String name) {
+    static String member(String json, String name) {
         Matcher matcher = Pattern.compile("\"" + name + "\":\"([^\"]*)\"").matcher(json);
         expect(matcher.find());
         return matcher.group(1);
     }
 
-    private interface Call { Object run() throws Exception; }
+    interface Call { Object run() throws Exception; }
 
-    private static void expectFailure(int status, Call call) throws Exception {
+    static void expectFailure(int status, Call call) throws Exception {
         try {
             call.run();
         } catch (SynheartAuth.Failure failure) {
@@ -241,7 +262,7 @@ public final class JNITest {
         throw new AssertionError("did not fail with " + status);
     }
 
-    private static void expect(boolean condition) {
+    static void expect(boolean condition) {
         if (!condition) throw new AssertionError();
     }
 }

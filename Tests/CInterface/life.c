@@ -218,6 +218,74 @@ static void expect_released(atomic_int *released) {
     EXPECT(*released == 1);
 }
 
+static void sends(synheart_auth *auth, const char *url, const char *directory) {
+    char *result = NULL, there[128], file[256];
+    uint8_t *answer = NULL;
+    int64_t count = -1;
+    const uint8_t data[] = {0, 'a', 0xff};
+    snprintf(there, sizeof(there), "%s/v1/readings?day=1", url);
+    synheart_auth_request request = {.method = "post", .url = there, .headers = "{\"X-Mine\":\"1\"}", .body = data, .body_length = 3};
+    SUCCEEDS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), "\"status\":200");
+    EXPECT(count == 3 && answer && !memcmp(answer, data, 3));
+    synheart_auth_bytes_free(answer);
+    SUCCEEDS(synheart_auth_sign(auth, APP, &request, &result), "X-Synheart-Signature");
+    SUCCEEDS(synheart_auth_send(auth, APP, &request, &result, NULL, NULL), "\"headers\":[{");
+    EXPECT(synheart_auth_send(auth, APP, &request, NULL, NULL, NULL) == SYNHEART_AUTH_OK);
+    request.maximum_answer = 2;
+    FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_NETWORK_ERROR);
+    EXPECT(!answer && !count);
+
+    /* RFC 9421; what is signed is what is sent, a file too. */
+    snprintf(file, sizeof(file), "%s.body", directory);
+    FILE *stream = fopen(file, "wb");
+    EXPECT(stream && fwrite(data, 1, 3, stream) == 3 && !fclose(stream));
+    request = (synheart_auth_request){.scheme = 2, .method = "PUT", .url = there, .body_file = file};
+    SUCCEEDS(synheart_auth_sign(auth, APP, &request, &result), "Signature-Input");
+    request.method = "POST";
+    request.deadline_ms = 20000;
+    SUCCEEDS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), "\"status\":200");
+    EXPECT(count == 3 && answer && !memcmp(answer, data, 3));
+    synheart_auth_bytes_free(answer);
+    unlink(file);
+    FAILS(synheart_auth_sign(auth, APP, &request, &result), SYNHEART_AUTH_SIGNING_FAILED);
+    request = (synheart_auth_request){.scheme = 2, .method = "GET", .url = there};
+    SUCCEEDS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), "\"status\":200");
+    EXPECT(!answer && !count);
+
+    /* Other origins only where they were allowed. */
+    request.url = "http://127.0.0.1:1/v1";
+    FAILS(synheart_auth_sign(auth, APP, &request, &result), SYNHEART_AUTH_SIGNING_FAILED);
+    SUCCEEDS(synheart_auth_allow_origin(auth, "http://127.0.0.1:1", &result), "{}");
+    SUCCEEDS(synheart_auth_sign(auth, APP, &request, &result), "Signature");
+    FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_NETWORK_ERROR);
+    SUCCEEDS(synheart_auth_allow_origin(auth, "http://example.com", &result), "{}");
+    request.url = "http://example.com/";
+    FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_SIGNING_FAILED);
+    FAILS(synheart_auth_allow_origin(auth, "example.com", &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+
+    request.url = there;
+    const char *headers[] = {"[]", "{\"A\":1}", "{\"A\":\"1\\r\\nB: 2\"}", "{\"\":\"1\"}", "{\"A\":\"1\"", "\xff"};
+    for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++) {
+        request.headers = headers[i];
+        FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_INVALID_ARGUMENT);
+    }
+    synheart_auth_request bad[] = {
+        {.scheme = 3, .method = "GET", .url = there},
+        {.method = NULL, .url = there},
+        {.method = "GET", .url = NULL},
+        {.method = "GET", .url = there, .body_length = 1},
+        {.method = "GET", .url = there, .body = data, .body_length = -1},
+        {.scheme = 2, .method = "GET", .url = there, .body = data, .body_length = 1, .body_file = "/dev/null"},
+        {.method = "GET", .url = there, .deadline_ms = -1},
+        {.method = "GET", .url = there, .maximum_answer = INT64_MAX},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        FAILS(synheart_auth_send(auth, APP, &bad[i], &result, &answer, &count), SYNHEART_AUTH_INVALID_ARGUMENT);
+    FAILS(synheart_auth_send(auth, APP, NULL, &result, &answer, &count), SYNHEART_AUTH_INVALID_ARGUMENT);
+    FAILS(synheart_auth_sign(NULL, APP, &request, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    synheart_auth_bytes_free(NULL);
+}
+
 static void whole_sdk(const char *url, const char *directory) {
     atomic_int released = 0;
     memory *user = calloc(1, sizeof(memory));
@@ -252,6 +320,7 @@ static void whole_sdk(const char *url, const char *directory) {
     SUCCEEDS(synheart_auth_device_token(auth, APP, "other", &result), "token");
     FAILS(synheart_auth_device_token(auth, APP, "\xff", &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     SUCCEEDS(synheart_auth_maintain(auth, APP, &result), "{}");
+    sends(auth, url, directory);
     user->is_lost = 1;
     FAILS(synheart_auth_sign_request(auth, APP, "GET", "/", NULL, 0, &result), SYNHEART_AUTH_KEY_INVALIDATED);
     user->is_lost = 0;

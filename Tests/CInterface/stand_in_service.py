@@ -3,6 +3,7 @@ import base64
 import http.server
 import json
 import os
+import re
 import time
 import uuid
 
@@ -12,8 +13,17 @@ class StandInService(http.server.BaseHTTPRequestHandler):
     device = str(uuid.uuid4())
     registered = []
 
+    # The requests of an app, with what they carried.
+    received = []
+
+    def do_GET(self):
+        self.app(b"")
+
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if not self.path.startswith("/auth/v1/"):
+            return self.app(data)
+        body = json.loads(data)
         if self.path.endswith("/challenge"):
             answer = {"challenge": base64.b64encode(os.urandom(32)).decode(), "ttl_seconds": 90}
             answer["expires_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 90))
@@ -26,12 +36,23 @@ class StandInService(http.server.BaseHTTPRequestHandler):
             answer = {"device_id": StandInService.device, "status": "registered"}
         self.answer(200, json.dumps(answer).encode())
 
+    def app(self, data):
+        """An app's own service: /v1/replay takes the first nonce for one that was seen, and what ends in a number answers with
+        that status; the answer's body is the request's."""
+        StandInService.received.append((self.command, self.path, self.headers, data))
+        same = [request for request in StandInService.received if request[1] == self.path]
+        if self.path.startswith("/v1/replay") and len(same) == 1:
+            refusal = {"error": "NONCE_REPLAY", "message": "", "request_id": "", "server_timestamp": int(time.time())}
+            return self.answer(409, json.dumps(refusal).encode())
+        status = re.search(r"/(\d{3})(\?|$)", self.path)
+        self.answer(int(status[1]) if status else 200, data)
+
     def do_DELETE(self):
         self.answer(204, b"")
 
     def answer(self, status, data):
         self.send_response(status)
-        if data:
+        if status != 204:
             self.send_header("Content-Length", str(len(data)))
         self.send_header("X-Synheart-Server-Time", str(int(time.time())))
         self.end_headers()

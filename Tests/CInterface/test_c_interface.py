@@ -8,6 +8,7 @@ import ctypes as c
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -220,6 +221,76 @@ class HostFace(unittest.TestCase):
         self.assertEqual(self.call("reset_device_identity", APP, b"key_lost"), (0, {}))
         self.assertEqual(self.call("get_device_id", APP)[1], {"device_id": None})
 
+    def send(self, name, *arguments, **fields):
+        """Status, JSON and for `send` the body of what comes back."""
+        request = Request(**fields)
+        body, length = c.c_void_p(), i64(-1)
+        beside = [c.byref(body), c.byref(length)] if name == "send" else []
+        result = c.c_void_p()
+        status = getattr(lib, "synheart_auth_" + name)(self.handle, APP, c.byref(request), c.byref(result), *beside)
+        data = c.string_at(body.value, length.value) if body.value else b""
+        lib.synheart_auth_bytes_free(body)
+        return status, json.loads(text(result.value, lib.synheart_auth_string_free)), data
+
+    def registered(self):
+        self.assertEqual(self.create(), (0, {}))
+        self.assertEqual(self.call("register_device", APP)[0], 0)
+        return base64.b64decode(StandInService.registered[-1]["public_key"])[len(SPKI):]
+
+    def test_send_signs_what_it_sends(self):
+        key = self.registered()
+        data = bytes(range(256))
+        status, answer, body = self.send(
+            "send", method=b"POST", url=self.url + b"/v1/hsi/207?a=1", headers=b'{"X-Mine":"1"}', body=data, body_length=256)
+        self.assertEqual((status, answer["status"], body), (0, 207, data))
+        self.assertIn("X-Synheart-Server-Time", [header["name"] for header in answer["headers"]])
+        method, path, headers, received = StandInService.received[-1]
+        self.assertEqual((method, path, headers["X-Mine"], received), ("POST", "/v1/hsi/207?a=1", "1", data))
+        message = f"POST\n/v1/hsi/207\n{headers['X-Synheart-Timestamp']}\n".encode() + data
+        self.assertTrue(verifies(key, base64.b64decode(headers["X-Synheart-Signature"]), message))
+
+    def test_scheme_two_as_rfc_9421_says(self):
+        key = self.registered()
+        status, _, body = self.send("send", scheme=2, method=b"POST", url=self.url + b"/v1/hsi?a=1", body=b"{}", body_length=2)
+        self.assertEqual((status, body), (0, b"{}"))
+        _, _, headers, _ = StandInService.received[-1]
+        self.assertTrue(verifies_rfc_9421(key, "POST", self.url.decode(), "/v1/hsi", "a=1", headers, b"{}"))
+        self.assertFalse(verifies_rfc_9421(key, "POST", self.url.decode(), "/v1/hsi", "a=2", headers, b"{}"))
+        status, answer, _ = self.send("sign", scheme=2, method=b"GET", url=self.url + b"/v1/hsi?b=2")
+        self.assertEqual(status, 0)
+        self.assertTrue(verifies_rfc_9421(key, "GET", self.url.decode(), "/v1/hsi", "b=2", answer["headers"], b""))
+
+    def test_send_recovers_once(self):
+        self.registered()
+        status, answer, body = self.send("send", method=b"POST", url=self.url + b"/v1/replay/once", body=b"x", body_length=1)
+        self.assertEqual((status, answer["status"], body), (0, 200, b"x"))
+        nonces = [r[2]["X-Synheart-Nonce"] for r in StandInService.received if r[1] == "/v1/replay/once"]
+        self.assertEqual(len(set(nonces)), 2)
+
+    def test_sends_side_by_side(self):
+        self.registered()
+        answers = []
+
+        def one(number):
+            body = str(number).encode()
+            answers.append((number, self.send("send", method=b"POST", url=self.url + b"/v1", body=body, body_length=len(body))))
+
+        threads = [threading.Thread(target=one, args=[number]) for number in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(answers), 16)
+        for number, (status, _, body) in answers:
+            self.assertEqual((status, body), (0, str(number).encode()))
+
+    def test_only_to_origins_that_are_allowed(self):
+        self.registered()
+        self.assertEqual(self.send("send", method=b"GET", url=b"https://example.com/")[1]["code"], "SIGNING_FAILED")
+        self.assertEqual(self.call("allow_origin", b"https://example.com"), (0, {}))
+        self.assertEqual(self.send("sign", method=b"GET", url=b"https://example.com/")[0], 0)
+        self.assertEqual(self.call("is_registered", APP), (0, {"registered": True}))
+
     def test_bad_arguments(self):
         self.assertEqual(self.create(b"http://example.com")[0], 15)
         self.assertEqual(self.create(b"\xff")[0], 101)
@@ -253,6 +324,26 @@ class HostFace(unittest.TestCase):
         self.assertEqual(self.call("register_device", APP)[0], 6)
 
 
+class Request(c.Structure):
+    _fields_ = [("scheme", c.c_int32), ("method", c.c_char_p), ("url", c.c_char_p), ("headers", c.c_char_p),
+                ("body", c.c_char_p), ("body_length", i64), ("body_file", c.c_char_p), ("deadline_ms", i64),
+                ("maximum_answer", i64)]
+
+
+def verifies_rfc_9421(key, method, origin, path, query, headers, body):
+    """Builds the signature base (section 2.5) of what the signature says it covers."""
+    label, parameters = headers["Signature-Input"].split("=", 1)
+    values = {"@method": method, "@authority": origin.split("://")[1], "@scheme": origin.split("://")[0], "@path": path,
+              "@query": "?" + query, "@target-uri": f"{origin}{path}?{query}"}
+    digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
+    assert headers["Content-Digest"] == f"sha-256=:{digest}:"
+    lines = [f'"{name}": {values[name] if name in values else {k.lower(): v for k, v in headers.items()}[name]}'
+             for name in re.findall(r'"([^"]*)"', parameters.split(")")[0])]
+    base = "\n".join(lines + [f'"@signature-params": {parameters}'])
+    raw = base64.b64decode(headers["Signature"].split("=", 1)[1].strip(":"))
+    return verifies(key, der(raw), base.encode())
+
+
 for name in ["register_device", "is_registered", "get_device_id", "get_state", "maintain"]:
     getattr(lib, "synheart_auth_" + name).argtypes = [c.c_void_p, c.c_char_p, c.c_void_p]
 for name in ["rotate_key", "reset_device_identity", "device_token"]:
@@ -260,6 +351,11 @@ for name in ["rotate_key", "reset_device_identity", "device_token"]:
 lib.synheart_auth_sign_request.argtypes = [c.c_void_p, c.c_char_p, c.c_char_p, c.c_char_p, c.c_char_p, i64, c.c_void_p]
 lib.synheart_auth_create.argtypes = [c.c_char_p, c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p]
 lib.synheart_auth_create_with_software_keys.argtypes = [c.c_char_p, c.c_char_p, c.c_void_p, c.c_void_p]
+lib.synheart_auth_allow_origin.argtypes = [c.c_void_p, c.c_char_p, c.c_void_p]
+lib.synheart_auth_sign.argtypes = [c.c_void_p, c.c_char_p, c.POINTER(Request), c.c_void_p]
+lib.synheart_auth_send.argtypes = lib.synheart_auth_sign.argtypes + [c.c_void_p, c.c_void_p]
+lib.synheart_auth_bytes_free.argtypes = [c.c_void_p]
+lib.synheart_auth_bytes_free.restype = None
 lib.synheart_auth_free.argtypes = [c.c_void_p]
 lib.synheart_auth_free.restype = None
 lib.synheart_auth_string_free.argtypes = [c.c_void_p]

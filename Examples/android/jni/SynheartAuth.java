@@ -49,8 +49,19 @@ public final class SynheartAuth implements AutoCloseable {
         }
     }
 
+    /** What came back of a request, whatever its status: {"status":200,"headers":[{"name":"...","value":"..."}, ...]}, and the body. */
+    public static final class Answer {
+        public final String json;
+        public final byte[] body;
+
+        Answer(String json, byte[] body) {
+            this.json = json;
+            this.body = body;
+        }
+    }
+
     private static final int REGISTER = 0, IS_REGISTERED = 1, DEVICE_ID = 2, STATE = 3, ROTATE = 4, RESET = 5, TOKEN = 6,
-        MAINTAIN = 7;
+        MAINTAIN = 7, ALLOW_ORIGIN = 8;
 
     // Operations may run side by side; closing waits for them.
     private final ReadWriteLock lock = new ReentrantReadWriteLock();
@@ -79,6 +90,20 @@ public final class SynheartAuth implements AutoCloseable {
     /** Finishes an interrupted rotation, and rotates a key that is due. */
     public String maintain(String appId) throws Failure { return run(MAINTAIN, appId, null); }
 
+    /** Requests to this origin, such as https://api.example.com, may be signed too. To be called first of all. */
+    public String allowOrigin(String origin) throws Failure { return run(ALLOW_ORIGIN, null, origin); }
+
+    /** Signs under scheme 1 or 2 (RFC 9421), sends, and recovers once from what signing again can heal. */
+    public Answer send(String appId, int scheme, String method, String url, String headersJson, byte[] body) throws Failure {
+        Object[] answer = request(true, appId, scheme, method, url, headersJson, body);
+        return new Answer((String) answer[0], (byte[]) answer[1]);
+    }
+
+    /** The headers for a request that the app itself sends. */
+    public String sign(String appId, int scheme, String method, String url, byte[] body) throws Failure {
+        return (String) request(false, appId, scheme, method, url, null, body)[0];
+    }
+
     public String signRequest(String appId, String method, String path, byte[] body) throws Failure {
         lock.readLock().lock();
         try { return sign(handle, appId, method, path, body); } finally { lock.readLock().unlock(); }
@@ -103,9 +128,20 @@ public final class SynheartAuth implements AutoCloseable {
         try { return call(handle, operation, appId, detail); } finally { lock.readLock().unlock(); }
     }
 
+    private Object[] request(
+            boolean sends, String appId, int scheme, String method, String url, String headersJson, byte[] body) throws Failure {
+        lock.readLock().lock();
+        try {
+            return request(handle, sends, appId, scheme, method, url, headersJson, body);
+        } finally { lock.readLock().unlock(); }
+    }
+
     private static native long create(String baseUrl, String directory, Host host) throws Failure;
     private static native String call(long handle, int operation, String appId, String detail) throws Failure;
     private static native String sign(long handle, String appId, String method, String path, byte[] body) throws Failure;
+    private static native Object[] request(
+        long handle, boolean sends, String appId, int scheme, String method, String url, String headersJson, byte[] body)
+        throws Failure;
     private static native String correct(long handle, String appId, double serverTimestamp) throws Failure;
     private static native void free(long handle);
 }

@@ -174,6 +174,7 @@ JNIEXPORT jstring JNICALL Java_ai_synheart_auth_SynheartAuth_call(JNIEnv *env, j
         case 5: status = synheart_auth_reset_device_identity(auth, app_chars, detail_chars, &result); break;
         case 6: status = synheart_auth_device_token(auth, app_chars, detail_chars, &result); break;
         case 7: status = synheart_auth_maintain(auth, app_chars, &result); break;
+        case 8: status = synheart_auth_allow_origin(auth, detail_chars, &result); break;
     }
     done(env, app, app_chars);
     done(env, detail, detail_chars);
@@ -194,6 +195,42 @@ JNIEXPORT jstring JNICALL Java_ai_synheart_auth_SynheartAuth_sign(JNIEnv *env, j
     done(env, method, method_chars);
     done(env, path, path_chars);
     return finish(env, status, result);
+}
+
+/* {the result, the answer's body}; NULL with a pending exception. */
+static jobjectArray pair(JNIEnv *env, jstring text, const uint8_t *body, int64_t count) {
+    jbyteArray bytes = text ? java_bytes(env, body ? body : nothing.bytes, count) : NULL;
+    jclass type = bytes ? (*env)->FindClass(env, "java/lang/Object") : NULL;
+    jobjectArray array = type ? (*env)->NewObjectArray(env, 2, type, NULL) : NULL;
+    if (!array) return NULL;
+    (*env)->SetObjectArrayElement(env, array, 0, text);
+    (*env)->SetObjectArrayElement(env, array, 1, bytes);
+    return array;
+}
+
+JNIEXPORT jobjectArray JNICALL Java_ai_synheart_auth_SynheartAuth_request(JNIEnv *env, jclass type, jlong handle, jboolean sends,
+                                                                          jstring app, jint scheme, jstring method, jstring url,
+                                                                          jstring headers, jbyteArray body) {
+    (void)type;
+    synheart_auth *auth = (synheart_auth *)(intptr_t)handle;
+    char *result = NULL;
+    uint8_t *answer = NULL;
+    int64_t count = 0;
+    const char *app_chars = text(env, app), *method_chars = text(env, method), *url_chars = text(env, url),
+               *headers_chars = text(env, headers);
+    jbyte *bytes = body ? (*env)->GetByteArrayElements(env, body, NULL) : NULL;
+    synheart_auth_request request = {.scheme = scheme, .method = method_chars, .url = url_chars, .headers = headers_chars,
+                                     .body = (const uint8_t *)bytes, .body_length = body ? (*env)->GetArrayLength(env, body) : 0};
+    int32_t status = sends ? synheart_auth_send(auth, app_chars, &request, &result, &answer, &count)
+                           : synheart_auth_sign(auth, app_chars, &request, &result);
+    if (bytes) (*env)->ReleaseByteArrayElements(env, body, bytes, JNI_ABORT);
+    done(env, app, app_chars);
+    done(env, method, method_chars);
+    done(env, url, url_chars);
+    done(env, headers, headers_chars);
+    jobjectArray array = pair(env, finish(env, status, result), answer, count);
+    synheart_auth_bytes_free(answer);
+    return array;
 }
 
 JNIEXPORT jstring JNICALL Java_ai_synheart_auth_SynheartAuth_correct(JNIEnv *env, jclass type, jlong handle, jstring app,

@@ -124,6 +124,7 @@ int32_t synheart_auth_create(const char *base_url, const char *directory, const 
 /* The same with keys in files, which whoever reads them can copy: for desktops and tests, never for phones. */
 int32_t synheart_auth_create_with_software_keys(const char *base_url, const char *directory, synheart_auth **handle,
                                                 char **result);
+/* Once every call with this handle has come back. */
 void synheart_auth_free(synheart_auth *handle);
 void synheart_auth_string_free(char *text);
 
@@ -135,9 +136,43 @@ int32_t synheart_auth_is_registered(synheart_auth *handle, const char *app_id, c
 int32_t synheart_auth_get_device_id(synheart_auth *handle, const char *app_id, char **result);
 /* {"state":"registered"} */
 int32_t synheart_auth_get_state(synheart_auth *handle, const char *app_id, char **result);
-/* {"headers":{"X-App-ID":"...", ...}} */
+/* Scheme 1's six headers for a request to any host; {"headers":{"X-App-ID":"...", ...}} */
 int32_t synheart_auth_sign_request(synheart_auth *handle, const char *app_id, const char *method, const char *path,
                                    const uint8_t *body, int64_t body_length, char **result);
+
+/* A request to sign, or to sign and send. It is only read, and only during the call: what it points to stays the caller's. Zeros
+ * mean none, or the usual. */
+typedef struct synheart_auth_request {
+    int32_t scheme;         /* 0 or 1: method, path, time and body are signed; 2 (RFC 9421): query, host and body digest as well */
+    const char *method;     /* under scheme 1 put in upper case */
+    const char *url;        /* absolute, escaped as it is sent; to the auth service, or an origin that was allowed */
+    const char *headers;    /* NULL, or a JSON object of texts, {"Content-Type":"application/json"}: sent, not signed */
+    const uint8_t *body;    /* NULL with length 0: none */
+    int64_t body_length;
+    const char *body_file;  /* NULL, or under scheme 2 the path of a file that is the body, of any size; it must not change */
+    int64_t deadline_ms;    /* for each exchange; 0: 30 seconds */
+    int64_t maximum_answer; /* bytes that the answer's body may have; 0: 64 KiB */
+} synheart_auth_request;
+
+/* Requests to this origin, such as https://api.example.com, may be signed too: https, or this machine. Call it right after the
+ * instance is made, as it begins anew what the instance keeps in memory; {} */
+int32_t synheart_auth_allow_origin(synheart_auth *handle, const char *origin, char **result);
+/* The headers to send this request with, whoever sends it; no network. Under scheme 2 the method's case counts. Of the request,
+ * `headers`, `deadline_ms` and `maximum_answer` play no part; {"headers":{"X-App-ID":"...", ...}} */
+int32_t synheart_auth_sign(synheart_auth *handle, const char *app_id, const synheart_auth_request *request, char **result);
+/* Signs the request and sends it. Recovers once each from a clock that is off, a nonce that was seen, a key too old (rotates), a
+ * key that is gone (registers) and a rotation whose answer was lost; so it takes several deadlines at most, and the host's
+ * callbacks may come while it waits: hold no lock that they need. Any number of sends may be under way. Follows no redirects.
+ *
+ * 0 is returned where an answer came, whatever its status:
+ *   {"status":200,"headers":[{"name":"Content-Type","value":"text/plain"}, ...]}
+ * and its body, which the caller frees with synheart_auth_bytes_free(), in *answer and *answer_length: NULL and 0 where it is
+ * empty, and on failure. Both may be NULL for a body that nobody wants. SYNHEART_AUTH_NETWORK_ERROR: no answer; the request may
+ * have arrived. SYNHEART_AUTH_DEVICE_REVOKED: the auth service says so; only synheart_auth_reset_device_identity() goes on. */
+int32_t synheart_auth_send(synheart_auth *handle, const char *app_id, const synheart_auth_request *request, char **result,
+                           uint8_t **answer, int64_t *answer_length);
+void synheart_auth_bytes_free(uint8_t *bytes);
+
 /* reason: "scheduled" or "compromise"; {"device_id":"...","effective_at":1700000000} */
 int32_t synheart_auth_rotate_key(synheart_auth *handle, const char *app_id, const char *reason, char **result);
 /* reason: "server_instructed", "user_requested" or "key_lost"; {} */

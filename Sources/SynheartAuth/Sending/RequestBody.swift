@@ -3,11 +3,11 @@ internal import Crypto
 internal import Foundation
 
 /// What a request carries: bytes, or a file that is never in memory as a whole.
-enum RequestBody: Sendable {
+package enum RequestBody: Sendable {
     case bytes([UInt8])
     case file(String)
 
-    init(_ request: TransportRequest) { self = request.bodyFile.map { .file($0) } ?? .bytes(request.body) }
+    package init(_ request: TransportRequest) { self = request.bodyFile.map { .file($0) } ?? .bytes(request.body) }
 
     func digest() async throws(SynheartAuthError) -> ContentDigest {
         switch self {

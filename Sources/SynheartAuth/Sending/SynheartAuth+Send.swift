@@ -29,7 +29,7 @@ extension SynheartAuth {
         try await sign(appId: appId, scheme: scheme, method: method, url: url, body: .bytes(Array(bodyBytes)))
     }
 
-    func sign(
+    package func sign(
         appId: String, scheme: SignatureScheme, method: String, url: String, body: RequestBody
     ) async throws(SynheartAuthError) -> SignedHeaders {
         let context = try identity(appId).context

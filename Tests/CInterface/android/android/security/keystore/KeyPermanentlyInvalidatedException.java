@@ -1,0 +1,5 @@
+package android.security.keystore;
+
+import java.security.InvalidKeyException;
+
+public class KeyPermanentlyInvalidatedException extends InvalidKeyException {}

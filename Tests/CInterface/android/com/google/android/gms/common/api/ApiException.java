@@ -1,0 +1,3 @@
+package com.google.android.gms.common.api;
+
+public class ApiException extends Exception {}
