@@ -134,13 +134,14 @@ public final class SynheartAuth: Sendable {
     }
 
     func identity(_ appId: String) throws(SynheartAuthError) -> DeviceIdentity {
-        let configuration = try configuration()
         let appID: AppID
         do throws(ContractError) {
             appID = try AppID(appId)
         } catch {
             throw SynheartAuthError(.notConfigured, error.description)
         }
+        if let identity = state.withLock({ $0.identities[appID] }) { return identity }
+        let configuration = try configuration()
         return state.withLock { state in
             if let identity = state.identities[appID] { return identity }
             let identity = DeviceIdentity(

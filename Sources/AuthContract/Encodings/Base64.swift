@@ -23,30 +23,30 @@ public struct Base64: Sendable {
 
     /// The text of the bytes.
     public func encode(_ bytes: some Collection<UInt8>) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        var group: UInt32 = 0
-        var pending = 0
-        for byte in bytes {
-            group = group << 8 | UInt32(byte)
-            pending += 1
-            if pending == 3 {
-                text.append(character(group >> 18))
-                text.append(character(group >> 12))
-                text.append(character(group >> 6))
-                text.append(character(group))
-                group = 0
-                pending = 0
+        let characters = characters
+        return String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4) { text in
+            var count = 0
+            var group: UInt32 = 0
+            var bits: UInt32 = 0
+            for byte in bytes {
+                group = group << 8 | UInt32(byte)
+                bits += 8
+                while bits >= 6 {
+                    bits -= 6
+                    text[count] = characters[Int(group >> bits & 0x3F)]
+                    count += 1
+                }
             }
+            if bits > 0 {
+                text[count] = characters[Int(group << (6 - bits) & 0x3F)]
+                count += 1
+            }
+            while padded, count % 4 != 0 {
+                text[count] = Self.padding
+                count += 1
+            }
+            return count
         }
-        switch pending {
-        case 1: text += [character(group >> 2), character(group << 4)] + (padded ? [Self.padding, Self.padding] : [])
-        case 2:
-            text += [character(group >> 10), character(group >> 4), character(group << 2)]
-            if padded { text.append(Self.padding) }
-        default: break
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// The bytes of the text; nil where it is not exactly what `encode` writes.
@@ -76,6 +76,4 @@ public struct Base64: Sendable {
     }
 
     private static let padding = UInt8(ascii: "=")
-
-    private func character(_ value: UInt32) -> UInt8 { characters[Int(value & 0x3F)] }
 }

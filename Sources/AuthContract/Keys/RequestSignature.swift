@@ -28,7 +28,7 @@ public struct RequestSignature: Sendable {
 
     /// A signature just made.
     public init(_ signature: P256.Signing.ECDSASignature) {
-        raw = Array(signature.rawRepresentation)
+        raw = signature.withUnsafeBytes { Array($0) }
     }
 
     /// The r value, 32 bytes: what a replay is known by, since nobody can change it without the key.

@@ -6,10 +6,9 @@ public struct RandomUUID: Sendable, Hashable {
 
     /// Makes one of 16 random bytes, whose version and variant bits are overwritten.
     public init(from random: some RandomSource) {
-        var bytes = random.bytes(16)
-        bytes[6] = bytes[6] & 0x0F | 0x40
-        bytes[8] = bytes[8] & 0x3F | 0x80
-        self.init(bytes)
+        let bytes = random.bytes(16)
+        high = bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) } & ~0xF000 | 0x4000
+        low = bytes[8...].reduce(0) { $0 << 8 | UInt64($1) } & ~(0b11 << 62) | 0b10 << 62
     }
 
     /// Parses `xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx`; nil for anything else. `upperCase` says whether `A-F` may stand.
@@ -33,11 +32,6 @@ public struct RandomUUID: Sendable, Hashable {
         }
         guard halves.high >> 12 & 0xF == 4, halves.low >> 62 == 0b10 else { return nil }
         (high, low) = halves
-    }
-
-    private init(_ bytes: [UInt8]) {
-        high = bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) }
-        low = bytes[8...].reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// The 16 bytes.

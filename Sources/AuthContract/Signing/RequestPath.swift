@@ -5,16 +5,14 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
 
     /// Refuses what two servers could read differently: anything but `/` at the start, bytes outside `0x21...0x7E`, `#` and
     /// `?`, and dot segments, plain or escaped. Other escapes stay as they are.
-    public init(_ text: some StringProtocol) throws(ContractError) {
+    public init(_ text: String) throws(ContractError) {
         let bytes = Array(text.utf8)
         guard bytes.first == UInt8(ascii: "/") else { throw ContractError("the path must begin with /") }
         guard bytes.allSatisfy({ $0.isVisible && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "?") }) else {
             throw ContractError("the path must be printable ASCII without # and ?")
         }
-        guard !bytes.split(separator: UInt8(ascii: "/")).contains(where: Self.isDotSegment) else {
-            throw ContractError("the path must not have dot segments")
-        }
-        self.text = String(text)
+        guard !Self.hasDotSegment(bytes) else { throw ContractError("the path must not have dot segments") }
+        self.text = text
     }
 
     /// The path as it is signed.
@@ -25,6 +23,17 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
         guard text.utf8.starts(with: prefix.utf8) else { return false }
         let rest = text.utf8.dropFirst(prefix.utf8.count)
         return prefix.hasSuffix("/") || rest.isEmpty || rest.first == UInt8(ascii: "/")
+    }
+
+    /// Looks closer only where a segment begins as one with dots does.
+    private static func hasDotSegment(_ path: [UInt8]) -> Bool {
+        var rest = path[...]
+        while let slash = rest.firstIndex(of: UInt8(ascii: "/")) {
+            rest = rest[(slash + 1)...]
+            guard rest.first == UInt8(ascii: ".") || rest.first == UInt8(ascii: "%") else { continue }
+            if isDotSegment(rest.prefix { $0 != UInt8(ascii: "/") }) { return true }
+        }
+        return false
     }
 
     /// One dot or two, each plain or escaped.
@@ -54,7 +63,7 @@ public struct RequestTarget: Sendable, Hashable {
     public init(_ text: String) throws(ContractError) {
         let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         guard let path = parts.first else { throw ContractError("the path must begin with /") }
-        try self.init(path: RequestPath(path), query: parts.count > 1 ? String(parts[1]) : nil)
+        try self.init(path: RequestPath(String(path)), query: parts.count > 1 ? String(parts[1]) : nil)
     }
 
     /// A target of its parts.

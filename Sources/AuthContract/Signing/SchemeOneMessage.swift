@@ -1,8 +1,7 @@
 /// What a scheme 1 signature signs: `METHOD \n path \n timestamp \n body`.
 public enum SchemeOneMessage {
     /// The bytes whose SHA-256 is signed. The method is put in upper case; the body is as on the wire.
-    public static func bytes(method: String, path: String, timestamp: UnixTime, body: some Collection<UInt8>) -> [UInt8]
-    {
+    public static func bytes(method: String, path: String, timestamp: UnixTime, body: [UInt8]) -> [UInt8] {
         let lineFeed = UInt8(ascii: "\n")
         let timestamp = timestamp.description
         var bytes: [UInt8] = []

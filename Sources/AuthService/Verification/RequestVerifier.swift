@@ -135,7 +135,7 @@ struct RequestVerifier: Sendable {
         guard path.isBelow(prefix) else {
             throw Refusal(.invalidRequest, "the path is not below path_prefix_strip")
         }
-        let stripped = path.text.dropFirst(prefix.count)
+        let stripped = String(path.text.dropFirst(prefix.count))
         return try wellFormed { try RequestPath(stripped.isEmpty ? "/" : stripped) }
     }
 

@@ -4,7 +4,8 @@ internal import Foundation
 ///
 /// Unchecked: the value is only reached while the lock is held.
 package final class Locked<Value: Sendable>: @unchecked Sendable {
-    private var value: Value
+    // The lock sees to it that nobody else is there; the runtime's own check would cost as much as the lock.
+    @exclusivity(unchecked) private var value: Value
     private let lock = NSLock()
 
     package init(_ value: Value) { self.value = value }

@@ -45,14 +45,14 @@ struct PrivateDirectory: Sendable {
         return try read(descriptor, Int(information.st_size))
     }
 
-    /// Tells versions of a file: another whenever it is replaced or changed, nil where there is none, or one that `read`
-    /// would refuse.
+    /// Tells versions of a file: another whenever it is replaced or changed, its mode and its owner included; nil where there is
+    /// none, or one that `read` would refuse for its mode. Whose it is `read` has to say.
     func versions(of name: String) -> VersionProbe {
         let file = path + "/" + name
         return {
             var information = stat()
             guard lstat(file, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
-                information.st_mode & 0o077 == 0, information.st_uid == geteuid()
+                information.st_mode & 0o077 == 0
             else { return nil }
             #if canImport(Darwin)
                 let changed = information.st_ctimespec

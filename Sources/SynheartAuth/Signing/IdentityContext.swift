@@ -1,7 +1,7 @@
 internal import AuthContract
 
-/// What every operation on one identity needs.
-struct IdentityContext: Sendable {
+/// What every operation on one identity needs. A class, as it is passed along with every signature.
+final class IdentityContext: Sendable {
     let appID: AppID
     let recordName: RecordName
     let configuration: SynheartAuth.Configuration

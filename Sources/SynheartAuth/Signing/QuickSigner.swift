@@ -2,11 +2,18 @@ internal import AuthContract
 
 /// The record and the key that signed last, for as long as the record is the same: a request is then signed without reading
 /// anything and without another thread. Storage and key store say whether they can do it.
-struct QuickSigner: Sendable {
-    let version: RecordVersion
-    let versions: VersionProbe
+final class QuickSigner: Sendable {
+    private let known: KnownVersion
     let record: IdentityRecord
     let sign: KeySigner
+
+    init(_ known: KnownVersion, _ record: IdentityRecord, _ sign: @escaping KeySigner) {
+        self.known = known
+        self.record = record
+        self.sign = sign
+    }
+
+    var isCurrent: Bool { known.versions() == known.version }
 }
 
 /// A record's version at some moment.
@@ -18,12 +25,12 @@ struct KnownVersion: Sendable {
 extension IdentityContext {
     /// What signed last, where the record has not changed since.
     func currentQuickSigner() -> QuickSigner? {
-        guard let known = quickSigner.withLock({ $0 }) else { return nil }
-        guard known.versions() == known.version else {
+        guard let signer = quickSigner.withLock({ $0 }) else { return nil }
+        guard signer.isCurrent else {
             quickSigner.withLock { $0 = nil }
             return nil
         }
-        return known
+        return signer
     }
 
     /// The record's version now, where that can be told.
@@ -40,8 +47,6 @@ extension IdentityContext {
         guard let known else { return }
         let signer = try? await keys { store throws(KeyStoreError) in try store.signer(alias) }
         guard let signer = signer ?? nil else { return }
-        quickSigner.withLock {
-            $0 = QuickSigner(version: known.version, versions: known.versions, record: record, sign: signer)
-        }
+        quickSigner.withLock { $0 = QuickSigner(known, record, signer) }
     }
 }

@@ -20,8 +20,8 @@ struct RequestSigner: Sendable {
         } catch {
             throw SynheartAuthError(.signingFailed, error.description)
         }
-        try Self.refuseReserved(method: method, path: path)
         let method = method.uppercased()
+        try Self.refuseReserved(method: method, path: path)
         if let quick = context.currentQuickSigner() {
             let (deviceID, timestamp) = try prepare(quick.record)
             let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
@@ -47,7 +47,7 @@ struct RequestSigner: Sendable {
             return try await sign(method: method, path: place.target.path.text, body: body)
         }
         try Self.checkMethod(method)
-        try Self.refuseReserved(method: method, path: place.target.path.text)
+        try Self.refuseReserved(method: method.uppercased(), path: place.target.path.text)
         let digest = try await body.digest()
         return try await signAsCurrent { record, key throws(SynheartAuthError) in
             try await signSchemeTwo(method: method, to: place, digest: digest, record: record, alias: key.alias)
@@ -160,12 +160,13 @@ struct RequestSigner: Sendable {
     /// Requests that change the identity: whoever could have them signed could take it over. Compared the way a lenient
     /// server could read the path.
     private static func refuseReserved(method: String, path: String) throws(SynheartAuthError) {
-        // Decoding only shortens.
-        guard path.utf8.count >= Route.device.rawValue.utf8.count else { return }
-        let segments = (path.removingPercentEncoding ?? path).lowercased().split(separator: "/")
+        // Decoding only shortens, and so does leaving slashes out.
         for route in [Route.rotateKey, Route.device]
-        where method.uppercased() == route.method && segments == route.rawValue.split(separator: "/") {
-            throw SynheartAuthError(.signingFailed, "only rotateKey and resetDeviceIdentity sign this request")
+        where method == route.method && path.utf8.count >= route.rawValue.utf8.count {
+            let decoded = path.utf8.contains(UInt8(ascii: "%")) ? path.removingPercentEncoding ?? path : path
+            if decoded.lowercased().split(separator: "/") == route.rawValue.split(separator: "/") {
+                throw SynheartAuthError(.signingFailed, "only rotateKey and resetDeviceIdentity sign this request")
+            }
         }
     }
 
