@@ -113,6 +113,72 @@ import Testing
         #expect(try verdict(bare)["outcome"]?.string == "could-not-check")
     }
 
+    /// Also where an earlier check has refused.
+    @Test func whatIsNotGivenIsUncheckedInARefusalToo() throws {
+        var attestation = Self.first("attestation")
+        for member in ["app_id", "key_id", "environment", "client_data", "client_data_hash"] {
+            attestation[member] = nil
+        }
+        attestation["valid_at"] = "2036-04-21T18:13:12Z"
+        let expired = try verdict(attestation)
+        #expect(expired["code"] == "CERTIFICATE_EXPIRED")
+        #expect(expired["unchecked"] == ["nonce", "key-id", "app-id", "environment"])
+        var receipt = Self.first("receipt")
+        for member in ["environment", "valid_at"] { receipt[member] = nil }
+        receipt["object"] = "oA=="
+        #expect(try verdict(receipt)["unchecked"] == ["public-key", "environment", "times"])
+    }
+
+    @Test func aTimeMayHaveAnOffsetFromUTC() throws {
+        let line = Self.first("attestation")
+        let end = try #require(line["leaf_not_after"]?.string).replacingOccurrences(of: ".000Z", with: "")
+        for (time, outcome) in [
+            (end + "+00:00", "verified"), (end + "-00:00", "verified"), (end + "+00:01", "verified"),
+            (end + ".000+00:00", "verified"), (end + "-00:01", "refused"), (end + ".001+00:00", "refused"),
+            (end + "+24:00", "unreadable"), (end + "+0000", "unreadable"), (end + "+00:60", "unreadable"),
+            (end, "unreadable"), ("+00:00", "unreadable"), (end + "+00:é", "unreadable"),
+        ] {
+            var changed = line
+            changed["valid_at"] = .string(time)
+            #expect(try run(JSONValue.object(changed).text()).outcomes == [outcome], "\(time)")
+        }
+    }
+
+    @Test func aLinesOwnPolicyReplacesSingleMembers() throws {
+        let attestation = Self.first("attestation") { $0["extensions"]?.object?["apple_bundle_version_01"] == "1" }
+        #expect(try change(attestation, "policy", ["minimum_bundle_version": "2"])["code"] == "BUNDLE_VERSION_TOO_OLD")
+        #expect(try change(attestation, "policy", ["minimum_bundle_version": "1"])["outcome"] == "verified")
+        #expect(try change(attestation, "policy", ["categories": [4]])["code"] == "CATEGORY_NOT_ALLOWED")
+        #expect(try change(attestation, "policy", ["categories": "all"])["code"] == "POLICY_UNREADABLE")
+        #expect(try change(attestation, "policy", ["categories": "all"])["outcome"] == "could-not-check")
+        #expect(try change(attestation, "policy", "default")["outcome"] == "verified")
+
+        var receipt = Self.first("receipt")
+        receipt["valid_at"] = "2026-04-21T18:28:12Z"
+        #expect(try verdict(receipt)["code"] == "RECEIPT_TOO_OLD")
+        #expect(try change(receipt, "policy", ["receipt_maximum_age_seconds": 900])["outcome"] == "verified")
+
+        // The file's other members stay.
+        var options = VerificationOptions()
+        options.policy = ["ios": ["require_bundle_version": true, "minimum_bundle_version": "2"]]
+        var line = Self.first("attestation") { $0["extensions"] == nil || $0["extensions"] == [:] }
+        line["policy"] = ["minimum_bundle_version": .null]
+        #expect(try verdict(line, options: options)["code"] == "BUNDLE_VERSION_MISSING")
+        line = attestation
+        #expect(try verdict(line, options: options)["code"] == "BUNDLE_VERSION_TOO_OLD")
+        line["policy"] = ["minimum_bundle_version": .null]
+        #expect(try verdict(line, options: options)["outcome"] == "verified")
+    }
+
+    @Test func aPolicyFileMayBeThePolicyItself() throws {
+        var options = VerificationOptions()
+        options.policy = ["categories": [4]]
+        let line = Self.first("attestation") { $0["extensions"]?.object?["apple_bundle_version_01"] == "1" }
+        #expect(try verdict(line, options: options)["code"] == "CATEGORY_NOT_ALLOWED")
+        options.policy = ["minimum_security_level": "StrongBox"]
+        #expect(try verdict(line, options: options)["outcome"] == "verified")
+    }
+
     @Test func anotherAttestationThanTheOneExpectedIsRefused() throws {
         let line = Self.first("attestation")
         #expect(try change(line, "app_id", "TEAMID1234.com.example.other")["code"]?.string == "APP_ID_NOT_ALLOWED")
@@ -278,6 +344,12 @@ import Testing
         let huge = [UInt8](repeating: UInt8(ascii: "a"), count: BatchRunner.maximumLineLength + 1)
         let output = try run(Array(Self.good.utf8) + [10] + huge + [10] + Array(Self.good.utf8), chunk: 65536)
         #expect(output.outcomes == ["refused", "unreadable", "refused"])
+    }
+
+    /// Readers that split by Unicode's rules see one line too.
+    @Test func whatEndsALineElsewhereIsEscaped() throws {
+        let line = "{\"format\":\"app-attest-receipt\",\"name\":\"a\u{2028}b\u{2029}c\u{85}d\u{7F}\"}"
+        #expect(try run(Array(line.utf8)).lines.first?.hasPrefix(#"{"name":"a\u2028b\u2029c\u0085d\u007f""#) == true)
     }
 
     @Test func bytesThatAreNotTextAreUnreadable() throws {

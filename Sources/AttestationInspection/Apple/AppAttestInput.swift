@@ -25,7 +25,7 @@ struct AppAttestInput {
         environment = try line.optionalParsed("environment") { word in
             try AttestEnvironment.allCases.first { [$0.rawValue, $0.receiptName].contains(word) }.orThrow()
         }
-        validAt = try line.optionalParsed("valid_at") { text in try Timestamp.parse(text).orThrow() }
+        validAt = try line.optionalParsed("valid_at") { text in try InputTime.parse(text).orThrow() }
         publicKey = try line.optionalParsed("public_key_x963") { text in
             try P256.Signing.PublicKey(x963Representation: Base64.decode(text) ?? [])
         }
