@@ -288,7 +288,7 @@ import Testing
         #"{"format":"app-attest-receipt","valid_at":1790000000}"#,
         #"{"format":"app-attest-receipt","valid_at":"2026-02-30T00:00:00Z"}"#,
         #"{"format":"app-attest-receipt","environment":"staging"}"#,
-        #"{"format":"app-attest-attestation","client_data":"AA==","client_data_form":"md5"}"#,
+        #"{"format":"app-attest-attestation","client_data":"AA==","client_data_form":5}"#,
         #"{"format":"app-attest-assertion","previous_counter":-1}"#,
         #"{"format":"app-attest-assertion","previous_counter":4294967296}"#,
         #"{"format":"app-attest-assertion","previous_counter":"1"}"#,
@@ -355,6 +355,22 @@ import Testing
     @Test func bytesThatAreNotTextAreUnreadable() throws {
         let output = try run([0xFF, 0xFE, 10] + Array(Self.good.utf8) + [10, 0])
         #expect(output.outcomes == ["unreadable", "refused", "unreadable"])
+    }
+
+    @Test(arguments: [
+        #"{"format":"app-attest-attestation","object":"oA==","public_key_x963":"-","previous_counter":"-","client_hash_b64":5}"#,
+        #"{"format":"app-attest-assertion","object":"oA==","key_id":5,"environment":"-","valid_at":"-","client_hash_b64":5}"#,
+        #"{"format":"app-attest-receipt","object":"oA==","key_id":5,"client_data":5,"client_data_form":5,"previous_counter":-1}"#,
+    ]) func membersOfOtherFormatsMayBeAnything(_ line: String) throws {
+        #expect(try run(Array(line.utf8)).outcomes == ["refused"])
+    }
+
+    @Test func clientDataOfAFormInOtherWordsIsHashed() throws {
+        var line = try #require(AppAttestBatch.lines.first { $0["client_data_form"] == "sha256" })
+        for (form, outcome) in [("hashed, as everybody does", "verified"), ("raw", "refused"), ("RAW", "verified")] {
+            line["client_data_form"] = .string(form)
+            #expect(try run(JSONValue.object(line).bytes).outcomes == [outcome])
+        }
     }
 
     @Test func membersThatAreNotUsedMayBeAnything() throws {

@@ -6,7 +6,7 @@ struct AppAttestAssertionFormat: AttestationFormat {
     static let name = "app-attest-assertion"
 
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
-        let input = try AppAttestInput(line)
+        let input = try AppAttestInput(line, using: AppAttestInput.assertion)
         let asked: AppAttestOptions
         do { asked = try AppAttestOptions(options.policy, line) } catch {
             return .unusable("policy", code: "POLICY_UNREADABLE", error)

@@ -7,7 +7,7 @@ struct AppAttestAttestationFormat: AttestationFormat {
     static let name = "app-attest-attestation"
 
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
-        let input = try AppAttestInput(line)
+        let input = try AppAttestInput(line, using: AppAttestInput.attestation)
         let asked: AppAttestOptions
         do { asked = try AppAttestOptions(options.policy, line) } catch {
             return .unusable("policy", code: "POLICY_UNREADABLE", error)

@@ -16,7 +16,7 @@ struct AppAttestReceiptFormat: AttestationFormat {
     static let name = "app-attest-receipt"
 
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
-        let input = try AppAttestInput(line)
+        let input = try AppAttestInput(line, using: AppAttestInput.receipt)
         let asked: AppAttestOptions
         do { asked = try AppAttestOptions(options.policy, line) } catch {
             return .unusable("policy", code: "POLICY_UNREADABLE", error)
