@@ -88,35 +88,6 @@ struct AndroidRegistrationTests {
         }
     }
 
-    @Test("Of two proofs of one key that arrive at once the weaker never overwrites the stronger")
-    func weakerAtTheSameTime() async throws {
-        let world = try await Self.world("play_integrity", testResponses: true)
-        let google = try Self.google.get()
-        let key = P256.Signing.PrivateKey()
-        let now = world.clock.now.date
-        func request(attested: Bool) async throws -> RegisterRequest {
-            let challenge = try await world.challenge()
-            let text = DevicePublicKey(key.publicKey).base64
-            let nonce = BindingNonce(challenge: challenge, publicKeyText: text)
-            var token = PlayTokenOptions()
-            token.isTestingResponse = true
-            return RegisterRequest(
-                appID: try AppID(World.appID), publicKeyText: text, challenge: challenge, platform: .android,
-                proof: try google.classicToken(nonce: nonce.playIntegrityText, at: now, options: token),
-                keyProof: try key.signs(KeyProof.registration(nonce)),
-                keyAttestation: attested ? try google.attest(key.publicKey, challenge: challenge, at: now) : nil)
-        }
-        let development = try await world.enrolment(key, platform: .android)
-        let id = try await world.register(development).deviceID
-        let requests = try await (0..<64).asyncMap { try await request(attested: $0 % 8 == 0) }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for request in requests { group.addTask { try await world.register(request, []) } }
-            try await group.waitForAll()
-        }
-        let row = try #require(try await world.stores.device(id, of: AppID(World.appID)))
-        #expect(row.assurance == Assurance(app: .test, key: .tee, labels: ["MEETS_DEVICE_INTEGRITY"]))
-    }
-
     @Test("A token says whose word it is: Google's, but for a response made for tests")
     func assurance() async throws {
         let world = try await Self.world("play_integrity")

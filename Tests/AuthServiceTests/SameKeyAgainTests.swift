@@ -108,6 +108,18 @@ struct SameKeyAgainTests {
         #expect(try await world.row(device).appAttest == evidence)
     }
 
+    @Test("A proof that another one overtakes is judged beside it")
+    func overtaken() async throws {
+        let world = try await World()
+        let key = P256.Signing.PrivateKey()
+        let device = try await world.registerAndroid(key)
+        await world.overtakeEvidence(of: try await world.row(device), by: .of(.none, .strongbox))
+        let now = world.clock.now
+        let again = try await world.enrolment(key, platform: .android, proof: { TestGoogle.token($0, at: now) })
+        #expect(try await world.register(again, []).deviceID == device.id)
+        #expect(try await world.row(device).assurance == .of(.playIntegrity, .strongbox, Self.device))
+    }
+
     @Test("Two makers' proofs join in either order; what an app of less standing says of the key does not")
     func joinedEitherWay() {
         let (hardware, google) = (Assurance.of(.none, .strongbox), Self.google)
@@ -207,6 +219,24 @@ struct SameKeyAgainTests {
         }
         #expect(ids.count == 1)
         #expect(try await world.stores.count(of: AppID(World.appID)) == [.registered: 1])
+    }
+}
+
+extension World {
+    /// An Android device, registered by a development proof.
+    fileprivate func registerAndroid(_ key: P256.Signing.PrivateKey) async throws -> TestDevice {
+        let id = try await register(try await enrolment(key, platform: .android)).deviceID
+        return TestDevice(appID: try AppID(World.appID), id: id, key: key)
+    }
+
+    /// Has somebody else prove this of the device just before the next proof is recorded.
+    func overtakeEvidence(of row: DeviceRecord, by assurance: Assurance) async {
+        let event = AuditEvent(.deviceEvidenceReplaced, at: clock.now, actor: "test")
+        await stores.interrupt(.replaceEvidence) { stores in
+            _ = try? stores.replaceEvidence(
+                row.deviceID, of: row.appID, key: row.key, known: row.assurance, evidence: nil, assurance: assurance,
+                recording: event)
+        }
     }
 }
 

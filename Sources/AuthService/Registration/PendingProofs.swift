@@ -101,10 +101,11 @@ struct PendingProofs: Sendable {
     private func accept(
         _ device: DeviceRecord, _ evidence: VerifiedEvidence, app: ProvisionedApp
     ) async throws(Refusal) {
+        let (assurance, takesApp) = device.assurance.joined(with: evidence.assurance)
         let proven = try await asking { () async throws(StoreError) in
             try await deviceStore.replaceEvidence(
                 device.deviceID, of: device.appID, key: device.key, known: device.assurance,
-                evidence: evidence.appAttest, assurance: evidence.assurance,
+                evidence: takesApp ? evidence.appAttest : device.appAttest, assurance: assurance,
                 recording: event(.deviceEvidenceReplaced, device, "verified"))
         }
         guard proven else {
