@@ -149,7 +149,11 @@ enum OpenAPISchemas {
               "maximum_age_days": {"type": ["integer", "null"]}, "grace_days": {"type": ["integer", "null"]},
               "overlap_seconds": {"type": ["integer", "null"]}, "reattest_on_rotation": {"type": ["boolean", "null"]},
               "rebind_on_rotation": {"type": ["boolean", "null"]},
-              "key_proof": {"type": ["string", "null"], "enum": ["optional", "required", null]}}},
+              "key_proof": {"type": ["string", "null"], "enum": ["optional", "required", null]},
+              "compromise": {"type": ["object", "null"], "additionalProperties": false,
+                "required": ["keys_before", "rotate_by"], "properties": {
+                "keys_before": {"$ref": "#/components/schemas/Time"},
+                "rotate_by": {"$ref": "#/components/schemas/Time"}}}}},
             "registration": {"type": ["object", "null"], "properties": {
               "approval": {"type": ["string", "null"], "enum": ["auto", "manual", null]},
               "provider_outage": {"type": ["string", "null"], "enum": ["pending", "refuse", null]},

@@ -44,7 +44,7 @@ struct PublicResponder: HTTPResponder {
         let frame = AnswerFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
         let final = rotating(
             answer ?? refused(refusal, progress, frame), progress,
-            by: progress.verified?.device.mustRotateBy ?? refusal?.mustRotateBy)
+            by: progress.verified?.mustRotateBy ?? refusal?.mustRotateBy)
         let took = started.duration(to: .now)
         metrics.publicRequest(progress.route, final, took: took)
         if !request.headers[values: .developmentMode].isEmpty { metrics.developmentRequest(final) }
