@@ -11,6 +11,7 @@ struct PublicResponder: HTTPResponder {
 
     let service: AuthService
     let limits: RequestLimits
+    let bodies: BodyBudget
     let proxies: TrustedProxies
     let random: any RandomSource
     let metrics: ServerMetrics
@@ -27,11 +28,14 @@ struct PublicResponder: HTTPResponder {
         var claimed: ClaimedIdentity?
         /// Whether a signature verified: then the time in the headers is the client's.
         var isSigned = false
+        /// What its body takes.
+        var body: BodyBudget.Hold
     }
 
     func respond(to request: Request, context: ConnectionContext) async throws -> Response {
         let started = ContinuousClock.now
-        var progress = Progress()
+        var progress = Progress(body: bodies.hold)
+        defer { progress.body.release() }
         var refusal: Refusal?
         var answer: Answer?
         do {
@@ -96,13 +100,13 @@ struct PublicResponder: HTTPResponder {
         switch route {
         case .challenge:
             try service.admitEnrolment(from: provenance.address)
-            let (http, body) = try await read(request, target, provenance)
+            let (http, body) = try await read(request, target, provenance, &progress)
             let question = try ChallengeRequest(received: body)
             progress.claimed = ClaimedIdentity(app: question.appID)
             return .json(try await service.issueChallenge(question, http))
         case .register:
             try service.admitEnrolment(from: provenance.address)
-            let (http, body) = try await read(request, target, provenance)
+            let (http, body) = try await read(request, target, provenance, &progress)
             return try await register(try RegisterRequest(received: body), http, &progress)
         case .status:
             let (verified, _) = try await authenticate(request, target, provenance, for: .status, &progress)
@@ -119,7 +123,8 @@ struct PublicResponder: HTTPResponder {
             return .json(try await service.issueToken(TokenRequest(received: body), verified))
         case .verify:
             let credential = try await service.credentials.authenticate(authorization: request.authorization)
-            let question = try VerifyRequest(received: try await request.bytes(upTo: limits.verifyBody))
+            let question = try VerifyRequest(
+                received: try await request.bytes(upTo: limits.verifyBody, within: &progress.body))
             try requireWithinLimit(question)
             progress.judgesAnother = true
             progress.claimed = ClaimedIdentity(question.headers)
@@ -156,7 +161,7 @@ struct PublicResponder: HTTPResponder {
         _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance,
         for operation: Operation, _ progress: inout Progress
     ) async throws -> (VerifiedRequest, body: [UInt8]) {
-        let (http, body) = try await read(request, target, provenance)
+        let (http, body) = try await read(request, target, provenance, &progress)
         let verified = try await service.authenticate(http, for: operation)
         progress.verified = verified
         progress.isSigned = true
@@ -166,9 +171,9 @@ struct PublicResponder: HTTPResponder {
 
     /// The request as the rules see it, with its body read to the end.
     private func read(
-        _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance
+        _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance, _ progress: inout Progress
     ) async throws -> (IncomingRequest, body: [UInt8]) {
-        let body = try await request.bytes(upTo: limits.deviceBody)
+        let body = try await request.bytes(upTo: limits.deviceBody, within: &progress.body)
         let incoming = IncomingRequest(
             method: request.method.rawValue, scheme: provenance.scheme, authority: provenance.authority,
             path: target.path.text, query: target.query,
