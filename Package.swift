@@ -20,7 +20,7 @@ let x509: Target.Dependency = .product(name: "X509", package: "swift-certificate
 let atomics: Target.Dependency = .product(name: "Atomics", package: "swift-atomics")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let hummingbird: [Target.Dependency] = [
-    .product(name: "Hummingbird", package: "hummingbird"), .product(name: "HummingbirdCore", package: "hummingbird"),
+    .product(name: "HummingbirdCore", package: "hummingbird"),
     .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
     .product(name: "UnixSignals", package: "swift-service-lifecycle"), .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
@@ -149,6 +149,7 @@ let package = Package(
             tests: [
                 "AuthService", "AuthContract", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON",
                 "StoreConformance", "AttestationTestKit", crypto, cryptoExtras, x509, logging,
+                .product(name: "Hummingbird", package: "hummingbird"),
             ] + hummingbird,
             testResources: [.copy("Vectors")]),
 

@@ -83,7 +83,7 @@ public final class SQLiteStores: Sendable {
         let database = try StoreDatabase(path: path, options: options)
         self.database = database
         apps = SQLiteAppStore(database: database)
-        devices = SQLiteDeviceStore(database: database)
+        devices = SQLiteDeviceStore(database: database, rotatesElsewhere: role != .service)
         audit = SQLiteAuditLog(database: database)
         credentials = SQLiteCredentialStore(database: database)
         signingKeys = SQLiteSigningKeyStore(database: database)

@@ -106,8 +106,12 @@ public struct JSONObject: Sendable, Hashable {
     /// An object without members.
     public init() {}
 
+    /// An object without members, and with room for so many.
+    public init(reserving count: Int) { members.reserveCapacity(count) }
+
     /// An object of these members; of two with one name the later counts.
     public init(_ members: some Sequence<(String, JSONValue)>) {
+        self.members.reserveCapacity(members.underestimatedCount)
         for (name, value) in members { self[name] = value }
     }
 
@@ -128,6 +132,6 @@ public struct JSONObject: Sendable, Hashable {
 
     // String's own equality is canonical equivalence, under which two different names can be equal.
     private func index(of name: String) -> Int? {
-        members.firstIndex { $0.name.utf8.elementsEqual(name.utf8) }
+        members.firstIndex { $0.name.utf8.count == name.utf8.count && $0.name.utf8.elementsEqual(name.utf8) }
     }
 }

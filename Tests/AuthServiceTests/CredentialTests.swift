@@ -66,6 +66,22 @@ struct CredentialTests {
         }
     }
 
+    @Test("Remembered, it is compared all the same; revoked at another node, it ends when nobody announces that too")
+    func isNotBelievedFromMemory() async throws {
+        let world = try await World()
+        let (credential, text) = try await made(world)
+        let authorization = "Bearer \(text.exposed)"
+        _ = try await world.service.credentials.authenticate(authorization: authorization)
+        try await expect(.unauthorized) {
+            try await world.service.credentials.authenticate(authorization: authorization.dropLast() + "!")
+        }
+        #expect(try await world.anotherNode().credentials.revoke(credential.id, actor: "test"))
+        world.clock.advance(5)
+        try await expect(.unauthorized) {
+            try await world.service.credentials.authenticate(authorization: authorization)
+        }
+    }
+
     @Test("A service credential names its apps; a credential has a name and an end")
     func impossible() async throws {
         let world = try await World()

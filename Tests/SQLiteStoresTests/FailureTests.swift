@@ -88,6 +88,23 @@ struct FailureTests {
         await again.close()
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `What is written after its caller was told that it failed is told as a change`() async throws {
+        var options = SQLiteStores.Options()
+        options.deadline = .milliseconds(20)
+        options.pollInterval = .seconds(3600)
+        let stores = try SQLiteStores.open(folder, options: options)
+        var changes = stores.devices.externalChanges().makeAsyncIterator()
+        let gate = DispatchSemaphore(value: 0)
+        let error = await #expect(throws: StoreError.self) {
+            try await stores.database.write { _ in gate.wait() }
+        }
+        #expect(error?.code == .tooSlow)
+        gate.signal()
+        #expect(await changes.next() != nil)
+        await stores.close()
+    }
+
     @Test func `Changes by another process are told, changes of one's own are not`() async throws {
         var options = SQLiteStores.Options()
         options.pollInterval = .milliseconds(2)

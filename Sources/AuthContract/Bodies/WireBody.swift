@@ -22,7 +22,9 @@ extension WireBody {
 extension JSONObject {
     /// An object of the members that have a value.
     static func of(_ members: (String, JSONValue?)...) -> JSONObject {
-        JSONObject(members.compactMap { name, value in value.map { (name, $0) } })
+        var object = JSONObject(reserving: members.count)
+        for (name, value) in members { object[name] = value }
+        return object
     }
 }
 

@@ -3,7 +3,11 @@ public enum Hexadecimal {
     /// The bytes as lower-case digits.
     public static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
-        for byte in bytes { text += [character(byte >> 4), character(byte & 0xF)] }
+        text.reserveCapacity(2 * bytes.underestimatedCount)
+        for byte in bytes {
+            text.append(character(byte >> 4))
+            text.append(character(byte & 0xF))
+        }
         return String(decoding: text, as: UTF8.self)
     }
 

@@ -2,13 +2,52 @@
 extension UnixTime {
     /// The time as `yyyy-MM-ddTHH:mm:ssZ`; years outside 0 to 9999 are clamped.
     public var iso8601: String {
+        let (day, second) = clampedDay
+        let (year, month, dayOfMonth) = Self.civil(fromDays: day)
+        return String(unsafeUninitializedCapacity: 20) { text in
+            var writer = DateWriter(text: text)
+            writer.write(year, 4, then: "-")
+            writer.write(month, 2, then: "-")
+            writer.write(dayOfMonth, 2, then: "T")
+            writer.write(second / 3600, 2, then: ":")
+            writer.write(second / 60 % 60, 2, then: ":")
+            writer.write(second % 60, 2, then: "Z")
+            return writer.end
+        }
+    }
+
+    /// The time as the HTTP field `Date` has it (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`; years outside 0 to
+    /// 9999 are clamped.
+    public var httpDate: String {
+        let (day, second) = clampedDay
+        let (year, month, dayOfMonth) = Self.civil(fromDays: day)
+        // The first of January 1970 was a Thursday.
+        let weekday = Int(((day + 4) % 7 + 7) % 7)
+        return String(unsafeUninitializedCapacity: 29) { text in
+            var writer = DateWriter(text: text)
+            writer.write(Self.weekdays[weekday])
+            writer.write(", ")
+            writer.write(dayOfMonth, 2, then: " ")
+            writer.write(Self.months[Int(month) - 1])
+            writer.write(" ")
+            writer.write(year, 4, then: " ")
+            writer.write(second / 3600, 2, then: ":")
+            writer.write(second / 60 % 60, 2, then: ":")
+            writer.write(second % 60, 2, then: " ")
+            writer.write("GMT")
+            return writer.end
+        }
+    }
+
+    private static let weekdays: [StaticString] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months: [StaticString] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    private var clampedDay: (day: Int64, second: Int64) {
         let clamped = min(max(seconds, -62_167_219_200), 253_402_300_799)
         let day = clamped.flooredQuotient(by: 86_400)
-        let second = clamped - day * 86_400
-        let (year, month, dayOfMonth) = Self.civil(fromDays: day)
-        return Self.padded(year, 4) + "-" + Self.padded(month, 2) + "-" + Self.padded(dayOfMonth, 2) + "T"
-            + Self.padded(second / 3600, 2) + ":" + Self.padded(second / 60 % 60, 2) + ":"
-            + Self.padded(second % 60, 2) + "Z"
+        return (day, clamped - day * 86_400)
     }
 
     /// Parses `yyyy-MM-ddTHH:mm:ssZ`.
@@ -33,11 +72,6 @@ extension UnixTime {
             guard let value, UInt8(ascii: "0")...UInt8(ascii: "9") ~= digit else { return nil }
             return value * 10 + Int64(digit - UInt8(ascii: "0"))
         }
-    }
-
-    private static func padded(_ number: Int64, _ width: Int) -> String {
-        let digits = String(number)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
     // Days and dates of the proleptic Gregorian calendar, with years that begin in March so that leap days come last.
@@ -67,5 +101,26 @@ extension Int64 {
     fileprivate func flooredQuotient(by divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? quotient - 1 : quotient
+    }
+}
+
+private struct DateWriter {
+    let text: UnsafeMutableBufferPointer<UInt8>
+    private(set) var end = 0
+
+    init(text: UnsafeMutableBufferPointer<UInt8>) { self.text = text }
+
+    mutating func write(_ number: Int64, _ width: Int, then separator: Unicode.Scalar) {
+        var rest = number
+        for index in (end..<(end + width)).reversed() {
+            text[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        }
+        text[end + width] = UInt8(ascii: separator)
+        end += width + 1
+    }
+
+    mutating func write(_ word: StaticString) {
+        word.withUTF8Buffer { for byte in $0 { text[end] = byte; end += 1 } }
     }
 }

@@ -13,11 +13,12 @@ public struct HeaderFields: Sendable, Hashable {
         /// A line; spaces and tabs around the value are no part of it (RFC 9110 section 5.5).
         public init(_ name: String, _ value: String) {
             self.name = name
-            self.value = String(value.utf8.trimmingOptionalWhitespace)
+            self.value = value.trimmingOptionalWhitespace
         }
     }
 
     /// Fields of these lines.
+    @inlinable
     public init(_ lines: some Sequence<(String, String)> = []) {
         self.lines = lines.map { Line($0, $1) }
     }
@@ -56,12 +57,16 @@ public struct HeaderFields: Sendable, Hashable {
     }
 }
 
-extension String.UTF8View {
-    fileprivate var trimmingOptionalWhitespace: Substring {
+extension String {
+    /// Without the spaces and tabs around it (RFC 9110 section 5.5).
+    package var trimmingOptionalWhitespace: String {
         let isWhitespace = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-        var trimmed = self[...]
+        guard let first = utf8.first, let last = utf8.last, isWhitespace(first) || isWhitespace(last) else {
+            return self
+        }
+        var trimmed = utf8[...]
         while let first = trimmed.first, isWhitespace(first) { trimmed.removeFirst() }
         while let last = trimmed.last, isWhitespace(last) { trimmed.removeLast() }
-        return Substring(trimmed)
+        return String(Substring(trimmed))
     }
 }

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 internal import HTTPTypes
-internal import Hummingbird
+internal import HummingbirdCore
 internal import StrictJSON
 
 /// The admin API: credential first, so that who has none learns not even which paths there are; then path, role, body.

@@ -1,10 +1,11 @@
 public import AuthContract
 public import AuthService
 internal import HTTPTypes
-internal import Hummingbird
 internal import HummingbirdCore
 public import Logging
 internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
 internal import ServiceLifecycle
 internal import UnixSignals
 
@@ -64,7 +65,7 @@ public struct AuthServer: Sendable {
         let certificate = try settings.certificate()
         let rendezvous = Rendezvous(onReady)
         let log = RequestLog(logger: logger)
-        let publicListener = listener(
+        let publicListener = try listener(
             "public",
             PublicResponder(
                 service: service, limits: settings.limits, bodies: BodyBudget(bytes: settings.limits.allBodies),
@@ -72,7 +73,7 @@ public struct AuthServer: Sendable {
                 metrics: metrics, log: log),
             host: settings.host, port: settings.port, certificate: certificate
         ) { await rendezvous.publicListener(at: $0) }
-        let operationsListener = listener(
+        let operationsListener = try listener(
             "operations",
             OperationsResponder(
                 service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
@@ -128,27 +129,40 @@ public struct AuthServer: Sendable {
         }
     }
 
-    private func listener<Responder: HTTPResponder>(
-        _ name: String, _ responder: Responder, host: String, port: Int, certificate: TLSCertificate?,
+    // Not as an `Application` of Hummingbird's: what that does for each request beside calling the responder, a logger and a
+    // date of its own, costs a tenth of a signature.
+    private func listener(
+        _ name: String, _ responder: some ListenerResponder, host: String, port: Int, certificate: TLSCertificate?,
         onRunning: @escaping @Sendable (String) async -> Void
-    ) -> Application<Responder> where Responder.Context == ConnectionContext {
+    ) throws -> any Service {
         let settings = settings
         let malformed = malformedAnswer(listener: name)
         let scheme = certificate == nil ? "http" : "https"
-        return Application(
-            responder: responder,
-            server: HTTPServerBuilder { responder in
-                ListenerChannel(
-                    responder: responder, limits: settings.limits, deadlines: settings.deadlines,
-                    certificate: certificate, malformed: malformed)
-            },
+        return try HTTPServerBuilder { responder in
+            ListenerChannel(
+                responder: responder, limits: settings.limits, deadlines: settings.deadlines,
+                certificate: certificate, malformed: malformed)
+        }.buildServer(
             configuration: .init(
                 address: .hostname(host, port: port), backlog: 1024,
                 availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
-            onServerRunning: { channel in
-                let host = host.contains(":") ? "[\(host)]" : host
-                await onRunning("\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
-            }, logger: quietLogger)
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quietLogger
+        ) { request, writer, channel in
+            let response = try await responder.respond(to: request, over: ConnectionContext(channel))
+            do {
+                try await writer.write(response: response.head, body: response.body)
+            } catch let error as HTTPParserError {
+                // Of its own kind it would be answered, behind what was begun to be written.
+                throw BrokenOff(cause: error)
+            }
+        } onServerRunning: { channel in
+            let host = host.contains(":") ? "[\(host)]" : host
+            await onRunning("\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
+        }
+    }
+
+    private struct BrokenOff: Error {
+        let cause: HTTPParserError
     }
 
     /// For libraries: they write addresses before both listeners are ready, and at lower levels everything that they hold.

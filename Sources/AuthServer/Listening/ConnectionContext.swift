@@ -1,22 +1,26 @@
 internal import AuthContract
 internal import AuthService
 internal import HTTPTypes
-internal import Hummingbird
+internal import HummingbirdCore
 internal import NIOCore
 
 /// What a responder knows of the connection that a request came over.
-struct ConnectionContext: InitializableFromSource, Sendable {
-    typealias Source = ApplicationRequestContextSource
-
+struct ConnectionContext: Sendable {
     /// The peer's address; nil where the socket has none.
     let peer: IPAddress?
     /// Whether the connection was made to a loopback address of this machine.
     let isLocal: Bool
 
-    init(source: ApplicationRequestContextSource) {
-        peer = source.channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
-        isLocal = source.channel.localAddress?.ipAddress.flatMap { IPAddress($0) }?.isLoopback ?? false
+    init(_ channel: any Channel) {
+        peer = IPAddress(channel.remoteAddress)
+        isLocal = IPAddress(channel.localAddress)?.isLoopback ?? false
     }
+}
+
+/// Answers the requests of a listener.
+protocol ListenerResponder: Sendable {
+    /// Throws only what the library answers by itself: an `HTTPParserError`.
+    func respond(to request: Request, over connection: ConnectionContext) async throws -> Response
 }
 
 /// Where a request came from and where it was sent to, as far as the peer can be believed.
@@ -51,8 +55,9 @@ struct RequestProvenance: Sendable {
 
     /// A name of this machine that came from elsewhere is a claim of the client's, nothing more.
     private static func believed(_ authority: String, isLocal: Bool) -> String {
+        guard !isLocal else { return authority }
         let claimsLoopback = (try? RequestOrigin(scheme: "http", authority: authority))?.isLoopback ?? false
-        return claimsLoopback && !isLocal ? "" : authority
+        return claimsLoopback ? "" : authority
     }
 
     private static func lastWord(_ values: [String]) -> String? {

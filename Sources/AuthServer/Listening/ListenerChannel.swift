@@ -18,6 +18,7 @@ struct ListenerChannel: HTTPChannelHandler {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
             let pipeline = channel.pipeline.syncOperations
+            try pipeline.addHandler(FlushTogether())
             if let certificate { try pipeline.addHandler(certificate.makeHandler()) }
             try ReadDeadlineHandlers.add(deadlines, to: pipeline) {
                 var decoder = NIOHTTPDecoderLimitConfiguration()
@@ -39,7 +40,13 @@ struct ListenerChannel: HTTPChannelHandler {
     /// Cancelled, after the time that requests in flight had to finish, it ends at once, whatever the client does.
     func handle(value: Value, logger: Logger) async {
         await withTaskCancellationHandler {
-            await handleHTTP(asyncChannel: value, logger: logger)
+            if #available(macOS 15, iOS 18, *) {
+                await withTaskExecutorPreference(EventLoopExecutor(value.channel.eventLoop)) {
+                    await handleHTTP(asyncChannel: value, logger: logger)
+                }
+            } else {
+                await handleHTTP(asyncChannel: value, logger: logger)
+            }
         } onCancel: {
             value.channel.close(promise: nil)
         }

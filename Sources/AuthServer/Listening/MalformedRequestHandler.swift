@@ -17,7 +17,7 @@ final class MalformedRequestHandler: ChannelOutboundHandler, RemovableChannelHan
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
-        case .head(let head) where head.status.kind != .informational && head.headerFields[.requestID] == nil:
+        case .head(let head) where head.status.kind != .informational && !head.headerFields.contains(.requestID):
             isReplacing = true
             var (framed, body) = answer(head.status.code)
             framed.headerFields[.connection] = "close"

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import NIOCore
 
 /// The proxies whose word counts on where a request came from: networks in CIDR notation.
 public struct TrustedProxies: Sendable, Hashable {
@@ -55,14 +56,29 @@ struct IPAddress: Sendable, Hashable, CustomStringConvertible {
         var four = in_addr()
         var six = in6_addr()
         if inet_pton(AF_INET, text, &four) == 1 {
-            bytes = withUnsafeBytes(of: &four) { Array($0) }
+            self.init(four)
         } else if inet_pton(AF_INET6, text, &six) == 1 {
-            let all = withUnsafeBytes(of: &six) { Array($0) }
-            let isMapped = all.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
-            bytes = isMapped ? Array(all.suffix(4)) : all
+            self.init(six)
         } else {
             return nil
         }
+    }
+
+    /// The address of a socket; nil where it has none.
+    init?(_ socket: SocketAddress?) {
+        switch socket {
+        case .v4(let address): self.init(address.address.sin_addr)
+        case .v6(let address): self.init(address.address.sin6_addr)
+        case .unixDomainSocket, nil: return nil
+        }
+    }
+
+    private init(_ address: in_addr) { bytes = withUnsafeBytes(of: address) { Array($0) } }
+
+    private init(_ address: in6_addr) {
+        let all = withUnsafeBytes(of: address) { Array($0) }
+        let isMapped = all.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
+        bytes = isMapped ? Array(all.suffix(4)) : all
     }
 
     /// Reads an element of `X-Forwarded-For`: an address, which some proxies write with its port.
@@ -83,9 +99,14 @@ struct IPAddress: Sendable, Hashable, CustomStringConvertible {
     var isLoopback: Bool { bytes.count == 4 ? bytes[0] == 127 : bytes == [UInt8](repeating: 0, count: 15) + [1] }
 
     var description: String {
-        guard bytes.count == 16 else { return bytes.map(String.init).joined(separator: ".") }
-        return stride(from: 0, to: 16, by: 2)
-            .map { String(UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]), radix: 16) }.joined(separator: ":")
+        let family = bytes.count == 4 ? AF_INET : AF_INET6
+        return String(unsafeUninitializedCapacity: Int(INET6_ADDRSTRLEN)) { text in
+            text.withMemoryRebound(to: CChar.self) { text in
+                guard let start = text.baseAddress, inet_ntop(family, bytes, start, socklen_t(text.count)) != nil
+                else { return 0 }
+                return strnlen(start, text.count)
+            }
+        }
     }
 }
 

@@ -1,3 +1,4 @@
+internal import AuthContract
 internal import HTTPTypes
 internal import NIOCore
 internal import NIOHTTP1
@@ -74,18 +75,5 @@ final class WireCodec: ChannelDuplexHandler, RemovableChannelHandler {
             context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: promise)
             context.close(mode: .output, promise: nil)
         }
-    }
-}
-
-extension String {
-    fileprivate var trimmingOptionalWhitespace: String {
-        let isWhitespace = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-        guard let first = utf8.first, let last = utf8.last, isWhitespace(first) || isWhitespace(last) else {
-            return self
-        }
-        var trimmed = utf8[...]
-        while let first = trimmed.first, isWhitespace(first) { trimmed.removeFirst() }
-        while let last = trimmed.last, isWhitespace(last) { trimmed.removeLast() }
-        return String(Substring(trimmed))
     }
 }

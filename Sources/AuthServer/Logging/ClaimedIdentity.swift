@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import AuthService
 internal import Crypto
 internal import HTTPTypes
 
@@ -14,11 +15,16 @@ struct ClaimedIdentity: Sendable {
         self.device = device
     }
 
+    /// What a request says that verified.
+    init(_ verified: VerifiedRequest) {
+        (app, device, time) = (verified.device.appID, verified.device.deviceID, verified.signedAt.seconds)
+    }
+
     /// What a request of a device's own says.
     init(_ fields: HTTPFields) {
+        func first(_ name: HTTPField.Name) -> String? { fields[fields: name].first?.value }
         self.init(
-            app: fields[.appID], device: fields[.deviceID], timestamp: fields[.timestamp],
-            input: fields[.signatureInput])
+            app: first(.appID), device: first(.deviceID), timestamp: first(.timestamp), input: first(.signatureInput))
     }
 
     /// What a request that somebody asks about says.
@@ -47,5 +53,9 @@ extension DeviceID {
     /// The id as it is logged: the first 16 hexadecimal digits of the SHA-256 of its text. An id has 122 random bits, so that
     /// nobody finds it from its hash; whoever has the id finds its lines:
     /// `printf %s "$DEVICE_ID" | sha256sum | cut -c1-16`.
-    var logged: String { Hexadecimal.encode(Array(SHA256.hash(data: Array(text.utf8)).prefix(8))) }
+    var logged: String {
+        var text = text
+        let digest = text.withUTF8 { SHA256.hash(data: $0) }
+        return digest.withUnsafeBytes { Hexadecimal.encode($0.prefix(8)) }
+    }
 }

@@ -1,3 +1,5 @@
+internal import AuthContract
+internal import AuthService
 internal import Foundation
 public import Logging
 internal import StrictJSON
@@ -20,17 +22,30 @@ public struct JSONLogHandler: LogHandler {
     }
 
     public func log(event: LogEvent) {
-        var line = JSONObject([
-            ("time", .string(Date().formatted(.iso8601))), ("level", .string(event.level.rawValue)),
-            ("logger", .string(label)), ("message", .string(event.message.description)),
-        ])
-        for (key, value) in metadata.merging(event.metadata ?? [:], uniquingKeysWith: { $1 }).sorted(by: {
-            $0.key < $1.key
-        }) {
-            let text = value.description
+        var all = event.metadata ?? [:]
+        if !metadata.isEmpty { all.merge(metadata) { of, _ in of } }
+        var line = JSONObject(reserving: 4 + all.count)
+        line["time"] = .string(SystemClock().now.iso8601)
+        line["level"] = .string(event.level.rawValue)
+        line["logger"] = .string(label)
+        line["message"] = .string(event.message.description)
+        for (key, value) in all.sorted(by: { $0.key < $1.key }) {
+            let text = if case .string(let text) = value { text } else { value.description }
             if !text.isEmpty { line[key] = Int64(text).map { .integer($0) } ?? .string(text) }
         }
-        // One write a line, so that lines of several threads do not mix.
-        FileHandle.standardError.write(Data((JSONValue.object(line).text() + "\n").utf8))
+        var bytes = JSONValue.object(line).bytes
+        bytes.append(UInt8(ascii: "\n"))
+        Self.write(bytes)
+    }
+
+    /// One write a line, so that lines of several threads do not mix. A log that cannot be written is no reason to stop.
+    private static func write(_ line: [UInt8]) {
+        var rest = line[...]
+        while !rest.isEmpty {
+            let written = rest.withUnsafeBytes { Foundation.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+            if written < 0, errno == EINTR { continue }
+            guard written > 0 else { return }
+            rest = rest.dropFirst(written)
+        }
     }
 }

@@ -16,10 +16,10 @@ struct RequestLog: Sendable {
         logger.log(
             level: answer.status >= 500 ? .error : .info, "request",
             metadata: [
-                "request_id": "\(requestID)", "method": "\(method)", "route": "\(route ?? "unknown")",
-                "status": "\(answer.status)", "outcome": "\(answer.outcome)", "reason": "\(reason ?? "")",
-                "app": "\(claimed.app?.text ?? "")", "device": "\(claimed.device?.logged ?? "")",
-                "microseconds": "\(microseconds)",
+                "request_id": .string(requestID), "method": .string(method), "route": .string(route ?? "unknown"),
+                "status": .stringConvertible(answer.status), "outcome": .string(answer.outcome),
+                "reason": .string(reason ?? ""), "app": .string(claimed.app?.text ?? ""),
+                "device": .string(claimed.device?.logged ?? ""), "microseconds": .stringConvertible(microseconds),
             ])
     }
 }

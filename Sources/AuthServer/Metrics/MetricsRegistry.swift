@@ -34,6 +34,25 @@ final class MetricsRegistry: Sendable {
         fileprivate var current: Double { number.withLockedValue { $0 } }
     }
 
+    /// Counters by a key of their own, each looked up in the registry once.
+    final class Counters<Key: Hashable & Sendable>: Sendable {
+        private let known = NIOLockedValueBox<[Key: Value]>([:])
+        private let find: @Sendable (Key) -> Value
+
+        /// - Parameter find: the registry's counter of a key.
+        init(_ find: @escaping @Sendable (Key) -> Value) { self.find = find }
+
+        func count(_ key: Key) {
+            let value = known.withLockedValue { known in
+                if let value = known[key] { return value }
+                let value = find(key)
+                known[key] = value
+                return value
+            }
+            value.add()
+        }
+    }
+
     /// How a quantity is distributed.
     final class Histogram: Sendable {
         private let bounds: [Double]

@@ -8,6 +8,15 @@ public struct ServerMetrics: Sendable {
     private let schemes: [SignatureScheme: MetricsRegistry.Value]
     private let clockAhead, clockBehind, keyAge: MetricsRegistry.Histogram
     private let storeTimes: [StoreOperation: MetricsRegistry.Histogram]
+    private let requests: MetricsRegistry.Counters<Outcome>
+    private let verdicts: MetricsRegistry.Counters<String>
+
+    /// What became of a request to the public API.
+    private struct Outcome: Hashable, Sendable {
+        let route: Route?
+        let status: Int
+        let outcome: String
+    }
 
     private enum Name {
         static let requests = "synheart_requests_total"
@@ -102,6 +111,15 @@ public struct ServerMetrics: Sendable {
         clockAhead = registry.histogram(Name.clockOffset, [("direction", "ahead")])
         clockBehind = registry.histogram(Name.clockOffset, [("direction", "behind")])
         keyAge = registry.histogram(Name.keyAge)
+        requests = MetricsRegistry.Counters { request in
+            registry.value(
+                Name.requests,
+                [
+                    ("route", Self.label(request.route)), ("status", String(request.status)),
+                    ("outcome", request.outcome),
+                ])
+        }
+        verdicts = MetricsRegistry.Counters { registry.value(Name.verdicts, [("verdict", $0)]) }
         describeProviders()
     }
 
@@ -112,9 +130,7 @@ public struct ServerMetrics: Sendable {
     // MARK: The public API
 
     func publicRequest(_ route: Route?, _ answer: Answer, took: Duration) {
-        registry.count(
-            Name.requests,
-            [("route", Self.label(route)), ("status", String(answer.status)), ("outcome", answer.outcome)])
+        requests.count(Outcome(route: route, status: answer.status, outcome: answer.outcome))
         latencies[route]?.observe(took.inSeconds)
         switch answer.outcome {
         case ErrorCode.nonceReplay.rawValue: registry.count(Name.replays)
@@ -149,7 +165,7 @@ public struct ServerMetrics: Sendable {
         }
     }
 
-    func verdict(_ verdict: String) { registry.count(Name.verdicts, [("verdict", verdict)]) }
+    func verdict(_ verdict: String) { verdicts.count(verdict) }
 
     /// A request whose signature verified.
     func verified(_ scheme: SignatureScheme, keyAgeSeconds: Int64) {

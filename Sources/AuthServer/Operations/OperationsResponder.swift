@@ -1,14 +1,12 @@
 internal import AuthContract
 internal import AuthService
 internal import HTTPTypes
-internal import Hummingbird
+internal import HummingbirdCore
 internal import NIOHTTP1
 internal import StrictJSON
 
 /// Answers the operations listener: health, readiness, metrics, the description of the API, and administration.
-struct OperationsResponder: HTTPResponder {
-    typealias Context = ConnectionContext
-
+struct OperationsResponder: ListenerResponder {
     let service: AuthService
     let stores: AuthService.Stores
     let hosts: Set<String>
@@ -20,7 +18,7 @@ struct OperationsResponder: HTTPResponder {
     let risk: RiskCensus
     let log: RequestLog
 
-    func respond(to request: Request, context: ConnectionContext) async throws -> Response {
+    func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {
         let started = ContinuousClock.now
         let frame = AnswerFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
         var area = "unknown"

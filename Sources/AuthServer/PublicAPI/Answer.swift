@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 internal import HTTPTypes
-internal import Hummingbird
+internal import HummingbirdCore
 internal import NIOCore
 internal import StrictJSON
 
@@ -50,16 +50,16 @@ struct AnswerFrame: Sendable {
 
     /// Status and fields as they go on the wire.
     func head(_ answer: Answer) -> HTTPResponse {
-        var fields = HTTPFields()
-        fields[.serverTime] = now.description
-        fields[.requestID] = requestID
-        fields[.cacheControl] = answer.cacheControl
+        var fields: HTTPFields = [
+            .date: now.httpDate, .serverTime: now.description, .requestID: requestID,
+            .cacheControl: answer.cacheControl,
+        ]
         for (name, value) in answer.headers {
             if let name = HTTPField.Name(name) { fields[name] = value }
         }
         if answer.body != nil {
-            fields[.contentType] = answer.contentType
-            fields[.xContentTypeOptions] = "nosniff"
+            fields.append(HTTPField(name: .contentType, value: answer.contentType))
+            fields.append(HTTPField(name: .xContentTypeOptions, value: "nosniff"))
         }
         return HTTPResponse(status: .init(code: answer.status), headerFields: fields)
     }

@@ -1,14 +1,12 @@
 internal import AuthContract
 internal import AuthService
 internal import HTTPTypes
-internal import Hummingbird
+internal import HummingbirdCore
 internal import Logging
 internal import NIOHTTP1
 
 /// Answers the public API: finds the route, reads the body within its limit, asks the service; one log line a request.
-struct PublicResponder: HTTPResponder {
-    typealias Context = ConnectionContext
-
+struct PublicResponder: ListenerResponder {
     let service: AuthService
     let limits: RequestLimits
     let bodies: BodyBudget
@@ -32,14 +30,14 @@ struct PublicResponder: HTTPResponder {
         var body: BodyBudget.Hold
     }
 
-    func respond(to request: Request, context: ConnectionContext) async throws -> Response {
+    func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {
         let started = ContinuousClock.now
         var progress = Progress(body: bodies.hold)
         defer { progress.body.release() }
         var refusal: Refusal?
         var answer: Answer?
         do {
-            answer = try await self.answer(request, context, &progress)
+            answer = try await self.answer(request, connection, &progress)
         } catch let error as HTTPParserError {
             throw error
         } catch {
@@ -87,7 +85,7 @@ struct PublicResponder: HTTPResponder {
     }
 
     private func answer(
-        _ request: Request, _ context: ConnectionContext, _ progress: inout Progress
+        _ request: Request, _ connection: ConnectionContext, _ progress: inout Progress
     ) async throws -> Answer {
         let target = try RequestTarget(request.head.path ?? "")
         guard let route = Route(rawValue: target.path.text) else { throw Refusal(.notFound, "no such path") }
@@ -95,7 +93,7 @@ struct PublicResponder: HTTPResponder {
         guard route.methods.contains(request.method.rawValue) else {
             throw Refusal(.methodNotAllowed, "not \(route.method)")
         }
-        let provenance = try RequestProvenance(of: request.head, over: context, trusting: proxies)
+        let provenance = try RequestProvenance(of: request.head, over: connection, trusting: proxies)
         if route.hasJSONBody { try request.requireJSON() }
         switch route {
         case .challenge:
@@ -164,6 +162,7 @@ struct PublicResponder: HTTPResponder {
         let (http, body) = try await read(request, target, provenance, &progress)
         let verified = try await service.authenticate(http, for: operation)
         progress.verified = verified
+        progress.claimed = ClaimedIdentity(verified)
         progress.isSigned = true
         metrics.verified(verified.scheme, keyAgeSeconds: max(0, verified.at - verified.device.keySince))
         return (verified, body)
@@ -177,7 +176,7 @@ struct PublicResponder: HTTPResponder {
         let incoming = IncomingRequest(
             method: request.method.rawValue, scheme: provenance.scheme, authority: provenance.authority,
             path: target.path.text, query: target.query,
-            headers: HeaderFields(request.headers.map { ($0.name.rawName, $0.value) }), body: .bytes(body),
+            headers: HeaderFields(request.headers.lazy.map { ($0.name.rawName, $0.value) }), body: .bytes(body),
             address: provenance.address)
         return (incoming, body)
     }

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 internal import HTTPTypes
-internal import Hummingbird
+internal import HummingbirdCore
 internal import NIOCore
 internal import StrictJSON
 

@@ -9,23 +9,9 @@ public final class AppRegistry: Sendable {
     private let key: ServiceKey
     private let clock: any ServiceClock
     private let providers: any EvidenceProviders
-    private let memory = Locked(Memory())
+    private let memory: ReadMemory<AppID, ProvisionedApp>
 
-    private struct Memory: Sendable {
-        var apps: [AppID: Remembered] = [:]
-        /// Counts what made the memory forget, so that a record read before that is not remembered after it.
-        var epoch = 0
-        var use = CacheUse()
-    }
-
-    private struct Remembered: Sendable {
-        let app: ProvisionedApp
-        let life: Range<UnixTime>
-    }
-
-    /// Seconds that a record is used without reading it again. Changes by other processes are announced sooner.
-    private static let life: Int64 = 5
-    private static let maximumRemembered = 10_000
+    private static let maximumRemembered = 20_000
 
     /// A registry over a store.
     init(
@@ -37,10 +23,11 @@ public final class AppRegistry: Sendable {
         self.key = key
         self.clock = clock
         self.providers = providers
+        memory = ReadMemory(capacity: Self.maximumRemembered, clock: clock)
     }
 
     /// How often an app was remembered.
-    public var use: CacheUse { memory.access { $0.use } }
+    public var use: CacheUse { memory.use }
 
     /// The app, where it is provisioned and enabled.
     func enabled(_ id: AppID) async throws(Refusal) -> ProvisionedApp {
@@ -51,20 +38,8 @@ public final class AppRegistry: Sendable {
     }
 
     private func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
-        let now = clock.now
-        let (remembered, epoch) = memory.access { memory in
-            let remembered = memory.apps[id].flatMap { $0.life.contains(now) ? $0.app : nil }
-            memory.use.note(hit: remembered != nil)
-            return (remembered, memory.epoch)
-        }
-        if let remembered { return remembered }
-        guard let app = try await read(id) else { return nil }
-        memory.access { memory in
-            guard memory.epoch == epoch else { return }
-            if memory.apps.count >= Self.maximumRemembered { memory.apps.removeAll() }
-            memory.apps[id] = Remembered(app: app, life: now..<(now + Self.life))
-        }
-        return app
+        if let app = memory.value(id) { return app }
+        return try await memory.reading(id) { () async throws(Refusal) in try await read(id) }
     }
 
     private func read(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
@@ -78,12 +53,7 @@ public final class AppRegistry: Sendable {
     }
 
     /// Forgets what was read, because something changed it.
-    public func forget() {
-        memory.access { memory in
-            memory.epoch += 1
-            memory.apps.removeAll()
-        }
-    }
+    public func forget() { memory.forgetAll() }
 
     /// The record of an app.
     public func record(_ id: AppID) async throws(StoreError) -> AppRecord? {

@@ -7,8 +7,12 @@ public struct CredentialRules: Sendable {
     private let store: any CredentialStore
     private let clock: any ServiceClock
     private let random: any RandomSource
+    private let memory: ReadMemory<String, Credential>
+
+    private static let maximumRemembered = 1000
 
     init(store: any CredentialStore, clock: any ServiceClock, random: any RandomSource) {
+        memory = ReadMemory(capacity: Self.maximumRemembered, clock: clock)
         self.store = store
         self.clock = clock
         self.random = random
@@ -50,8 +54,12 @@ public struct CredentialRules: Sendable {
     public func revoke(_ id: String, actor: String) async throws(StoreError) -> Bool {
         let event = AuditEvent(
             .credentialRevoked, at: clock.now, actor: actor, detail: JSONObject([("id", .string(id))]))
+        defer { memory.forget(id) }
         return try await store.revoke(id, at: clock.now, recording: event)
     }
+
+    /// Forgets what was read, because somebody else changed the store.
+    func forget() { memory.forgetAll() }
 
     /// Who the bearer of an `Authorization` header is; refuses with `UNAUTHORIZED`.
     public func authenticate(authorization: String?) async throws(Refusal) -> Credential {
@@ -64,14 +72,21 @@ public struct CredentialRules: Sendable {
         let parts = words[1].dropFirst(Self.prefix.count).split(separator: "_", maxSplits: 1)
         guard parts.count == 2 else { throw refused }
         let id = String(parts[0])
-        let found = try await asking { () async throws(StoreError) in try await store.credential(id) }
-        guard let credential = found, constantTimeEquals(credential.secretHash, Self.hash(String(parts[1]))) else {
+        let hash = Self.hash(String(parts[1]))
+        guard let credential = try await credential(id), constantTimeEquals(credential.secretHash, hash) else {
             throw refused
         }
         guard credential.revokedAt == nil, clock.now < credential.expiresAt else {
             throw Refusal(.unauthorized, "credential \(credential.id) is revoked or expired")
         }
         return credential
+    }
+
+    private func credential(_ id: String) async throws(Refusal) -> Credential? {
+        if let credential = memory.value(id) { return credential }
+        return try await memory.reading(id) { () async throws(Refusal) in
+            try await asking { () async throws(StoreError) in try await store.credential(id) }
+        }
     }
 
     private static func hash(_ secret: String) -> [UInt8] { Array(SHA256.hash(data: Array(secret.utf8))) }

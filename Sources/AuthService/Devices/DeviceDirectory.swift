@@ -8,38 +8,20 @@ final class DeviceDirectory: Sendable {
         let isFresh: Bool
     }
 
-    private struct Memory: Sendable {
-        var devices: RecentMemory<DeviceID, DeviceRow>
-        /// Counts what made the memory forget, so that a row read before that is not remembered after it.
-        var epoch = 0
-        var use = CacheUse()
-    }
-
-    /// Seconds that a row is used where the announcement of a change was lost.
-    private static let life: Int64 = 5
-
     private let store: any DeviceStore
-    private let clock: any ServiceClock
-    private let memory: Locked<Memory>
+    private let memory: ReadMemory<DeviceID, DeviceRow>
 
     init(store: any DeviceStore, clock: any ServiceClock, capacity: Int) {
         self.store = store
-        self.clock = clock
-        memory = Locked(Memory(devices: RecentMemory(capacity: capacity)))
+        memory = ReadMemory(capacity: capacity, clock: clock)
     }
 
     /// How often a device was remembered.
-    var use: CacheUse { memory.access { $0.use } }
+    var use: CacheUse { memory.use }
 
-    /// The device of this app, from memory or from the store. Absence is not remembered.
+    /// The device of this app, from memory or from the store.
     func find(_ id: DeviceID, of app: AppID) async throws(Refusal) -> Found? {
-        let now = clock.now
-        let remembered = memory.access { memory in
-            let remembered = memory.devices[id].flatMap { $0.device.appID == app && $0.life.contains(now) ? $0 : nil }
-            memory.use.note(hit: remembered != nil)
-            return remembered
-        }
-        if let remembered { return Found(row: remembered, isFresh: false) }
+        if let row = memory.value(id), row.device.appID == app { return Found(row: row, isFresh: false) }
         return try await readRow(id, of: app).map { Found(row: $0, isFresh: true) }
     }
 
@@ -50,44 +32,34 @@ final class DeviceDirectory: Sendable {
 
     /// The row of this device, from the store.
     func readRow(_ id: DeviceID, of app: AppID) async throws(Refusal) -> DeviceRow? {
-        let epoch = memory.access { $0.epoch }
-        let device = try await asking { () async throws(StoreError) in try await store.device(id, of: app) }
-        guard let device else { return nil }
-        let now = clock.now
-        let row = DeviceRow(device, life: now..<(now + Self.life))
-        memory.access { memory in
-            guard memory.epoch == epoch else { return }
-            memory.devices[id] = row
+        try await memory.reading(id) { [store] () async throws(Refusal) in
+            try await asking { () async throws(StoreError) in try await store.device(id, of: app) }.map(DeviceRow.init)
         }
-        return row
+    }
+
+    /// The row that counts now of a device whose request was judged by this one: from the store, where other processes give
+    /// devices new keys or this one just did.
+    func current(_ row: DeviceRow) async throws(Refusal) -> DeviceRow? {
+        let id = row.device.deviceID
+        if !store.rotatesElsewhere, let remembered = memory.value(id) { return remembered }
+        return try await readRow(id, of: row.device.appID)
     }
 
     /// Forgets a device, because it changed.
-    func forget(_ id: DeviceID) {
-        memory.access { memory in
-            memory.epoch += 1
-            memory.devices[id] = nil
-        }
-    }
+    func forget(_ id: DeviceID) { memory.forget(id) }
 
     /// Forgets everything, because somebody else changed the store.
-    func forgetAll() {
-        memory.access { memory in
-            memory.epoch += 1
-            memory.devices.removeAll()
-        }
-    }
+    func forgetAll() { memory.forgetAll() }
 }
 
 /// A device as it was read. A class, because each step of a judgement is handed it.
 final class DeviceRow: Sendable {
     let device: DeviceRecord
-    /// How long it may be used without reading it again. A clock that is set back ends that as well: it must not lengthen
-    /// what a revocation waits for.
-    let life: Range<UnixTime>
+    /// Names the current key (RFC 7638).
+    let thumbprint: String
 
-    init(_ device: DeviceRecord, life: Range<UnixTime>) {
+    init(_ device: DeviceRecord) {
         self.device = device
-        self.life = life
+        thumbprint = device.key.thumbprint
     }
 }

@@ -7,6 +7,10 @@ public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads an address in text; what is none is kept as it is, so that it shares one bucket.
     public init(_ text: String) {
+        guard text.utf8.contains(UInt8(ascii: ":")) else {
+            network = text
+            return
+        }
         var address = in6_addr()
         let withoutZone = text.split(separator: "%").first.map(String.init) ?? text
         guard inet_pton(AF_INET6, withoutZone, &address) == 1 else {

@@ -137,11 +137,12 @@ public struct AuthService: Sendable {
         return verified
     }
 
-    /// `GET /auth/v1/device/status`: which key counts is read from the store, never from memory.
+    /// `GET /auth/v1/device/status`: which key counts now, however old the row is that the request was judged by.
     public func status(_ verified: VerifiedRequest) async throws(Refusal) -> StatusResponse {
-        guard let device = try await devices.read(verified.device.deviceID, of: verified.device.appID) else {
+        guard let row = try await devices.current(verified.row) else {
             throw Refusal(.notRegistered, "no such device")
         }
+        let device = row.device
         switch device.status {
         case .revoked: throw Refusal(.deviceRevoked, "revoked meanwhile")
         case .deregistered: throw Refusal(.notRegistered, "deregistered meanwhile")
@@ -156,7 +157,7 @@ public struct AuthService: Sendable {
             deviceID: device.deviceID, status: device.status(under: app.mode),
             platform: device.platform,
             registeredAt: device.registeredAt, keyRotatedAt: device.keyRotatedAt,
-            keyAgeSeconds: max(0, verified.at - device.keySince), keyThumbprint: device.key.thumbprint,
+            keyAgeSeconds: max(0, verified.at - device.keySince), keyThumbprint: row.thumbprint,
             mustRotate: mustRotate, assurance: device.assurance, serverTimestamp: clock.now)
     }
 
@@ -257,6 +258,7 @@ public struct AuthService: Sendable {
                 for await _ in deviceStore.externalChanges() {
                     devices.forgetAll()
                     apps.forget()
+                    credentials.forget()
                 }
             }
             group.addTask {

@@ -174,4 +174,12 @@ public protocol DeviceStore: Sendable {
 
     /// What other processes change in the store, from now on: at the latest one second after it was committed.
     func externalChanges() -> AsyncStream<Void>
+
+    /// Whether other processes give these devices new keys too. Then a device that asks which key counts, after an answer was
+    /// lost, is told what the store says at that moment, not what was read a second ago.
+    var rotatesElsewhere: Bool { get }
+}
+
+extension DeviceStore {
+    public var rotatesElsewhere: Bool { true }
 }

@@ -49,6 +49,8 @@ public struct VerifiedRequest: Sendable {
     public let signedBy: SigningKeyRole
     /// The time of the judgement.
     public let at: UnixTime
+    /// The time that the client signed.
+    public let signedAt: UnixTime
     /// The bytes that the signature signs: what an assertion is made over.
     let message: [UInt8]
 

@@ -156,12 +156,12 @@ struct RequestVerifier: Sendable {
     ) throws(Refusal) -> VerifiedRequest {
         let device = row.device
         guard device.status != .deregistered else { throw Refusal(.notRegistered, "the device is deregistered") }
-        guard let role = signingKey(attempt, device) else {
+        guard let role = signingKey(attempt, row) else {
             throw Refusal(.invalidSignature, "neither key of the device verifies")
         }
         let verified = VerifiedRequest(
             app: attempt.app, row: row, scheme: attempt.signed.scheme, signedBy: role, at: attempt.now,
-            message: attempt.message.bytes)
+            signedAt: attempt.signed.timestamp, message: attempt.message.bytes)
         judgement.identified = verified
         let states = AccessTable.states(
             of: device, signedBy: role, app: attempt.app.record, now: attempt.now)
@@ -177,14 +177,15 @@ struct RequestVerifier: Sendable {
         return verified
     }
 
-    private func signingKey(_ attempt: Attempt, _ device: DeviceRecord) -> SigningKeyRole? {
-        func verifies(_ key: DevicePublicKey) -> Bool {
-            (attempt.message.keyID.map { $0 == key.thumbprint } ?? true)
+    private func signingKey(_ attempt: Attempt, _ row: DeviceRow) -> SigningKeyRole? {
+        func verifies(_ key: DevicePublicKey, named name: @autoclosure () -> String) -> Bool {
+            (attempt.message.keyID.map { $0 == name() } ?? true)
                 && attempt.signed.signature.isValid(for: attempt.message.bytes, by: key)
         }
-        if verifies(device.key) { return .current }
+        let device = row.device
+        if verifies(device.key, named: row.thumbprint) { return .current }
         guard let previous = device.previousKey, let until = device.previousKeyUntil, attempt.now <= until,
-            verifies(previous)
+            verifies(previous, named: previous.thumbprint)
         else { return nil }
         return .previous
     }

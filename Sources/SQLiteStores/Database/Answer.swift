@@ -13,12 +13,15 @@ final class Answer<Value: Sendable>: @unchecked Sendable {
 
     var isAwaited: Bool { lock.withLock { continuation != nil } }
 
-    func give(_ result: Result<Value, any Error>) {
+    /// False where nobody waits any more.
+    @discardableResult
+    func give(_ result: Result<Value, any Error>) -> Bool {
         let waiting = lock.withLock {
             defer { continuation = nil }
             return continuation
         }
         waiting?.resume(returning: result.mapError(StoreError.init(database:)))
+        return waiting != nil
     }
 }
 

@@ -1,7 +1,8 @@
 internal import AuthService
 internal import Foundation
 
-/// Tells listeners that another process has committed to the file. Looks only while somebody listens.
+/// Tells listeners that the file was changed by whom they do not know of: by another process, or by a call of our own that
+/// had been given up. Looks only while somebody listens.
 final class ExternalChanges: @unchecked Sendable {
     // Unchecked: the lock guards everything that varies.
     private let lock = NSLock()
@@ -65,14 +66,19 @@ final class ExternalChanges: @unchecked Sendable {
         }
     }
 
+    /// Says that something changed.
+    func announce() {
+        for listener in lock.withLock({ Array(listeners.values) }) { listener.yield() }
+    }
+
     private func look() async {
         guard let database = lock.withLock({ database }), let version = try? await database.dataVersion() else {
             return
         }
-        let listeners = lock.withLock {
+        let isNew = lock.withLock {
             defer { lastVersion = version }
-            return lastVersion == version ? [] : Array(self.listeners.values)
+            return lastVersion != version
         }
-        for listener in listeners { listener.yield() }
+        if isNew { announce() }
     }
 }

@@ -37,13 +37,14 @@ final class StoreDatabase: Sendable {
     func write<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
-        try await answered(.write) { pool, answer in
+        try await answered(.write) { [externalChanges] pool, answer in
             pool.asyncWrite { database in
                 // Whoever asked has been told that it failed: what has not begun must not happen after that.
                 guard answer.isAwaited else { throw StoreError(.tooSlow, "not begun within its deadline") }
                 return try body(database)
             } completion: { _, result in
-                answer.give(result)
+                // Whoever was told that it failed has drawn its conclusions, perhaps read once more.
+                if !answer.give(result), case .success = result { externalChanges.announce() }
             }
         }
     }

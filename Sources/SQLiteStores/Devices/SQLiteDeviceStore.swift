@@ -187,6 +187,9 @@ struct SQLiteDeviceStore: DeviceStore {
 
     func externalChanges() -> AsyncStream<Void> { database.externalChanges.stream() }
 
+    /// One service has the file at a time.
+    let rotatesElsewhere: Bool
+
     /// Changes columns of one device where a condition holds; whether it did.
     private func change(
         _ columns: String, _ values: StatementArguments, of id: DeviceID, _ app: AppID, where condition: String,

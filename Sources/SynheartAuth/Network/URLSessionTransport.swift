@@ -63,12 +63,17 @@ private final class Exchanges: NSObject, URLSessionDataDelegate {
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 running.withLock { $0[identifier] = Exchange(continuation: continuation, limit: limit) }
+                // Who was cancelled before this was told so when there was nothing to end yet.
+                guard !Task.isCancelled else { return self.end(identifier, Self.cancelled) }
                 task.resume()
             }
         } onCancel: {
+            self.end(identifier, Self.cancelled)
             task.cancel()
         }.get()
     }
+
+    private static let cancelled = Result<TransportAnswer, TransportError>.failure(TransportError("cancelled"))
 
     private func end(_ identifier: Int, _ result: Result<TransportAnswer, TransportError>) {
         running.withLock { $0.removeValue(forKey: identifier) }?.continuation.resume(returning: result)

@@ -111,6 +111,17 @@ import Testing
         #expect(try UnixTime(iso8601: text) == UnixTime(seconds))
     }
 
+    // RFC 9110 section 5.6.7, and each weekday.
+    @Test(arguments: [
+        (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+        (-1, "Wed, 31 Dec 1969 23:59:59 GMT"), (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+        (1_709_312_345, "Fri, 01 Mar 2024 16:59:05 GMT"), (253_402_300_799, "Fri, 31 Dec 9999 23:59:59 GMT"),
+        (-62_167_219_200, "Sat, 01 Jan 0000 00:00:00 GMT"), (1_690_156_800, "Mon, 24 Jul 2023 00:00:00 GMT"),
+    ])
+    func areWrittenAsHTTPDates(_ seconds: Int64, _ text: String) {
+        #expect(UnixTime(seconds).httpDate == text)
+    }
+
     @Test func yearsBeyondFourDigitsAreClamped() {
         #expect(UnixTime(.max).iso8601 == "9999-12-31T23:59:59Z")
         #expect(UnixTime(.min).iso8601 == "0000-01-01T00:00:00Z")

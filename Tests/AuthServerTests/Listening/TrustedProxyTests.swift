@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import NIOCore
 import StrictJSON
 import Testing
 
@@ -16,8 +17,8 @@ import Testing
         ("10.0.0.1", ["198.51.100.1, unknown"], "10.0.0.1"), ("10.0.0.1", ["198.51.100.1,"], "10.0.0.1"),
         ("10.0.0.1", ["unknown, 198.51.100.1"], "198.51.100.1"), ("10.0.0.1", [], "10.0.0.1"),
         ("10.0.0.1", [""], "10.0.0.1"), ("10.0.0.1", ["198.51.100.1:5000"], "198.51.100.1"),
-        ("10.0.0.1", ["[2001:db8::1]:5000"], "2001:db8:0:0:0:0:0:1"),
-        ("fd00::1", ["2001:db8::1"], "2001:db8:0:0:0:0:0:1"),
+        ("10.0.0.1", ["[2001:db8::1]:5000"], "2001:db8::1"),
+        ("fd00::1", ["2001:db8::1"], "2001:db8::1"),
         ("::ffff:10.0.0.1", ["::ffff:198.51.100.1"], "198.51.100.1"),
         ("10.0.0.1", [" \t198.51.100.1 "], "198.51.100.1"),
         ("10.0.0.1", ["198.51.100.256"], "10.0.0.1"), ("10.0.0.1", ["0x7f.1"], "10.0.0.1"),
@@ -35,6 +36,16 @@ import Testing
         ("::/0", "::1", true),
     ]) func aNetworkHoldsWhatBeginsAsItDoes(network: String, address: String, isInside: Bool) throws {
         #expect(try TrustedProxies([network]).contain(try #require(IPAddress(address))) == isInside)
+    }
+
+    @Test(arguments: [
+        ("198.51.100.1", "198.51.100.1"), ("::ffff:198.51.100.1", "198.51.100.1"), ("2001:db8::1", "2001:db8::1"),
+    ])
+    func aSocketsAddressIsThatOfItsText(socket: String, text: String) throws {
+        let address = IPAddress(try SocketAddress(ipAddress: socket, port: 443))
+        #expect(address == IPAddress(text))
+        #expect(address?.description == text)
+        #expect(IPAddress(try SocketAddress(unixDomainSocketPath: "/run/socket")) == nil)
     }
 
     @Test(arguments: [

@@ -1,0 +1,31 @@
+internal import NIOCore
+
+/// Sends what the requests of one turn of the event loop were answered together, at the end of the turn: a system call that
+/// wakes the client for each answer costs more than encoding it.
+final class FlushTogether: ChannelOutboundHandler, RemovableChannelHandler {
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private var isDue = false
+
+    func flush(context: ChannelHandlerContext) {
+        guard !isDue else { return }
+        isDue = true
+        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        context.eventLoop.execute {
+            let (handler, context) = loopBound.value
+            handler.flushNow(context)
+        }
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        flushNow(context)
+        context.close(mode: mode, promise: promise)
+    }
+
+    private func flushNow(_ context: ChannelHandlerContext) {
+        guard isDue else { return }
+        isDue = false
+        context.flush()
+    }
+}
