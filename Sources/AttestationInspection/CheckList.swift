@@ -1,7 +1,13 @@
 /// The checks of one object, written down as they are made: the first that fails ends them.
 struct CheckList {
     private(set) var checks: [Verdict.Check] = []
-    private(set) var unchecked: [String] = []
+    /// The checks that are impossible, whether they were reached or not.
+    let unchecked: [String]
+
+    /// A list in which the checks of these names are impossible; nil names none.
+    init(unchecked: [String?]) {
+        self.unchecked = unchecked.compactMap(\.self)
+    }
 
     /// Makes a check. The error that it throws carries its own name.
     mutating func check<Value, Failure: Error>(
@@ -17,9 +23,8 @@ struct CheckList {
         }
     }
 
-    /// Writes down a check that could not be made.
+    /// Writes down that one of the impossible checks would be made here.
     mutating func skip(_ name: String, _ detail: String) {
-        unchecked.append(name)
         checks.append(Verdict.Check(name, .unchecked, detail: detail))
     }
 }

@@ -58,6 +58,11 @@ enum Base64 {
         return String(decoding: characters, as: UTF8.self)
     }
 
+    /// Whether there is nothing but base64url, whatever its last bits are.
+    static func isURLText(_ text: some Collection<UInt8>) -> Bool {
+        text.count % 4 != 1 && text.allSatisfy { value(of: $0) != nil }
+    }
+
     private static func value(of character: UInt8) -> UInt32? {
         switch character {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(character - UInt8(ascii: "A"))

@@ -75,15 +75,34 @@ private struct JSONWriter {
         var string = string
         string.withUTF8 { text in
             var written = 0
-            // What must be escaped is ASCII, which is no part of a longer character.
-            for (index, byte) in text.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C {
-                bytes.append(contentsOf: text[written..<index])
-                append(escape: byte)
-                written = index + 1
+            for (index, byte) in text.enumerated() {
+                switch byte {
+                case 0..<0x20, 0x22, 0x5C, 0x7F:
+                    bytes.append(contentsOf: text[written..<index])
+                    append(escape: byte)
+                    written = index + 1
+                case 0xC2, 0xE2:
+                    // A string's bytes are whole characters: what begins one is followed by the rest of it.
+                    guard let (escape, length) = Self.lineEnd(text[index...]) else { continue }
+                    bytes.append(contentsOf: text[written..<index])
+                    append(escape)
+                    written = index + length
+                default: continue
+                }
             }
             bytes.append(contentsOf: text[written...])
         }
         append("\"")
+    }
+
+    // What ends a line for readers that split text by Unicode's rules, and its neighbours from U+0080 to U+009F: output has
+    // one line a value for them too.
+    private static func lineEnd(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> (escape: String, length: Int)? {
+        let next = text.dropFirst()
+        guard let second = next.first else { return nil }
+        if text.first == 0xC2 { return second < 0xA0 ? ("\\u00" + String(second, radix: 16), 2) : nil }
+        guard second == 0x80, let third = next.dropFirst().first, third == 0xA8 || third == 0xA9 else { return nil }
+        return (third == 0xA8 ? "\\u2028" : "\\u2029", 3)
     }
 
     private mutating func append(escape byte: UInt8) {

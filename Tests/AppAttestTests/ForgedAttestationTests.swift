@@ -44,9 +44,10 @@ import Testing
         }
     }
 
-    func refusal(_ forgery: Forgery, change: (inout AppAttestPolicy) -> Void = { _ in }) throws -> AppAttestError.Code?
-    {
-        let authority = try forgery.makeAuthority()
+    func refusal(
+        _ forgery: Forgery, of own: AppleAuthority? = nil, change: (inout AppAttestPolicy) -> Void = { _ in }
+    ) throws -> AppAttestError.Code? {
+        let authority = try own ?? forgery.makeAuthority()
         var attestation = AppleAttestationOptions()
         forgery.change(&attestation)
         let device = AppleDevice(
@@ -74,6 +75,23 @@ import Testing
         #expect(try refusal(forgery) == forgery.code)
     }
 
+    static func replaced(_ old: [UInt8], by new: [UInt8], in bytes: [UInt8]) -> [UInt8] {
+        guard let place = bytes.indices.first(where: { bytes[$0...].starts(with: old) }) else { return bytes }
+        return bytes[..<place] + new + bytes[(place + old.count)...]
+    }
+
+    /// A root that signs leaves itself: there is no intermediate, and nothing but its key is missing to forge one.
+    @Test func signedByTheRootItselfAreRefused() throws {
+        let members = try #require(Self.authority).pem.components(separatedBy: "-----BEGIN CERTIFICATE-----")
+            .dropFirst()
+            .map { "-----BEGIN CERTIFICATE-----" + $0 }
+        let authority = try AppleAuthority(pem: ([members[0], members[0]] + members[2...]).joined())
+        var forgery = Forgery("signed by the root", .untrustedChain)
+        #expect(try refusal(forgery, of: authority) == .untrustedChain)
+        forgery.system = .iOS("26.0")
+        #expect(try refusal(forgery, of: authority) == .untrustedChain)
+    }
+
     static let authority = try? AppleAuthority(from: now - 30 * 86400)
     static let other = try? AppleAuthority(from: now - 30 * 86400)
 
@@ -87,8 +105,16 @@ import Testing
             $0.intermediateExtensions = [.init([1, 2, 3], critical: true, [])]
         },
         .authority("an intermediate that has expired", .certificateExpired) { $0.intermediateLife = 30 * 86400 - 1 },
-        Forgery("a root in the intermediate's place", .issuerMismatch) { options in
+        Forgery("a root in the intermediate's place", .untrustedChain) { options in
             options.certificates = { [$0[0], authority?.attestationRoot ?? []] }
+        },
+        Forgery("a leaf of version 2", .malformedCertificate) { options in
+            options.certificates = { [replaced([0xA0, 3, 2, 1, 2], by: [0xA0, 3, 2, 1, 1], in: $0[0]), $0[1]] }
+        },
+        Forgery("a leaf that names another algorithm than the signed one", .malformedCertificate) { options in
+            options.certificates = {
+                [replaced([0x04, 0x03, 0x02, 0x03], by: [0x04, 0x03, 0x03, 0x03], in: $0[0]), $0[1]]
+            }
         },
         .authority("an intermediate signed over SHA-1", .malformedCertificate) { $0.intermediateAlgorithm = .sha1 },
         Forgery("a leaf signed by another intermediate of the same name", .certificateSignatureInvalid) {

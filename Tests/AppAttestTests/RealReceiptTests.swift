@@ -29,6 +29,26 @@ import Testing
         #expect(withAttributes.allSatisfy { ($0["creation_time"] ?? "") < "2020-10" })
     }
 
+    /// Nothing authenticates those attributes: any others than Apple's are somebody else's.
+    @Test func withAttributesThatDoNotFitAreRefused() throws {
+        for vector in Self.valid where try Receipt(parsing: vector.object).hasSignedAttributes {
+            let object = vector.object
+            let head: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x09, 0x05, 0x31, 0x0F, 0x17, 0x0D]
+            let time = try #require(object.indices.last { object[$0...].starts(with: head) }) + head.count
+            for (place, expected) in [
+                (time - 2, .malformedSignedAttributes), (time + 5, .contentDigestMismatch),
+                (time + 13 + 25, .malformedSignedAttributes), (time + 13 + 40, .malformedSignedAttributes),
+                (time + 13 + 61, .contentDigestMismatch),
+            ] as [(Int, AppAttestError.Code)] {
+                var changed = object
+                changed[place] ^= 4
+                let expectations = try vector.receiptExpectations()
+                let created = try #require(vector.date("creation_time"))
+                #expect(code { try ReceiptVerifier().verify(changed, against: expectations, at: created) } == expected)
+            }
+        }
+    }
+
     @Test(arguments: valid) func verifyAndSayWhatAppleKnows(_ vector: Vector) throws {
         let created = try #require(vector.date("creation_time"))
         let expectations = try vector.receiptExpectations()

@@ -177,6 +177,31 @@ struct AndroidKeyAttestationFormatTests {
             try fixture.keyAttestation([("chain_pem", fixture.pem { $0 = .strongBox })], policy: policy).code == nil)
     }
 
+    @Test("A line's own policy replaces single members; text there says nothing")
+    func ownPolicy() throws {
+        let chain = try fixture.pem()
+        func verdict(_ own: JSONValue) throws -> Verdict {
+            try fixture.keyAttestation(
+                [("chain_pem", chain), ("policy", own)], policy: #"{"minimum_security_level": "StrongBox"}"#)
+        }
+        #expect(try verdict([:]).code == "SECURITY_LEVEL_TOO_LOW")
+        #expect(try verdict("default").code == "SECURITY_LEVEL_TOO_LOW")
+        #expect(try verdict(["minimum_security_level": "TrustedEnvironment"]).outcome == .verified)
+        #expect(try verdict(["minimum_security_level": 1]).code == "POLICY_UNREADABLE")
+    }
+
+    @Test("Purposes and algorithms may be numbers")
+    func numbers() throws {
+        let chain = try fixture.pem()
+        for (policy, code) in [
+            (#"{"purposes": [2, 3], "algorithms": [3]}"#, nil), (#"{"purposes": [2, "VERIFY"]}"#, nil),
+            (#"{"purposes": [7]}"#, "PURPOSE_REFUSED"), (#"{"algorithms": [1]}"#, "ALGORITHM_REFUSED"),
+            (#"{"purposes": [99]}"#, "POLICY_UNREADABLE"),
+        ] {
+            #expect(try fixture.keyAttestation([("chain_pem", chain)], policy: policy).code == code)
+        }
+    }
+
     @Test("Chains are shown without being verified; other bytes are not of this format")
     func inspection() throws {
         let format = AndroidKeyAttestationFormat()

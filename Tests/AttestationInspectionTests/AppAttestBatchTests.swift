@@ -113,6 +113,72 @@ import Testing
         #expect(try verdict(bare)["outcome"]?.string == "could-not-check")
     }
 
+    /// Also where an earlier check has refused.
+    @Test func whatIsNotGivenIsUncheckedInARefusalToo() throws {
+        var attestation = Self.first("attestation")
+        for member in ["app_id", "key_id", "environment", "client_data", "client_data_hash"] {
+            attestation[member] = nil
+        }
+        attestation["valid_at"] = "2036-04-21T18:13:12Z"
+        let expired = try verdict(attestation)
+        #expect(expired["code"] == "CERTIFICATE_EXPIRED")
+        #expect(expired["unchecked"] == ["nonce", "key-id", "app-id", "environment"])
+        var receipt = Self.first("receipt")
+        for member in ["environment", "valid_at"] { receipt[member] = nil }
+        receipt["object"] = "oA=="
+        #expect(try verdict(receipt)["unchecked"] == ["public-key", "environment", "times"])
+    }
+
+    @Test func aTimeMayHaveAnOffsetFromUTC() throws {
+        let line = Self.first("attestation")
+        let end = try #require(line["leaf_not_after"]?.string).replacingOccurrences(of: ".000Z", with: "")
+        for (time, outcome) in [
+            (end + "+00:00", "verified"), (end + "-00:00", "verified"), (end + "+00:01", "verified"),
+            (end + ".000+00:00", "verified"), (end + "-00:01", "refused"), (end + ".001+00:00", "refused"),
+            (end + "+24:00", "unreadable"), (end + "+0000", "unreadable"), (end + "+00:60", "unreadable"),
+            (end, "unreadable"), ("+00:00", "unreadable"), (end + "+00:é", "unreadable"),
+        ] {
+            var changed = line
+            changed["valid_at"] = .string(time)
+            #expect(try run(JSONValue.object(changed).text()).outcomes == [outcome], "\(time)")
+        }
+    }
+
+    @Test func aLinesOwnPolicyReplacesSingleMembers() throws {
+        let attestation = Self.first("attestation") { $0["extensions"]?.object?["apple_bundle_version_01"] == "1" }
+        #expect(try change(attestation, "policy", ["minimum_bundle_version": "2"])["code"] == "BUNDLE_VERSION_TOO_OLD")
+        #expect(try change(attestation, "policy", ["minimum_bundle_version": "1"])["outcome"] == "verified")
+        #expect(try change(attestation, "policy", ["categories": [4]])["code"] == "CATEGORY_NOT_ALLOWED")
+        #expect(try change(attestation, "policy", ["categories": "all"])["code"] == "POLICY_UNREADABLE")
+        #expect(try change(attestation, "policy", ["categories": "all"])["outcome"] == "could-not-check")
+        #expect(try change(attestation, "policy", "default")["outcome"] == "verified")
+
+        var receipt = Self.first("receipt")
+        receipt["valid_at"] = "2026-04-21T18:28:12Z"
+        #expect(try verdict(receipt)["code"] == "RECEIPT_TOO_OLD")
+        #expect(try change(receipt, "policy", ["receipt_maximum_age_seconds": 900])["outcome"] == "verified")
+
+        // The file's other members stay.
+        var options = VerificationOptions()
+        options.policy = ["ios": ["require_bundle_version": true, "minimum_bundle_version": "2"]]
+        var line = Self.first("attestation") { $0["extensions"] == nil || $0["extensions"] == [:] }
+        line["policy"] = ["minimum_bundle_version": .null]
+        #expect(try verdict(line, options: options)["code"] == "BUNDLE_VERSION_MISSING")
+        line = attestation
+        #expect(try verdict(line, options: options)["code"] == "BUNDLE_VERSION_TOO_OLD")
+        line["policy"] = ["minimum_bundle_version": .null]
+        #expect(try verdict(line, options: options)["outcome"] == "verified")
+    }
+
+    @Test func aPolicyFileMayBeThePolicyItself() throws {
+        var options = VerificationOptions()
+        options.policy = ["categories": [4]]
+        let line = Self.first("attestation") { $0["extensions"]?.object?["apple_bundle_version_01"] == "1" }
+        #expect(try verdict(line, options: options)["code"] == "CATEGORY_NOT_ALLOWED")
+        options.policy = ["minimum_security_level": "StrongBox"]
+        #expect(try verdict(line, options: options)["outcome"] == "verified")
+    }
+
     @Test func anotherAttestationThanTheOneExpectedIsRefused() throws {
         let line = Self.first("attestation")
         #expect(try change(line, "app_id", "TEAMID1234.com.example.other")["code"]?.string == "APP_ID_NOT_ALLOWED")
@@ -222,7 +288,7 @@ import Testing
         #"{"format":"app-attest-receipt","valid_at":1790000000}"#,
         #"{"format":"app-attest-receipt","valid_at":"2026-02-30T00:00:00Z"}"#,
         #"{"format":"app-attest-receipt","environment":"staging"}"#,
-        #"{"format":"app-attest-attestation","client_data":"AA==","client_data_form":"md5"}"#,
+        #"{"format":"app-attest-attestation","client_data":"AA==","client_data_form":5}"#,
         #"{"format":"app-attest-assertion","previous_counter":-1}"#,
         #"{"format":"app-attest-assertion","previous_counter":4294967296}"#,
         #"{"format":"app-attest-assertion","previous_counter":"1"}"#,
@@ -280,9 +346,31 @@ import Testing
         #expect(output.outcomes == ["refused", "unreadable", "refused"])
     }
 
+    /// Readers that split by Unicode's rules see one line too.
+    @Test func whatEndsALineElsewhereIsEscaped() throws {
+        let line = "{\"format\":\"app-attest-receipt\",\"name\":\"a\u{2028}b\u{2029}c\u{85}d\u{7F}\"}"
+        #expect(try run(Array(line.utf8)).lines.first?.hasPrefix(#"{"name":"a\u2028b\u2029c\u0085d\u007f""#) == true)
+    }
+
     @Test func bytesThatAreNotTextAreUnreadable() throws {
         let output = try run([0xFF, 0xFE, 10] + Array(Self.good.utf8) + [10, 0])
         #expect(output.outcomes == ["unreadable", "refused", "unreadable"])
+    }
+
+    @Test(arguments: [
+        #"{"format":"app-attest-attestation","object":"oA==","public_key_x963":"-","previous_counter":"-","client_hash_b64":5}"#,
+        #"{"format":"app-attest-assertion","object":"oA==","key_id":5,"environment":"-","valid_at":"-","client_hash_b64":5}"#,
+        #"{"format":"app-attest-receipt","object":"oA==","key_id":5,"client_data":5,"client_data_form":5,"previous_counter":-1}"#,
+    ]) func membersOfOtherFormatsMayBeAnything(_ line: String) throws {
+        #expect(try run(Array(line.utf8)).outcomes == ["refused"])
+    }
+
+    @Test func clientDataOfAFormInOtherWordsIsHashed() throws {
+        var line = try #require(AppAttestBatch.lines.first { $0["client_data_form"] == "sha256" })
+        for (form, outcome) in [("hashed, as everybody does", "verified"), ("raw", "refused"), ("RAW", "verified")] {
+            line["client_data_form"] = .string(form)
+            #expect(try run(JSONValue.object(line).bytes).outcomes == [outcome])
+        }
     }
 
     @Test func membersThatAreNotUsedMayBeAnything() throws {

@@ -63,6 +63,7 @@ extension KeyAttestationPolicy {
 extension JSONValue {
     /// The number of a name.
     fileprivate func number(in names: [Int64: String]) -> Int64? {
+        if let integer { return names[integer] == nil ? nil : integer }
         guard let string else { return nil }
         return names.first { $0.value == string }?.key
     }

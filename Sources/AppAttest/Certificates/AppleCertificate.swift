@@ -11,8 +11,8 @@ package struct AppleCertificate: Sendable {
 
     /// Nil for anything but exactly one DER certificate.
     package init?(_ bytes: [UInt8]) {
-        guard let certificate = try? Certificate(derEncoded: bytes),
-            Self.signatureHasNoUnusedBits(bytes, after: certificate.tbsCertificateBytes)
+        guard let certificate = try? Certificate(derEncoded: bytes), certificate.version == .v3,
+            Self.unsignedPartFitsTheSigned(bytes)
         else { return nil }
         self.bytes = bytes
         self.certificate = certificate
@@ -34,13 +34,17 @@ package struct AppleCertificate: Sendable {
         certificate.extensions[oid: identifier].map { Array($0.value) }
     }
 
-    // The unused bits of the signature's BIT STRING are the one place outside the signed part whose value
-    // swift-certificates does not look at; a certificate that differs there would be a second encoding of the same one.
-    private static func signatureHasNoUnusedBits(_ bytes: [UInt8], after signed: ArraySlice<UInt8>) -> Bool {
-        let rest = bytes[signed.endIndex...]
-        guard let algorithmLength = rest.dropFirst().first, algorithmLength < 0x80,
-            let node = try? DER.parse(rest.dropFirst(2 + Int(algorithmLength))),
-            let signature = try? ASN1BitString(derEncoded: node)
+    // What swift-certificates does not look at outside the signed part: that the algorithm is the one that was signed
+    // (RFC 5280 section 4.1.1.2), and the unused bits of the signature. A certificate that differs there would be a second
+    // encoding of the same one.
+    private static func unsignedPartFitsTheSigned(_ bytes: [UInt8]) -> Bool {
+        guard let root = try? DER.parse(bytes), case .constructed(let nodes) = root.content else { return false }
+        let parts = Array(nodes)
+        // Version, serial number, algorithm: of version 3 none of them is left out.
+        guard parts.count == 3, case .constructed(let fields) = parts[0].content,
+            let algorithm = Array(fields).dropFirst(2).first,
+            algorithm.encodedBytes == parts[1].encodedBytes,
+            let signature = try? ASN1BitString(derEncoded: parts[2])
         else { return false }
         return signature.paddingBits == 0
     }

@@ -35,6 +35,11 @@ struct CertificatePath: Sendable {
         guard let certificate = AppleCertificate(bytes) else {
             throw AppAttestError(.malformedCertificate, .certificateChain, "the intermediate is not a DER certificate")
         }
+        // The root issues itself: with it in the intermediate's place it would vouch for a leaf directly.
+        guard certificate.certificate.issuer != certificate.certificate.subject else {
+            throw AppAttestError(
+                .untrustedChain, .certificateChain, "a root stands where the intermediate belongs")
+        }
         let namesakes = anchors.filter { $0.certificate.subject == certificate.certificate.issuer }
         guard !namesakes.isEmpty else {
             throw AppAttestError(

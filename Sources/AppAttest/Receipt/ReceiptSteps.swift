@@ -28,7 +28,7 @@ package struct ReceiptSteps: Sendable {
             guard receipt.fields.creationTime < SignedAttributes.end else {
                 throw AppAttestError(.malformedSignedAttributes, .signature, "attributes in a receipt since 2020-11")
             }
-            guard attributes.describe(content) else {
+            guard attributes.describe(content, createdAt: receipt.fields.creationTime) else {
                 throw AppAttestError(
                     .contentDigestMismatch, .signature, "the signed attributes are about other content")
             }

@@ -6,46 +6,61 @@ internal import SwiftASN1
 ///
 /// By RFC 5652, section 5.4, the signer would have signed the attributes. Apple's did not: the signature is over the content, as
 /// it is in receipts without them, and a verifier that goes by the RFC refuses every one of them (OpenSSL does). So nothing
-/// authenticates the attributes, and nothing is taken from them; their digest of the content must agree all the same.
+/// authenticates the attributes, and nothing is taken from them; they must be what Apple wrote all the same: the same four in
+/// every receipt, with the digest of its content and the second in which it was created.
 struct SignedAttributes: Sendable {
     /// 2020-11-01: no receipt since has any. The last one known that has is of 2020-09-28.
     static let end = Date(timeIntervalSince1970: 1_604_188_800)
 
+    /// UTCTime without its head.
+    private let signingTime: [UInt8]
     /// SHA-256 of the content.
-    let messageDigest: [UInt8]
+    private let messageDigest: [UInt8]
 
-    /// The attributes of SignerInfo, `[0] IMPLICIT SET OF Attribute`: both that must be there are, once each.
+    /// The attributes of SignerInfo, `[0] IMPLICIT SET OF Attribute`.
     init(_ node: ASN1Node) throws(AppAttestError) {
-        var attributes = try BERChildren(node, .context(0), "the signed attributes")
-        var values: [ASN1ObjectIdentifier: ASN1Node] = [:]
-        while !attributes.isAtEnd {
-            var attribute = try BERChildren(attributes.next(), .sequence, "an attribute")
-            guard let type = try? ASN1ObjectIdentifier(derEncoded: attribute.next()) else {
-                throw Self.malformed("an attribute has no type")
-            }
-            var set = try BERChildren(attribute.next(), .set, "an attribute's values")
-            let value = try set.next()
-            guard set.isAtEnd, attribute.isAtEnd, values.updateValue(value, forKey: type) == nil else {
-                throw Self.malformed("an attribute is there twice, or has two values")
-            }
+        var rest = node.encodedBytes
+        func take(_ count: Int) -> [UInt8] {
+            defer { rest = rest.dropFirst(count) }
+            return Array(rest.prefix(count))
         }
-        guard let contentType = values[Self.contentType], let digest = values[Self.messageDigest],
-            (try? ASN1ObjectIdentifier(derEncoded: contentType)) == Self.data,
-            let octets = try? ASN1OctetString(derEncoded: digest)
-        else { throw Self.malformed("content type or message digest is missing") }
-        messageDigest = Array(octets.bytes)
+        let (head, time, middle, digest) = (take(Self.head.count), take(13), take(Self.middle.count), take(32))
+        guard head == Self.head, middle == Self.middle, digest.count == 32, rest.isEmpty else {
+            throw AppAttestError(.malformedSignedAttributes, .format, "other attributes than those of 2020")
+        }
+        signingTime = time
+        messageDigest = digest
     }
 
-    /// Whether the attributes are about this content.
-    func describe(_ content: [UInt8]) -> Bool {
+    /// Whether the attributes are about this content, created at this time. A receipt is signed a moment after its creation.
+    func describe(_ content: [UInt8], createdAt time: Date) -> Bool {
         constantTimeEqual(messageDigest, Array(SHA256.hash(data: content)))
+            && [time, time + 1].contains { Self.universalTime($0) == signingTime }
     }
 
-    private static let data: ASN1ObjectIdentifier = [1, 2, 840, 113549, 1, 7, 1]
-    private static let contentType: ASN1ObjectIdentifier = [1, 2, 840, 113549, 1, 9, 3]
-    private static let messageDigest: ASN1ObjectIdentifier = [1, 2, 840, 113549, 1, 9, 4]
-
-    private static func malformed(_ reason: String) -> AppAttestError {
-        AppAttestError(.malformedSignedAttributes, .format, reason)
+    private static func universalTime(_ time: Date) -> [UInt8]? {
+        // From 2020-09-28T20:28:20.000Z to 200928202820Z.
+        Timestamp.format(time).map { text in
+            text.utf8.filter { (0x30...0x39).contains($0) }.dropFirst(2).prefix(12) + [UInt8(ascii: "Z")]
+        }
     }
+
+    // Up to the digits of the signing time.
+    private static let head: [UInt8] = [
+        // [0], content type: data.
+        0xA0, 0x81, 0x95, 0x30, 0x18, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x09, 0x03, 0x31, 0x0B,
+        0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x01,
+        // Signing time.
+        0x30, 0x1C, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x09, 0x05, 0x31, 0x0F, 0x17, 0x0D,
+    ]
+
+    // Up to the digest.
+    private static let middle: [UInt8] = [
+        // CMS algorithm protection: SHA-256, ECDSA with SHA-256.
+        0x30, 0x2A, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x09, 0x34, 0x31, 0x1D, 0x30, 0x1B, 0x30,
+        0x0D, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00, 0xA1, 0x0A, 0x06, 0x08,
+        0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x04, 0x03, 0x02,
+        // Message digest.
+        0x30, 0x2F, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x09, 0x04, 0x31, 0x22, 0x04, 0x20,
+    ]
 }

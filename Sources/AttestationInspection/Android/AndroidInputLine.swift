@@ -3,11 +3,11 @@ internal import StrictJSON
 
 /// What the two Android formats read from an input line and from the options beside it.
 enum AndroidInputLine {
-    /// A time of RFC 3339, with or without fractions of a second. A text that is none makes the line unreadable.
+    /// A time. A text that is none makes the line unreadable.
     static func time(_ name: String, in line: JSONFields) throws(JSONError) -> Date? {
         try line.optionalParsed(name) { text in
-            let whole = try? Date(text, strategy: .iso8601)
-            return try whole ?? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+            guard let time = InputTime.parse(text) else { throw JSONError(.wrongType, path: line.pathOf(name)) }
+            return time
         }
     }
 
@@ -22,13 +22,17 @@ enum AndroidInputLine {
         }
     }
 
+    /// Whether a policy file holds the policies of several kinds, as an app record does, or is itself one.
+    static func holdsSeveralPolicies(_ fields: JSONFields) -> Bool {
+        fields.names.contains { ["ios", "key_attestation", "play_integrity"].contains($0) }
+    }
+
     /// The policy file's part for one kind of evidence: the file itself, or its member of this name where it holds the
     /// policies of several kinds, as an app record does. Nil where it says nothing about this kind.
     static func policy(_ name: String, in options: VerificationOptions) throws(JSONError) -> JSONFields? {
         guard let policy = options.policy else { return nil }
         let fields = try JSONFields(policy, path: "policy")
-        let kinds = ["ios", "key_attestation", "play_integrity"]
-        guard fields.names.contains(where: kinds.contains) else { return fields }
+        guard holdsSeveralPolicies(fields) else { return fields }
         try fields.allowOnly("ios", "key_attestation", "play_integrity", "description", "note")
         return try fields.optionalObject(name)
     }

@@ -22,7 +22,7 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
         guard let pem else { return .missing("chain_pem") }
 
         let verifier: KeyAttestationVerifier
-        do { verifier = try Self.verifier(options) } catch {
+        do { verifier = try Self.verifier(options, line) } catch {
             return .unusable(error.option, code: error.code, error.cause)
         }
 
@@ -58,12 +58,15 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
         let cause: any Error
     }
 
-    private static func verifier(_ options: VerificationOptions) throws(Unusable) -> KeyAttestationVerifier {
+    private static func verifier(
+        _ options: VerificationOptions, _ line: JSONFields
+    ) throws(Unusable) -> KeyAttestationVerifier {
         var verifier = KeyAttestationVerifier(policy: .audit, statusList: nil)
         do {
             if let policy = try AndroidInputLine.policy("key_attestation", in: options) {
                 verifier.policy = try KeyAttestationPolicy.audit.applying(policy)
             }
+            if let own = try line.ownPolicy() { verifier.policy = try verifier.policy.applying(own) }
         } catch {
             throw Unusable(option: "policy", code: "POLICY_UNREADABLE", cause: error)
         }

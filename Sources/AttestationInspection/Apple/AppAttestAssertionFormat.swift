@@ -6,10 +6,16 @@ struct AppAttestAssertionFormat: AttestationFormat {
     static let name = "app-attest-assertion"
 
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
-        let input = try AppAttestInput(line)
-        let asked = try AppAttestOptions(options.policy)
+        let input = try AppAttestInput(line, using: AppAttestInput.assertion)
+        let asked: AppAttestOptions
+        do { asked = try AppAttestOptions(options.policy, line) } catch {
+            return .unusable("policy", code: "POLICY_UNREADABLE", error)
+        }
         guard let bytes = input.object else { return .nothingToCheck }
-        var list = CheckList()
+        var list = CheckList(unchecked: [
+            input.publicKey == nil || input.clientDataHash == nil ? "signature" : nil,
+            input.appIDs == nil && asked.appIDs == nil ? "app-id" : nil,
+        ])
         let object: AssertionObject
         do throws(AppAttestError) {
             object = try list.check("format") { () throws(AppAttestError) in try AssertionObject(parsing: bytes) }

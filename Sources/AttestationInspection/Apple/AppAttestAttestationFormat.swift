@@ -7,11 +7,18 @@ struct AppAttestAttestationFormat: AttestationFormat {
     static let name = "app-attest-attestation"
 
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
-        let input = try AppAttestInput(line)
-        let asked = try AppAttestOptions(options.policy)
+        let input = try AppAttestInput(line, using: AppAttestInput.attestation)
+        let asked: AppAttestOptions
+        do { asked = try AppAttestOptions(options.policy, line) } catch {
+            return .unusable("policy", code: "POLICY_UNREADABLE", error)
+        }
         let apple = try options.appleSteps()
         guard let bytes = input.object else { return .nothingToCheck }
-        var list = CheckList()
+        var list = CheckList(unchecked: [
+            input.validAt == nil ? "validity" : nil, input.clientDataHash == nil ? "nonce" : nil,
+            input.keyID == nil ? "key-id" : nil, input.appIDs == nil && asked.appIDs == nil ? "app-id" : nil,
+            input.environment == nil && asked.environments == nil ? "environment" : nil,
+        ])
         let object: AttestationObject
         do throws(AppAttestError) {
             object = try list.check("format") { () throws(AppAttestError) in try AttestationObject(parsing: bytes) }

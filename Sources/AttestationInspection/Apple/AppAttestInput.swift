@@ -16,7 +16,15 @@ struct AppAttestInput {
     let previousCounter: UInt32
     let clientHash: ClientDataHash?
 
-    init(_ line: JSONFields) throws(JSONError) {
+    /// Members other than these are somebody's notes, whatever is in them.
+    static let attestation = ["object", "app_id", "key_id", "environment", "valid_at"] + clientData
+    static let assertion = ["object", "app_id", "public_key_x963", "previous_counter"] + clientData
+    static let receipt = ["object", "app_id", "environment", "valid_at", "client_hash_b64", "public_key_x963"]
+    private static let clientData = ["client_data", "client_data_form", "client_data_hash"]
+
+    init(_ line: JSONFields, using names: [String]) throws(JSONError) {
+        let used = names.compactMap { name in line.optionalValue(name).map { (name, $0) } }
+        let line = try JSONFields(.object(JSONObject(used)))
         // Object and key id come from a device: text that cannot be theirs is a matter of the verdict, not of the line.
         object = try line.optionalString("object").map { Base64.decode($0) ?? [] }
         appIDs = try line.optionalString("app_id").map { text in Set([AppID(text)].compactMap(\.self)) }
@@ -25,7 +33,7 @@ struct AppAttestInput {
         environment = try line.optionalParsed("environment") { word in
             try AttestEnvironment.allCases.first { [$0.rawValue, $0.receiptName].contains(word) }.orThrow()
         }
-        validAt = try line.optionalParsed("valid_at") { text in try Timestamp.parse(text).orThrow() }
+        validAt = try line.optionalParsed("valid_at") { text in try InputTime.parse(text).orThrow() }
         publicKey = try line.optionalParsed("public_key_x963") { text in
             try P256.Signing.PublicKey(x963Representation: Base64.decode(text) ?? [])
         }
@@ -41,16 +49,9 @@ struct AppAttestInput {
         guard let clientData = try line.optionalBase64("client_data") else {
             return try line.optionalBase64("client_data_hash").map { ClientDataHash($0) }
         }
-        // How client data was used says nothing where there is only its hash.
-        let form: ClientDataForm = try line.optionalChoice("client_data_form") ?? .sha256
-        switch form {
-        case .sha256: return ClientDataHash(hashing: clientData)
-        case .raw: return ClientDataHash(clientData)
-        }
-    }
-
-    private enum ClientDataForm: String {
-        case sha256, raw
+        // Collections describe the form in words of their own too: what is not `raw` is hashed, as it is without a form.
+        let isRaw = try line.optionalString("client_data_form") == "raw"
+        return isRaw ? ClientDataHash(clientData) : ClientDataHash(hashing: clientData)
     }
 }
 

@@ -4,8 +4,8 @@ package import StrictJSON
 
 /// What options mean for App Attest.
 ///
-/// `--policy` may hold the members of an app record's `ios` object under that name; those that say nothing about an object
-/// are ignored. What an input line names itself, its app and its environment, goes before what the policy allows.
+/// `--policy` may hold the members of an app record's `ios` object, under that name or by themselves; those that say nothing
+/// about an object are ignored. What an input line names itself, its app and its environment, goes before what the policy allows.
 struct AppAttestOptions {
     var policy: AppAttestPolicy
     var receiptPolicy = ReceiptVerifier.Policy()
@@ -16,29 +16,41 @@ struct AppAttestOptions {
 
     init(_ policy: JSONValue?) throws(JSONError) {
         self.policy = AppAttestPolicy(appIDs: [], environments: Set(AttestEnvironment.allCases))
-        guard let policy, let ios = try JSONFields(policy).optionalObject("ios") else { return }
-        appIDs = try ios.set("app_ids") { $0.string.flatMap { AppID($0) } }
-        environments = try ios.set("environments") { $0.string.flatMap { AttestEnvironment(rawValue: $0) } }
-        if let environments { self.policy.environments = environments }
-        if let categories = try ios.set("categories", { $0.integer.flatMap { UInt32(exactly: $0) } }) {
-            self.policy.categories = Set(categories.map(ValidationCategory.init(rawValue:)))
+        guard let policy else { return }
+        let fields = try JSONFields(policy)
+        let ios = AndroidInputLine.holdsSeveralPolicies(fields) ? try fields.optionalObject("ios") : fields
+        if let ios { try apply(ios) }
+    }
+
+    /// The same, with what an input line's own `policy` says in place of single members.
+    init(_ policy: JSONValue?, _ line: JSONFields) throws(JSONError) {
+        try self.init(policy)
+        if let own = try line.ownPolicy() { try apply(own) }
+    }
+
+    private mutating func apply(_ ios: JSONFields) throws(JSONError) {
+        try ios.overlay("app_ids", on: &appIDs) { $0.set { $0.string.flatMap { AppID($0) } } }
+        try ios.overlay("environments", on: &environments) { value in
+            value.set { $0.string.flatMap { AttestEnvironment(rawValue: $0) } }
         }
-        self.policy.minimumBundleVersion = try ios.optionalString("minimum_bundle_version").map {
-            text throws(JSONError) in
-            guard let version = BundleVersion(text) else {
-                throw JSONError(.wrongType, path: ios.pathOf("minimum_bundle_version"))
-            }
-            return version
+        policy.environments = environments ?? Set(AttestEnvironment.allCases)
+        try ios.overlay("categories", on: &policy.categories, none: ValidationCategory.documented) { value in
+            value.set { $0.integer.flatMap { UInt32(exactly: $0) }.map(ValidationCategory.init(rawValue:)) }
         }
-        self.policy.requiresCategory = try ios.optionalBool("require_category") ?? false
-        self.policy.requiresBundleVersion = try ios.optionalBool("require_bundle_version") ?? false
-        self.policy.requiresMacAccessControl = try ios.optionalBool("require_mac_access_control") ?? true
-        self.policy.clockLeeway = TimeInterval(
-            try ios.optionalInteger("clock_leeway_seconds", in: 0...Int64(UInt32.max)) ?? 0)
-        if ios.names.contains("receipt_maximum_age_seconds") {
-            let age = try ios.optionalInteger("receipt_maximum_age_seconds", in: 0...Int64(UInt32.max))
-            receiptPolicy.maximumAge = age.map { TimeInterval($0) }
+        try ios.overlay("minimum_bundle_version", on: &policy.minimumBundleVersion) {
+            $0.string.flatMap { BundleVersion($0) }
         }
+        try ios.overlay("require_category", on: &policy.requiresCategory, none: false, \.bool)
+        try ios.overlay("require_bundle_version", on: &policy.requiresBundleVersion, none: false, \.bool)
+        try ios.overlay("require_mac_access_control", on: &policy.requiresMacAccessControl, none: true, \.bool)
+        try ios.overlay("clock_leeway_seconds", on: &policy.clockLeeway, none: 0, \.seconds)
+        try ios.overlay("receipt_maximum_age_seconds", on: &receiptPolicy.maximumAge, \.seconds)
+    }
+}
+
+extension JSONValue {
+    fileprivate var seconds: TimeInterval? {
+        integer.flatMap { (0...Int64(UInt32.max)).contains($0) ? TimeInterval($0) : nil }
     }
 }
 
@@ -57,17 +69,6 @@ extension AppAttestPolicy {
     }
 }
 
-extension JSONFields {
-    fileprivate func set<Element: Hashable>(
-        _ name: String, _ read: (JSONValue) -> Element?
-    ) throws(JSONError) -> Set<Element>? {
-        guard let values = try optionalArray(name) else { return nil }
-        let elements = values.compactMap(read)
-        guard elements.count == values.count else { throw JSONError(.wrongType, path: pathOf(name)) }
-        return Set(elements)
-    }
-}
-
 /// The checks with their anchors, which are prepared once.
 struct AppleSteps: Sendable {
     let attestation: AttestationSteps
@@ -83,7 +84,7 @@ struct AppleSteps: Sendable {
 
 extension Verdict {
     /// A refusal for what a check threw.
-    init(_ error: AppAttestError, facts: JSONObject = JSONObject(), list: CheckList = CheckList()) {
+    init(_ error: AppAttestError, facts: JSONObject = JSONObject(), list: CheckList) {
         self.init(
             .refused, code: error.code.rawValue, step: error.step.rawValue, unchecked: list.unchecked, facts: facts,
             checks: list.checks)

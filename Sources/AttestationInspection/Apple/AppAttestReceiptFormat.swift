@@ -16,8 +16,11 @@ struct AppAttestReceiptFormat: AttestationFormat {
     static let name = "app-attest-receipt"
 
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
-        let input = try AppAttestInput(line)
-        let asked = try AppAttestOptions(options.policy)
+        let input = try AppAttestInput(line, using: AppAttestInput.receipt)
+        let asked: AppAttestOptions
+        do { asked = try AppAttestOptions(options.policy, line) } catch {
+            return .unusable("policy", code: "POLICY_UNREADABLE", error)
+        }
         guard let bytes = input.object else { return .nothingToCheck }
         let claims = ReceiptClaims(
             appIDs: input.appIDs ?? asked.appIDs,
@@ -39,7 +42,11 @@ struct AppAttestReceiptFormat: AttestationFormat {
     static func verdict(
         on bytes: [UInt8], _ claims: ReceiptClaims, _ policy: ReceiptVerifier.Policy, _ apple: AppleSteps
     ) -> Verdict {
-        var list = CheckList()
+        var list = CheckList(unchecked: [
+            claims.appIDs == nil ? "app-id" : nil, claims.keyID == nil ? "public-key" : nil,
+            claims.clientDataHash == nil ? "client-data-hash" : nil, claims.environment == nil ? "environment" : nil,
+            claims.validAt == nil ? "times" : nil,
+        ])
         var facts = JSONObject()
         do throws(AppAttestError) {
             let receipt = try list.check("format") { () throws(AppAttestError) in try Receipt(parsing: bytes) }

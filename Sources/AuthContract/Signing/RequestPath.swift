@@ -6,15 +6,12 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
     /// Refuses what two servers could read differently: anything but `/` at the start, bytes outside `0x21...0x7E`, `#` and
     /// `?`, and dot segments, plain or escaped. Other escapes stay as they are.
     public init(_ text: some StringProtocol) throws(ContractError) {
-        let bytes = Array(text.utf8)
-        guard bytes.first == UInt8(ascii: "/") else { throw ContractError("the path must begin with /") }
-        guard bytes.allSatisfy({ $0.isVisible && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "?") }) else {
-            throw ContractError("the path must be printable ASCII without # and ?")
-        }
-        guard !bytes.split(separator: UInt8(ascii: "/")).contains(where: Self.isDotSegment) else {
-            throw ContractError("the path must not have dot segments")
-        }
-        self.text = String(text)
+        let text = String(text)
+        let fault =
+            text.utf8.withContiguousStorageIfAvailable(Self.fault)
+            ?? Array(text.utf8).withUnsafeBufferPointer(Self.fault)
+        if let fault { throw ContractError(fault) }
+        self.text = text
     }
 
     /// The path as it is signed.
@@ -27,20 +24,32 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
         return prefix.hasSuffix("/") || rest.isEmpty || rest.first == UInt8(ascii: "/")
     }
 
-    /// One dot or two, each plain or escaped.
-    private static func isDotSegment(_ segment: ArraySlice<UInt8>) -> Bool {
-        var rest = segment
-        var dots = 0
+    /// What is wrong with a path; nil: nothing. One pass, because every request comes by twice.
+    private static func fault(in path: UnsafeBufferPointer<UInt8>) -> String? {
+        guard path.first == UInt8(ascii: "/") else { return "the path must begin with /" }
+        /// How many dots the segment has, plain or escaped; nil: something else too.
+        var dots: Int? = 0
+        var rest = path[...]
         while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.prefix(2).elementsEqual("2e".utf8, by: { $0.lowerCased == $1 }) {
-                rest.removeFirst(2)
-            } else if byte != UInt8(ascii: ".") {
-                return false
+            guard byte.isVisible, byte != UInt8(ascii: "#"), byte != UInt8(ascii: "?") else {
+                return "the path must be printable ASCII without # and ?"
             }
-            dots += 1
+            if byte == UInt8(ascii: "/") {
+                if isDotSegment(dots) { break }
+                dots = 0
+            } else if byte == UInt8(ascii: ".") {
+                dots? += 1
+            } else if byte == UInt8(ascii: "%"), rest.prefix(2).elementsEqual("2e".utf8, by: { $0.lowerCased == $1 }) {
+                rest.removeFirst(2)
+                dots? += 1
+            } else {
+                dots = nil
+            }
         }
-        return dots == 1 || dots == 2
+        return isDotSegment(dots) ? "the path must not have dot segments" : nil
     }
+
+    private static func isDotSegment(_ dots: Int?) -> Bool { dots == 1 || dots == 2 }
 }
 
 /// The target of a request line in origin form: path and query.

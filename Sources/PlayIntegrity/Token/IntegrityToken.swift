@@ -20,7 +20,7 @@ public enum IntegrityToken: Sendable {
         if text.utf8.contains(UInt8(ascii: ".")) {
             self = .classic(try ClassicToken(text))
         } else {
-            guard Base64.decodeURL(Base64.normalized(text).utf8) != nil else {
+            guard Base64.isURLText(Base64.normalized(text).utf8) else {
                 throw PlayIntegrityError(.tokenMalformed, .token, "not base64url")
             }
             self = .opaque(text)

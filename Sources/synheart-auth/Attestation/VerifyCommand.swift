@@ -71,21 +71,11 @@ extension AttestationCommand {
 
         private func verify(lines path: String, _ options: VerificationOptions) throws {
             var runner = try BatchRunner(options: options)
-            let input: FileHandle
-            if path == "-" {
-                input = .standardInput
-            } else {
-                guard let handle = FileHandle(forReadingAtPath: path) else {
-                    throw CommandFailure(.impossible, "cannot read \(path)")
-                }
-                input = handle
-            }
+            var input = try InputPieces(path)
             func write(_ line: String) throws {
                 try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
             }
-            while let chunk = try input.read(upToCount: 1 << 16), !chunk.isEmpty {
-                try runner.process(chunk, write: write)
-            }
+            while let piece = try input.next() { try runner.process(piece, write: write) }
             try runner.finish(write: write)
             if !runner.everyLineWasReadable { throw ExitCode(1) }
         }
