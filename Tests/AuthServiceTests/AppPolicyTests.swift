@@ -194,6 +194,8 @@ struct AppPolicyTests {
         "keys.grace_days": "Who may do what", "keys.overlap_seconds": "Rotation",
         "keys.reattest_on_rotation": "Rotation",
         "keys.rebind_on_rotation": "Rotation", "keys.key_proof": "Registration, Rotation",
+        "keys.compromise.keys_before": "RotationTriggerTests of the server",
+        "keys.compromise.rotate_by": "RotationTriggerTests of the server",
         "registration.approval": "Registration",
         "registration.provider_outage": "Registrations while a provider is away",
         "registration.maximum_pending": "Registration",

@@ -59,6 +59,7 @@ struct AppRecordTests {
                 "maximum_age_days": 90, "grace_days": 1, "overlap_seconds": 10, "reattest_on_rotation": true,
                 "rebind_on_rotation": true,
                 "key_proof": "required",
+                "compromise": ["keys_before": "2026-11-01T00:00:00Z", "rotate_by": "2026-11-08T00:00:00Z"],
             ],
             "registration": ["approval": "manual", "provider_outage": "pending", "maximum_pending": 5],
             "evidence": ["record": true, "keep_days": 7],
@@ -103,7 +104,7 @@ struct AppRecordTests {
     func unknownMembers() throws {
         for path in [
             [], ["ios"], ["android"], ["android", "play_integrity"], ["android", "key_attestation"], ["signature"],
-            ["keys"], ["registration"], ["evidence"],
+            ["keys"], ["keys", "compromise"], ["registration"], ["evidence"],
         ] as [[String]] {
             let json = Self.setting(Self.everything(), path + ["maximum_agee"], "x")
             let error = #expect(throws: JSONError.self) { try record(json) }
@@ -136,6 +137,8 @@ struct AppRecordTests {
             ("signature.path_prefix_strip", "/"), ("signature.path_prefix_strip", "/a/"),
             ("signature.path_prefix_strip", "a"), ("signature.authorities", ["https://api.example.com/path"]),
             ("signature.authorities", [""]), ("keys.maximum_age_days", 0), ("keys.overlap_seconds", 3601),
+            ("keys.compromise.keys_before", 1), ("keys.compromise.rotate_by", "2026-10-31T23:59:59Z"),
+            ("keys.compromise.keys_before", "2026-11-01"),
             ("keys.overlap_seconds", -1), ("keys.key_proof", "never"), ("registration.approval", "none"),
             ("registration.provider_outage", "accept"), ("registration.maximum_pending", -1),
             ("evidence.record", "yes"), ("evidence.keep_days", 0), ("evidence.keep_days", 366),

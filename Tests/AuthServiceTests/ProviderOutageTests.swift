@@ -199,6 +199,20 @@ struct ProviderOutageTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
     }
 
+    @Test("A device that proves itself while its kept proof is settled is not rejected for that")
+    func overtaken() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        world.google.comeBack()
+        await world.overtakeEvidence(of: try await world.row(device), by: Assurance(app: .none, key: .strongbox))
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == .pending)
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == .registered)
+        #expect(try await world.row(device).assurance.key == .strongbox)
+        #expect(try await world.row(device).assurance.app == .playIntegrity)
+    }
+
     @Test("An outage of an app is met once a round, however many wait")
     func askedOnce() async throws {
         let world = try await World(Self.waiting)

@@ -1,10 +1,11 @@
 import AttestationTestKit
 import AuthContract
-import AuthService
 import Crypto
 import StoreConformance
 import StrictJSON
 import Testing
+
+@testable import AuthService
 
 @Suite("The same key again")
 struct SameKeyAgainTests {
@@ -58,6 +59,75 @@ struct SameKeyAgainTests {
         #expect(try await world.register(try await enrolment(strong), []).deviceID == id)
         let row = try #require(try await world.stores.device(id, of: AppID(World.appID)))
         #expect(row.assurance == Assurance(app: .playIntegrity, key: .appVouched, labels: strong))
+    }
+
+    /// What was proven before, what is sent, and what is proven then.
+    private static let proofs: [(Assurance, Assurance, Assurance?)] = [
+        (.of(.none, .strongbox), google, .of(.playIntegrity, .strongbox, device)),
+        (.of(.none, .tee), google, .of(.playIntegrity, .tee, device)),
+        (.of(.playIntegrity, .tee, ["MEETS_STRONG_INTEGRITY"]), google, .of(.playIntegrity, .tee, device)),
+        (.of(.playIntegrity, .appVouched), google, google),
+        // The former key's word counts for less than the app's.
+        (.of(.playIntegrity, .rotated), google, google),
+        // Nothing that a test kit or nobody vouched for is credited to Google.
+        (.of(.test, .strongbox), google, google), (.of(.development, .unattested), google, google),
+        (.of(.none, .unattested), google, google), (.of(.playIntegrity, .strongbox, device), development, nil),
+        (.of(.test, .tee), development, nil), (.of(.none, .tee), development, nil),
+        (.of(.development, .rotated), development, nil),
+        (.of(.appAttest, .appVouched, ["category:4"]), development, nil),
+        (.of(.playIntegrity, .rotated, ["rebound"]), google, .of(.playIntegrity, .appVouched, device + ["rebound"])),
+    ]
+    private static let device = ["MEETS_DEVICE_INTEGRITY"]
+    private static let google = Assurance.of(.playIntegrity, .appVouched, device)
+    private static let development = Assurance.of(.development, .unattested)
+
+    @Test(
+        "A weaker proof takes nothing away, and what a stronger one says is not credited to a weaker one",
+        arguments: proofs)
+    func joined(before: Assurance, sent: Assurance, after: Assurance?) async throws {
+        let world = try await World()
+        let key = P256.Signing.PrivateKey()
+        func enrolment() async throws -> RegisterRequest {
+            let now = world.clock.now
+            return try await world.enrolment(
+                key, platform: .android, proof: sent == Self.google ? { TestGoogle.token($0, at: now) } : nil)
+        }
+        let id = try await world.register(try await enrolment()).deviceID
+        let device = TestDevice(appID: try AppID(World.appID), id: id, key: key)
+        // As the store has it of a key that was attested; what attests one for tests is never a maker's word.
+        let attested = AppAttestEvidence(
+            keyID: [1], publicKey: [2], appID: "T.a", environment: "production", counter: 7)
+        let evidence = before.app == .appAttest ? attested : nil
+        let row = try await world.row(device)
+        try #require(
+            try await world.stores.replaceEvidence(
+                id, of: device.appID, key: row.key, known: row.assurance, evidence: evidence, assurance: before,
+                recording: AuditEvent(.deviceEvidenceReplaced, at: world.clock.now, actor: "test")))
+        #expect(try await world.register(try await enrolment()).deviceID == id)
+        #expect(try await world.row(device).assurance == after ?? before)
+        #expect(try await world.row(device).appAttest == evidence)
+    }
+
+    @Test("A proof that another one overtakes is judged beside it")
+    func overtaken() async throws {
+        let world = try await World()
+        let key = P256.Signing.PrivateKey()
+        let device = try await world.registerAndroid(key)
+        await world.overtakeEvidence(of: try await world.row(device), by: .of(.none, .strongbox))
+        let now = world.clock.now
+        let again = try await world.enrolment(key, platform: .android, proof: { TestGoogle.token($0, at: now) })
+        #expect(try await world.register(again, []).deviceID == device.id)
+        #expect(try await world.row(device).assurance == .of(.playIntegrity, .strongbox, Self.device))
+    }
+
+    @Test("Two makers' proofs join in either order; what an app of less standing says of the key does not")
+    func joinedEitherWay() {
+        let (hardware, google) = (Assurance.of(.none, .strongbox), Self.google)
+        #expect(google.joined(with: hardware) == (.of(.playIntegrity, .strongbox, Self.device), false))
+        #expect(hardware.joined(with: google) == (.of(.playIntegrity, .strongbox, Self.device), true))
+        let (store, xcode) = (Assurance.of(.appAttest, .rotated), Assurance.of(.appAttestDevelopment, .appVouched))
+        #expect(store.joined(with: xcode) == (store, false))
+        #expect(xcode.joined(with: .of(.appAttest, .appVouched)) == (.of(.appAttest, .appVouched), true))
     }
 
     @Test("Pending: policy is judged again, the same id")
@@ -149,5 +219,29 @@ struct SameKeyAgainTests {
         }
         #expect(ids.count == 1)
         #expect(try await world.stores.count(of: AppID(World.appID)) == [.registered: 1])
+    }
+}
+
+extension World {
+    /// An Android device, registered by a development proof.
+    fileprivate func registerAndroid(_ key: P256.Signing.PrivateKey) async throws -> TestDevice {
+        let id = try await register(try await enrolment(key, platform: .android)).deviceID
+        return TestDevice(appID: try AppID(World.appID), id: id, key: key)
+    }
+
+    /// Has somebody else prove this of the device just before the next proof is recorded.
+    func overtakeEvidence(of row: DeviceRecord, by assurance: Assurance) async {
+        let event = AuditEvent(.deviceEvidenceReplaced, at: clock.now, actor: "test")
+        await stores.interrupt(.replaceEvidence) { stores in
+            _ = try? stores.replaceEvidence(
+                row.deviceID, of: row.appID, key: row.key, known: row.assurance, evidence: nil, assurance: assurance,
+                recording: event)
+        }
+    }
+}
+
+extension Assurance {
+    fileprivate static func of(_ app: App, _ key: Key, _ labels: [String] = []) -> Assurance {
+        Assurance(app: app, key: key, labels: labels)
     }
 }

@@ -25,6 +25,7 @@ extension AdminAPI {
         let current = try await existingApp(request)
         let record = try AppRecord(request.body.unmasked(from: current))
         guard record.appID == current.appID else { throw ContractError("app_id must equal the path's") }
+        try request.requireKnownSources(of: record, replacing: current)
         guard try await usable({ try await service.apps.change(record, actor: request.actor) }) else {
             let reason = "the record was changed meanwhile"
             throw Refusal(.serviceUnavailable, reason, retryAfter: 1, hint: reason)
@@ -58,6 +59,19 @@ extension AdminAPI {
             throw error
         } catch {
             throw Refusal(malformed: error)
+        }
+    }
+}
+
+extension AdminRequest {
+    /// A file or URL in a record is read by the service: with its rights, from its place in the network. Which ones is the
+    /// operator's to say; who administers some apps alone may name Google's, and leave what an operator set.
+    fileprivate func requireKnownSources(of record: AppRecord, replacing current: AppRecord) throws(Refusal) {
+        guard !caller.apps.isEmpty else { return }
+        for source in record.sources where !source.isGoogle && !current.sources.contains(source) {
+            throw Refusal(
+                .forbidden, "\(actor) is for some apps alone and named \(source.place)",
+                hint: "A new place in \(source.member) needs a credential that is for all apps")
         }
     }
 }

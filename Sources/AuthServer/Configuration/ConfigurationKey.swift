@@ -18,6 +18,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     case headerBytes = "limits.header_bytes"
     case deviceBodyBytes = "limits.device_body_bytes"
     case verifiedBodyBytes = "limits.verified_body_bytes"
+    case allBodiesBytes = "limits.all_bodies_bytes"
     case idleSeconds = "limits.idle_seconds"
     case headSeconds = "limits.head_seconds"
     case bodySeconds = "limits.body_seconds"
@@ -70,6 +71,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
         case .headerBytes: .integer(1024...65_536)
         case .deviceBodyBytes: .integer(1024...1_048_576)
         case .verifiedBodyBytes: .integer(0...67_108_864)
+        case .allBodiesBytes: .integer(1_048_576...1_099_511_627_776)
         case .idleSeconds, .headSeconds, .bodySeconds: .integer(1...3600)
         case .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute:
             .integer(1...1_000_000)

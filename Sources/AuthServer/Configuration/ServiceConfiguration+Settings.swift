@@ -26,6 +26,7 @@ extension ServiceConfiguration {
             server.limits.headerBlock = number(.headerBytes)
             server.limits.deviceBody = number(.deviceBodyBytes)
             server.limits.verifiedBody = number(.verifiedBodyBytes)
+            server.limits.allBodies = number(.allBodiesBytes)
             server.deadlines.idle = .seconds(number(.idleSeconds))
             server.deadlines.head = .seconds(number(.headSeconds))
             server.deadlines.body = .seconds(number(.bodySeconds))

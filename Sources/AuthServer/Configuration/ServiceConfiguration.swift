@@ -174,6 +174,7 @@ public struct ServiceConfiguration: Sendable {
         case .headerBytes: .integer(server.limits.headerBlock)
         case .deviceBodyBytes: .integer(server.limits.deviceBody)
         case .verifiedBodyBytes: .integer(server.limits.verifiedBody)
+        case .allBodiesBytes: .integer(server.limits.allBodies)
         case .idleSeconds: .integer(server.deadlines.idle.components.seconds)
         case .headSeconds: .integer(server.deadlines.head.components.seconds)
         case .bodySeconds: .integer(server.deadlines.body.components.seconds)

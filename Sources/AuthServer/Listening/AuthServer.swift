@@ -68,7 +68,8 @@ public struct AuthServer: Sendable {
         let publicListener = try listener(
             "public",
             PublicResponder(
-                service: service, limits: settings.limits, proxies: settings.trustedProxies, random: random,
+                service: service, limits: settings.limits, bodies: BodyBudget(bytes: settings.limits.allBodies),
+                proxies: settings.trustedProxies, random: random,
                 metrics: metrics, log: log),
             host: settings.host, port: settings.port, certificate: certificate
         ) { await rendezvous.publicListener(at: $0) }

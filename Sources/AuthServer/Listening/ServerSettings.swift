@@ -34,6 +34,10 @@ public struct ServerSettings: Sendable {
             throw ConfigurationError(
                 "operations.host", "\(operations.host) is not a loopback address: that needs operations.insecure_http")
         }
+        guard limits.allBodies >= limits.verifyBody else {
+            throw ConfigurationError(
+                "limits.all_bodies_bytes", "must be at least \(limits.verifyBody), or the largest body never fits")
+        }
         _ = try certificate()
     }
 
@@ -88,6 +92,8 @@ public struct RequestLimits: Sendable {
     public var deviceBody = 64 * 1024
     /// The decoded body of a request that `/verify` is asked about.
     public var verifiedBody = 1024 * 1024
+    /// The bodies of all requests that were not answered yet, without the first 16 KiB of each.
+    public var allBodies = 256 * 1024 * 1024
 
     /// The defaults.
     public init() {}

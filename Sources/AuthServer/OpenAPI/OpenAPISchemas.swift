@@ -131,7 +131,12 @@ enum OpenAPISchemas {
               "proof": {"type": ["string", "null"],
                 "enum": ["play_integrity", "key_attestation", "both", "either", null]},
               "trust_anchors": {"type": ["array", "null"], "items": {"type": "string"}},
-              "play_integrity": {"type": ["object", "null"]}, "key_attestation": {"type": ["object", "null"]}}},
+              "play_integrity": {"type": ["object", "null"], "properties": {
+                "service_account": {"type": ["object", "string", "null"],
+                  "description": "A credential for some apps may name Google's token_uri or the one there is."}}},
+              "key_attestation": {"type": ["object", "null"], "properties": {
+                "status_list": {"type": ["string", "null"],
+                  "description": "A credential for some apps may name Google's list, the one there is, or none."}}}}},
             "signature": {"type": ["object", "null"], "properties": {
               "minimum_scheme": {"type": ["integer", "null"], "enum": [1, 2, null]},
               "past_window_seconds": {"type": ["integer", "null"], "minimum": 1, "maximum": 600},
@@ -144,7 +149,11 @@ enum OpenAPISchemas {
               "maximum_age_days": {"type": ["integer", "null"]}, "grace_days": {"type": ["integer", "null"]},
               "overlap_seconds": {"type": ["integer", "null"]}, "reattest_on_rotation": {"type": ["boolean", "null"]},
               "rebind_on_rotation": {"type": ["boolean", "null"]},
-              "key_proof": {"type": ["string", "null"], "enum": ["optional", "required", null]}}},
+              "key_proof": {"type": ["string", "null"], "enum": ["optional", "required", null]},
+              "compromise": {"type": ["object", "null"], "additionalProperties": false,
+                "required": ["keys_before", "rotate_by"], "properties": {
+                "keys_before": {"$ref": "#/components/schemas/Time"},
+                "rotate_by": {"$ref": "#/components/schemas/Time"}}}}},
             "registration": {"type": ["object", "null"], "properties": {
               "approval": {"type": ["string", "null"], "enum": ["auto", "manual", null]},
               "provider_outage": {"type": ["string", "null"], "enum": ["pending", "refuse", null]},

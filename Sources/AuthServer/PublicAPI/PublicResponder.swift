@@ -9,6 +9,7 @@ internal import NIOHTTP1
 struct PublicResponder: ListenerResponder {
     let service: AuthService
     let limits: RequestLimits
+    let bodies: BodyBudget
     let proxies: TrustedProxies
     let random: any RandomSource
     let metrics: ServerMetrics
@@ -25,11 +26,14 @@ struct PublicResponder: ListenerResponder {
         var claimed: ClaimedIdentity?
         /// Whether a signature verified: then the time in the headers is the client's.
         var isSigned = false
+        /// What its body takes.
+        var body: BodyBudget.Hold
     }
 
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {
         let started = ContinuousClock.now
-        var progress = Progress()
+        var progress = Progress(body: bodies.hold)
+        defer { progress.body.release() }
         var refusal: Refusal?
         var answer: Answer?
         do {
@@ -42,7 +46,7 @@ struct PublicResponder: ListenerResponder {
         let frame = AnswerFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
         let final = rotating(
             answer ?? refused(refusal, progress, frame), progress,
-            by: progress.verified?.device.mustRotateBy ?? refusal?.mustRotateBy)
+            by: progress.verified?.mustRotateBy ?? refusal?.mustRotateBy)
         let took = started.duration(to: .now)
         metrics.publicRequest(progress.route, final, took: took)
         if !request.headers[values: .developmentMode].isEmpty { metrics.developmentRequest(final) }
@@ -94,13 +98,13 @@ struct PublicResponder: ListenerResponder {
         switch route {
         case .challenge:
             try service.admitEnrolment(from: provenance.address)
-            let (http, body) = try await read(request, target, provenance)
+            let (http, body) = try await read(request, target, provenance, &progress)
             let question = try ChallengeRequest(received: body)
             progress.claimed = ClaimedIdentity(app: question.appID)
             return .json(try await service.issueChallenge(question, http))
         case .register:
             try service.admitEnrolment(from: provenance.address)
-            let (http, body) = try await read(request, target, provenance)
+            let (http, body) = try await read(request, target, provenance, &progress)
             return try await register(try RegisterRequest(received: body), http, &progress)
         case .status:
             let (verified, _) = try await authenticate(request, target, provenance, for: .status, &progress)
@@ -117,7 +121,8 @@ struct PublicResponder: ListenerResponder {
             return .json(try await service.issueToken(TokenRequest(received: body), verified))
         case .verify:
             let credential = try await service.credentials.authenticate(authorization: request.authorization)
-            let question = try VerifyRequest(received: try await request.bytes(upTo: limits.verifyBody))
+            let question = try VerifyRequest(
+                received: try await request.bytes(upTo: limits.verifyBody, within: &progress.body))
             try requireWithinLimit(question)
             progress.judgesAnother = true
             progress.claimed = ClaimedIdentity(question.headers)
@@ -154,7 +159,7 @@ struct PublicResponder: ListenerResponder {
         _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance,
         for operation: Operation, _ progress: inout Progress
     ) async throws -> (VerifiedRequest, body: [UInt8]) {
-        let (http, body) = try await read(request, target, provenance)
+        let (http, body) = try await read(request, target, provenance, &progress)
         let verified = try await service.authenticate(http, for: operation)
         progress.verified = verified
         progress.claimed = ClaimedIdentity(verified)
@@ -165,9 +170,9 @@ struct PublicResponder: ListenerResponder {
 
     /// The request as the rules see it, with its body read to the end.
     private func read(
-        _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance
+        _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance, _ progress: inout Progress
     ) async throws -> (IncomingRequest, body: [UInt8]) {
-        let body = try await request.bytes(upTo: limits.deviceBody)
+        let body = try await request.bytes(upTo: limits.deviceBody, within: &progress.body)
         let incoming = IncomingRequest(
             method: request.method.rawValue, scheme: provenance.scheme, authority: provenance.authority,
             path: target.path.text, query: target.query,

@@ -6,8 +6,9 @@ internal import NIOCore
 internal import StrictJSON
 
 extension Request {
-    /// The bytes of the body as they stood on the wire; refuses more than `limit` before they are all here.
-    func bytes(upTo limit: Int) async throws -> [UInt8] {
+    /// The bytes of the body as they stood on the wire; refuses more than `limit`, or than `hold` can cover, before they are
+    /// all here.
+    func bytes(upTo limit: Int, within hold: inout BodyBudget.Hold) async throws -> [UInt8] {
         if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw Refusal(.payloadTooLarge, "\(length) bytes")
         }
@@ -16,6 +17,7 @@ extension Request {
             guard bytes.count + buffer.readableBytes <= limit else {
                 throw Refusal(.payloadTooLarge, "more than \(limit) bytes")
             }
+            try hold.cover(bytes.count + buffer.readableBytes)
             bytes.append(contentsOf: buffer.readableBytesView)
         }
         return bytes

@@ -108,13 +108,14 @@ extension KeyPolicy {
     init(_ fields: JSONFields) throws {
         try fields.allowOnly(
             "maximum_age_days", "grace_days", "overlap_seconds", "reattest_on_rotation", "rebind_on_rotation",
-            "key_proof")
+            "key_proof", "compromise")
         maximumAgeDays = try fields.optionalInteger("maximum_age_days", in: 1...36_500)
         graceDays = try fields.optionalInteger("grace_days", in: 0...3650) ?? graceDays
         overlapSeconds = try fields.optionalInteger("overlap_seconds", in: 0...3600) ?? overlapSeconds
         reattestOnRotation = try fields.optionalBool("reattest_on_rotation") ?? reattestOnRotation
         rebindOnRotation = try fields.optionalBool("rebind_on_rotation") ?? rebindOnRotation
         keyProof = try fields.optionalChoice("key_proof") ?? keyProof
+        compromise = try fields.optionalObject("compromise").map { try Compromise($0) }
     }
 
     var json: JSONObject {
@@ -123,7 +124,22 @@ extension KeyPolicy {
             ("overlap_seconds", .integer(overlapSeconds)), ("reattest_on_rotation", .bool(reattestOnRotation)),
             ("rebind_on_rotation", .bool(rebindOnRotation)),
             ("key_proof", .string(keyProof.rawValue)),
+            ("compromise", compromise.map { .object($0.json) } ?? .null),
         ])
+    }
+}
+
+extension KeyPolicy.Compromise {
+    init(_ fields: JSONFields) throws {
+        try fields.allowOnly("keys_before", "rotate_by")
+        keysBefore = try fields.parsed("keys_before") { try UnixTime(iso8601: $0) }
+        rotateBy = try fields.parsed("rotate_by") { try UnixTime(iso8601: $0) }
+        // Else every key would be past it before it had been told.
+        guard rotateBy >= keysBefore else { throw JSONError(.wrongType, path: fields.pathOf("rotate_by")) }
+    }
+
+    var json: JSONObject {
+        JSONObject([("keys_before", .string(keysBefore.iso8601)), ("rotate_by", .string(rotateBy.iso8601))])
     }
 }
 

@@ -63,6 +63,16 @@ public struct KeyPolicy: Sendable, Hashable {
     /// Whether a rotation may bring an attestation of a new App Attest key, where the old one is lost.
     public var rebindOnRotation = false
     public var keyProof: KeyProofPolicy = .optional
+    /// After a compromise: which keys must be replaced, and by when.
+    public var compromise: Compromise?
+
+    /// Keys that count as compromised.
+    public struct Compromise: Sendable, Hashable {
+        /// Keys that were registered, or rotated to, before this must rotate, from then on. A key made since need not.
+        public let keysBefore: UnixTime
+        /// Past this they may do nothing else.
+        public let rotateBy: UnixTime
+    }
 
     /// Whether the new key must sign for itself. What is sent is verified either way.
     public enum KeyProofPolicy: String, Sendable, Hashable {

@@ -65,6 +65,16 @@ public struct DeviceRecord: Sendable, Hashable {
         return metric > threshold
     }
 
+    /// By when the device must rotate, because an operator said so of it or, after a compromise, of all the app's keys of
+    /// some age; the sooner of the two.
+    public func mustRotateBy(under keys: KeyPolicy, at now: UnixTime) -> UnixTime? {
+        // A time to come would ask anew of every key that was made in obedience to it.
+        guard let compromise = keys.compromise, compromise.keysBefore <= now, keySince < compromise.keysBefore else {
+            return mustRotateBy
+        }
+        return mustRotateBy.map { min($0, compromise.rotateBy) } ?? compromise.rotateBy
+    }
+
     /// Key age counts from the last rotation, else from the registration.
     public var keySince: UnixTime { keyRotatedAt ?? registeredAt }
 }

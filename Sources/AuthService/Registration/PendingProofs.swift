@@ -101,12 +101,19 @@ struct PendingProofs: Sendable {
     private func accept(
         _ device: DeviceRecord, _ evidence: VerifiedEvidence, app: ProvisionedApp
     ) async throws(Refusal) {
+        let (assurance, takesApp) = device.assurance.joined(with: evidence.assurance)
         let proven = try await asking { () async throws(StoreError) in
             try await deviceStore.replaceEvidence(
-                device.deviceID, of: device.appID, key: device.key, evidence: evidence.appAttest,
-                assurance: evidence.assurance, recording: event(.deviceEvidenceReplaced, device, "verified"))
+                device.deviceID, of: device.appID, key: device.key, known: device.assurance,
+                evidence: takesApp ? evidence.appAttest : device.appAttest, assurance: assurance,
+                recording: event(.deviceEvidenceReplaced, device, "verified"))
         }
-        guard proven else { return try await reject(device, "attested_key_taken") }
+        guard proven else {
+            // The device may have proven itself meanwhile, by a registration of its own.
+            let now = try await devices.read(device.deviceID, of: device.appID)
+            guard now?.assurance == device.assurance else { return }
+            return try await reject(device, "attested_key_taken")
+        }
         if app.record.registration.approval == .auto {
             try await setStatus(device, to: .registered, event(.deviceApproved, device, "verified"))
         }

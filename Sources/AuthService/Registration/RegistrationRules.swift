@@ -177,18 +177,34 @@ struct RegistrationRules: Sendable {
         try await pendingProofs?.erase(device.deviceID)
     }
 
+    /// Takes what a proof adds to what was proven of the key before. Another proof of the device may be faster: then it is
+    /// judged anew beside that one, so that the weaker of two never overwrites the stronger.
     private func replaceEvidence(_ evidence: VerifiedEvidence, _ device: DeviceRecord) async throws(Refusal) {
-        // The same attested key keeps its counter: back at 0, assertions that were accepted once would be again.
-        if let attested = evidence.appAttest, attested.keyID == device.appAttest?.keyID { return }
-        guard evidence.appAttest != device.appAttest || evidence.assurance != device.assurance else { return }
-        let replaced = try await asking { () async throws(StoreError) in
-            try await store.replaceEvidence(
-                device.deviceID, of: device.appID, key: device.key, evidence: evidence.appAttest,
-                assurance: evidence.assurance, recording: event(.deviceEvidenceReplaced, device))
+        var device = device
+        for _ in 0..<Self.maximumAttempts {
+            // The same attested key keeps its counter: back at 0, assertions that were accepted once would be again.
+            if let attested = evidence.appAttest, attested.keyID == device.appAttest?.keyID { return }
+            let (assurance, takesApp) = device.assurance.joined(with: evidence.assurance)
+            let (known, kept) = (device, takesApp ? evidence.appAttest : device.appAttest)
+            guard kept != device.appAttest || assurance != device.assurance else { return }
+            let replaced = try await asking { () async throws(StoreError) in
+                try await store.replaceEvidence(
+                    known.deviceID, of: known.appID, key: known.key, known: known.assurance,
+                    evidence: kept, assurance: assurance, recording: event(.deviceEvidenceReplaced, known))
+            }
+            devices.forget(device.deviceID)
+            if replaced { return }
+            guard let now = try await devices.read(device.deviceID, of: device.appID), now.key == device.key,
+                now.assurance != device.assurance
+            else {
+                throw Refusal(.invalidAttestation, "the App Attest key is another device's, or the key was replaced")
+            }
+            device = now
         }
-        devices.forget(device.deviceID)
-        guard replaced else { throw Refusal(.invalidAttestation, "the App Attest key is another device's") }
+        throw Refusal(.serviceUnavailable, "the evidence changed each time that it was read", retryAfter: 1)
     }
+
+    private static let maximumAttempts = 8
 
     private func approve(_ device: DeviceRecord) async throws(Refusal) -> RegisterResponse {
         let approved = try await asking { () async throws(StoreError) in

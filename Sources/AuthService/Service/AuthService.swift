@@ -148,12 +148,17 @@ public struct AuthService: Sendable {
         case .deregistered: throw Refusal(.notRegistered, "deregistered meanwhile")
         case .pending, .registered, .rejected: break
         }
+        // Also where the key is too old for anything else and may still do that.
+        let app = verified.app.record
+        let mustRotate =
+            device.mustRotateBy(under: app.keys, at: verified.at) != nil
+            || AccessTable.states(of: device, signedBy: .current, app: app, now: verified.at).contains(.tooOldInGrace)
         return StatusResponse(
-            deviceID: device.deviceID, status: device.status(under: verified.app.record.mode),
+            deviceID: device.deviceID, status: device.status(under: app.mode),
             platform: device.platform,
             registeredAt: device.registeredAt, keyRotatedAt: device.keyRotatedAt,
             keyAgeSeconds: max(0, verified.at - device.keySince), keyThumbprint: row.thumbprint,
-            mustRotate: device.mustRotateBy != nil, assurance: device.assurance, serverTimestamp: clock.now)
+            mustRotate: mustRotate, assurance: device.assurance, serverTimestamp: clock.now)
     }
 
     /// `POST /auth/v1/device/rotate-key`.

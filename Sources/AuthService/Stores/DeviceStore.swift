@@ -130,11 +130,11 @@ public protocol DeviceStore: Sendable {
         _ id: DeviceID, of app: AppID, from: Set<DeviceStatus>, to: DeviceStatus, recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
-    /// Replaces the evidence of a device whose current key is `key`; false where it no longer is, or the attested key is
-    /// another device's.
+    /// Replaces the evidence of a device whose current key is `key` and whose assurance is `known`; false where either no
+    /// longer is, or the attested key is another device's.
     func replaceEvidence(
-        _ id: DeviceID, of app: AppID, key: DevicePublicKey, evidence: AppAttestEvidence?, assurance: Assurance,
-        recording event: AuditEvent
+        _ id: DeviceID, of app: AppID, key: DevicePublicKey, known: Assurance, evidence: AppAttestEvidence?,
+        assurance: Assurance, recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
     /// Stores an assertion's counter, where it is larger than the stored one of this attested key (its key id); false where

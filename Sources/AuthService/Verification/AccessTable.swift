@@ -87,7 +87,7 @@ enum AccessTable {
             }
         }
         // Past the time by which it must rotate a key may still do that one thing.
-        if let by = device.mustRotateBy, now > by { states.append(.tooOldInGrace) }
+        if let by = device.mustRotateBy(under: keys, at: now), now > by { states.append(.tooOldInGrace) }
         return states
     }
 }

@@ -54,6 +54,9 @@ public struct VerifiedRequest: Sendable {
     /// The bytes that the signature signs: what an assertion is made over.
     let message: [UInt8]
 
+    /// By when the device must rotate; nil: it need not.
+    public var mustRotateBy: UnixTime? { device.mustRotateBy(under: app.record.keys, at: at) }
+
     /// Who signed.
     public var identity: VerifiedIdentity {
         VerifiedIdentity(

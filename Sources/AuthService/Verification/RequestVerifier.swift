@@ -29,7 +29,7 @@ struct RequestVerifier: Sendable {
     func verify(_ request: IncomingRequest, for operation: Operation) async throws(Refusal) -> VerifiedRequest {
         let judgement = await judge(request, for: operation)
         if var refusal = judgement.refusal {
-            refusal.mustRotateBy = judgement.identified?.device.mustRotateBy
+            refusal.mustRotateBy = judgement.identified?.mustRotateBy
             throw refusal
         }
         guard let verified = judgement.identified else { throw Refusal(.internalError, "judged neither way") }

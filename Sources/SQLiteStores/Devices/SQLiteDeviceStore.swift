@@ -86,15 +86,19 @@ struct SQLiteDeviceStore: DeviceStore {
     }
 
     func replaceEvidence(
-        _ id: DeviceID, of app: AppID, key: DevicePublicKey, evidence: AppAttestEvidence?, assurance: Assurance,
-        recording event: AuditEvent
+        _ id: DeviceID, of app: AppID, key: DevicePublicKey, known: Assurance, evidence: AppAttestEvidence?,
+        assurance: Assurance, recording event: AuditEvent
     ) async throws(StoreError) -> Bool {
         try await database.write { database in
             guard try !database.isAttestedKeyTaken(evidence, app: app, device: id) else { return false }
             let columns = AppAttestEvidence.columns.map { ", \($0) = ?" }.joined()
             return try database.change(
-                "UPDATE devices SET assurance = ?\(columns) WHERE device_id = ? AND app_id = ? AND key = ?",
-                [assurance.storedText] + AppAttestEvidence.arguments(evidence) + [id.text, app.text, key.spki.data],
+                """
+                UPDATE devices SET assurance = ?\(columns)
+                WHERE device_id = ? AND app_id = ? AND key = ? AND assurance = ?
+                """,
+                [assurance.storedText] + AppAttestEvidence.arguments(evidence)
+                    + [id.text, app.text, key.spki.data, known.storedText],
                 recording: event) == 1
         }
     }

@@ -110,7 +110,9 @@ extension StoreConformance {
                 try expect(done.count { $0 }, is: 1, "the number of changes")
                 try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
             },
-            ConformanceCheck("Evidence is replaced for the current key alone, and never by another device's") {
+            ConformanceCheck(
+                "Evidence is replaced for the current key and the known assurance alone, and never by another device's"
+            ) {
                 stores in
                 let samples = try Samples(stores)
                 var (device, other) = (
@@ -119,20 +121,26 @@ extension StoreConformance {
                 try await stores.add(device, samples)
                 try await stores.add(other, samples)
                 let assurance = Assurance(app: .appAttestDevelopment, key: .tee)
-                func replace(_ key: DevicePublicKey, _ evidence: AppAttestEvidence?) async throws -> Bool {
+                let first = device.assurance
+                func replace(
+                    _ key: DevicePublicKey, _ evidence: AppAttestEvidence?, known: Assurance? = nil
+                ) async throws -> Bool {
                     try await stores.devices.replaceEvidence(
-                        device.deviceID, of: device.appID, key: key, evidence: evidence, assurance: assurance,
+                        device.deviceID, of: device.appID, key: key, known: known ?? first, evidence: evidence,
+                        assurance: assurance,
                         recording: samples.event(.deviceEvidenceReplaced, device: device.deviceID))
                 }
                 let new = samples.evidence(counter: 7)
                 try expect(try await replace(samples.key(), new), is: false, "for another key")
                 try expect(try await replace(device.key, other.appAttest), is: false, "by another device's")
+                try expect(try await replace(device.key, new, known: assurance), is: false, "of another assurance")
                 try expect(try await stores.stored(device), is: device, "the device in between")
                 try expect(try await replace(device.key, new), is: true, "for the current key")
                 device.appAttest = new
                 device.assurance = assurance
                 try expect(try await stores.stored(device), is: device, "the device after")
-                try expect(try await replace(device.key, nil), is: true, "by none")
+                try expect(try await replace(device.key, nil), is: false, "of the assurance before")
+                try expect(try await replace(device.key, nil, known: assurance), is: true, "by none")
                 other.appAttest = nil
                 try expect(try await stores.stored(device).appAttest, is: nil, "the evidence at last")
             },

@@ -68,12 +68,13 @@ extension MemoryStores: DeviceStore {
 
     /// See `DeviceStore`.
     public func replaceEvidence(
-        _ id: DeviceID, of app: AppID, key: DevicePublicKey, evidence: AppAttestEvidence?, assurance: Assurance,
-        recording event: AuditEvent
+        _ id: DeviceID, of app: AppID, key: DevicePublicKey, known: Assurance, evidence: AppAttestEvidence?,
+        assurance: Assurance, recording event: AuditEvent
     ) throws(StoreError) -> Bool {
         try check(.replaceEvidence)
         return change(
-            id, app, where: { $0.key == key && !isAttestedKeyTaken(evidence, of: $0) }, recording: event
+            id, app, where: { $0.key == key && $0.assurance == known && !isAttestedKeyTaken(evidence, of: $0) },
+            recording: event
         ) { device in
             device.appAttest = evidence
             device.assurance = assurance

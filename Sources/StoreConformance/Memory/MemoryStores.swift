@@ -34,6 +34,7 @@ public actor MemoryStores {
     /// The oldest first.
     var keptEvidence: [StoredEvidence] = []
     private var failures: [Call: StoreError] = [:]
+    private var interruptions: [Call: @Sendable (isolated MemoryStores) -> Void] = [:]
     private let changes = ChangeSignal()
 
     /// Empty stores.
@@ -49,6 +50,11 @@ public actor MemoryStores {
     /// Makes calls fail from now on; without `calls` all of them.
     public func fail(_ calls: Call..., with error: StoreError = StoreError(.unavailable, "made to fail")) {
         for call in calls.isEmpty ? Call.allCases : calls { failures[call] = error }
+    }
+
+    /// Does something right before the next call of this kind: what somebody else would, who is just faster.
+    public func interrupt(_ call: Call, by action: @escaping @Sendable (isolated MemoryStores) -> Void) {
+        interruptions[call] = action
     }
 
     /// Lets every call succeed again.
@@ -68,5 +74,6 @@ public actor MemoryStores {
 
     func check(_ call: Call) throws(StoreError) {
         if let error = failures[call] { throw error }
+        interruptions.removeValue(forKey: call)?(self)
     }
 }

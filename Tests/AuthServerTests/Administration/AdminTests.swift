@@ -255,6 +255,65 @@ import Testing
         }
     }
 
+    /// An Android app whose record names these places.
+    private static func record(list: String?, tokens: String?) -> JSONValue {
+        let account: JSONValue =
+            tokens.map { ["client_email": "a@example.com", "private_key": "key", "token_uri": .string($0)] } ?? .null
+        return [
+            "app_id": "com.example.play",
+            "android": [
+                "packages": ["com.example.play"],
+                "certificate_digests": [.string(Base64.url.encode([UInt8](repeating: 1, count: 32)))],
+                "play_integrity": ["service_account": account],
+                "key_attestation": ["status_list": list.map { .string($0) } ?? .null],
+            ],
+        ]
+    }
+
+    @Test func whoAdministersSomeAppsNamesNoFileAndNoURLOfTheirOwn() async throws {
+        try await TestServer.with { server in
+            let operators = try await server.credential(.admin)
+            let bound = try await server.credential(.admin, apps: ["com.example.play"])
+            let (google, tokens) = (
+                "https://android.googleapis.com/attestation/status", "https://oauth2.googleapis.com/token"
+            )
+            let (list, proxy) = ("/etc/synheart/revoked.json", "https://tokens.internal.example/token")
+            func put(_ credential: String, _ record: JSONValue) async throws -> RawResponse {
+                try await server.administer("PUT", "/apps/com.example.play", credential, body: record)
+            }
+            let added = try await server.administer(
+                "POST", "/apps", operators, body: Self.record(list: list, tokens: proxy))
+            #expect(added.status == 201, "\(added.text)")
+            let lists = [
+                "/etc/shadow", "file:///etc/shadow", "http://127.0.0.1:9464/metrics", "https://169.254.169.254/latest",
+                google + "/", "",
+            ]
+            let otherTokens = ["https://169.254.169.254/", "http://localhost:8080/", tokens + "/", list]
+            let refused =
+                lists.map { Self.record(list: $0, tokens: tokens) }
+                + otherTokens.map { Self.record(list: google, tokens: $0) }
+            for record in refused {
+                let answer = try await put(bound, record)
+                #expect(answer.status == 403 && answer.code == "FORBIDDEN", "\(record) \(answer.text)")
+                #expect(answer.json["message"]?.string?.contains("for all apps") == true)
+            }
+            // What the operator named stays, also where the record is sent back with its secrets masked.
+            var masked = try await server.administer("GET", "/apps/com.example.play", bound).json
+            masked["name"] = "renamed"
+            #expect(try await put(bound, .object(masked)).status == 200)
+            let kept = try #require(try await server.service.apps.record(AppID("com.example.play")))
+            #expect(kept.name == "renamed" && kept.sources.map(\.place) == [list, proxy])
+            let allowed: [(String, String?)] = [(google, proxy), ("none", tokens), ("none", nil), (google, tokens)]
+            for (list, tokens) in allowed {
+                let answer = try await put(bound, Self.record(list: list, tokens: tokens))
+                #expect(answer.status == 200, "\(answer.text)")
+            }
+            // What was given up is new again, and whoever is for all apps may name anything.
+            #expect(try await put(bound, Self.record(list: list, tokens: tokens)).status == 403)
+            #expect(try await put(operators, Self.record(list: "/etc/other.json", tokens: proxy)).status == 200)
+        }
+    }
+
     @Test func theAuditLogIsReadAndVerified() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)

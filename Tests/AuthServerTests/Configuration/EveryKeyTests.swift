@@ -51,6 +51,8 @@ import Testing
         case .deviceBodyBytes: Case("limits: {device_body_bytes: 2048}") { try $0.server.limits.deviceBody == 2048 }
         case .verifiedBodyBytes:
             Case("limits: {verified_body_bytes: 2048}") { try $0.server.limits.verifiedBody == 2048 }
+        case .allBodiesBytes:
+            Case("limits: {all_bodies_bytes: 2097152}") { try $0.server.limits.allBodies == 2_097_152 }
         case .idleSeconds: Case("limits: {idle_seconds: 3}") { try $0.server.deadlines.idle == .seconds(3) }
         case .headSeconds: Case("limits: {head_seconds: 3}") { try $0.server.deadlines.head == .seconds(3) }
         case .bodySeconds: Case("limits: {body_seconds: 3}") { try $0.server.deadlines.body == .seconds(3) }

@@ -59,6 +59,21 @@ struct LoadClient: Sendable {
         while await step(service) { onAnswer() }
     }
 
+    /// One thing that a client does.
+    enum Act: String, Sendable, CaseIterable { case register, rotate, revoke, sign }
+
+    /// Does one thing, with the newest device that is not revoked; whether it was answered.
+    mutating func act(_ act: Act, _ service: RunningService) async -> Bool {
+        guard act != .register, let index = devices.lastIndex(where: { $0.revocation == .none }) else {
+            return await register(service)
+        }
+        return switch act {
+        case .register, .sign: await sign(index, service)
+        case .rotate: await rotate(index, service)
+        case .revoke: await revoke(index, service)
+        }
+    }
+
     private mutating func step(_ service: RunningService) async -> Bool {
         let live = devices.indices.filter { devices[$0].revocation == .none }
         guard let index = live.randomElement(using: &random) else { return await register(service) }

@@ -1,0 +1,168 @@
+import AuthContract
+import AuthService
+import Crypto
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// Each reason for which a device must rotate, over HTTP: how it is told, what it may still do, and that rotating settles it.
+@Suite struct RotationTriggerTests {
+    private static let day: Int64 = 86_400
+
+    /// What a device meets: the statuses of status, token and `/verify`, and the times that the rotate header names.
+    private struct Met: Equatable {
+        var mustRotate: Bool
+        var told: [String]
+        var token: String
+        var verified: String
+    }
+
+    private func meets(_ device: TestDevice, _ server: TestServer) async throws -> Met {
+        let status = try await device.send(.status, to: server)
+        try #require(status.status == 200, "\(status.text)")
+        let token = try await device.send(.token, to: server, body: [:])
+        // Refused or not, the same is said of rotating.
+        #expect(token.values("X-Synheart-Rotate") == status.values("X-Synheart-Rotate"))
+        let service = try await server.credential(.service, apps: [TestServer.appID])
+        let verdict = try await server.post(
+            .verify, device.question(at: server.clock.now), [("Authorization", "Bearer \(service)")])
+        // The service that asks is not the one that must rotate.
+        #expect(verdict.values("X-Synheart-Rotate").isEmpty)
+        return Met(
+            mustRotate: status.json["must_rotate"]?.bool ?? false, told: status.values("X-Synheart-Rotate"),
+            token: token.code ?? "\(token.status)", verified: verdict.code ?? "\(verdict.status)")
+    }
+
+    private func rotate(_ device: TestDevice, _ server: TestServer) async throws -> (RawResponse, TestDevice) {
+        let next = P256.Signing.PrivateKey()
+        let response = try await device.send(
+            .rotateKey, to: server,
+            body: [
+                "app_id": .string(TestServer.appID), "device_id": .string(device.id),
+                "new_public_key": .string(Base64.standard.encode(Array(next.publicKey.derRepresentation))),
+            ])
+        return (response, TestDevice(key: next, id: device.id))
+    }
+
+    private func change(_ server: TestServer, keys: JSONValue) async throws {
+        var record = TestServer.record
+        record["keys"] = keys
+        let admin = try await server.credential(.admin)
+        let changed = try await server.administer(
+            "PUT", "/apps/\(TestServer.appID)", admin, body: .object(record))
+        try #require(changed.status == 200, "\(changed.text)")
+    }
+
+    /// The device rotates, and nobody says any more that it must.
+    private func settles(_ device: TestDevice, _ server: TestServer) async throws {
+        let (response, next) = try await rotate(device, server)
+        #expect(response.status == 200, "\(response.text)")
+        #expect(response.values("X-Synheart-Rotate").isEmpty)
+        #expect(try await meets(next, server) == Met(mustRotate: false, told: [], token: "200", verified: "200"))
+    }
+
+    @Test func anOperatorSaysSo() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let credential = try await server.credential(.operator)
+            let (by, path) = (
+                server.clock.now + 60, "/apps/\(TestServer.appID)/devices/\(device.id)/force-rotation"
+            )
+            #expect(try await server.administer("POST", path, credential, body: ["within_seconds": 60]).status == 200)
+            let told = ["required; by=\(by)"]
+            #expect(try await meets(device, server) == Met(mustRotate: true, told: told, token: "200", verified: "200"))
+            server.clock.advance(60)
+            #expect(try await meets(device, server) == Met(mustRotate: true, told: told, token: "200", verified: "200"))
+            server.clock.advance(1)
+            #expect(
+                try await meets(device, server)
+                    == Met(mustRotate: true, told: told, token: "KEY_EXPIRED", verified: "KEY_EXPIRED"))
+            try await settles(device, server)
+        }
+    }
+
+    @Test func theKeyIsTooOld() async throws {
+        try await TestServer.with { server in
+            try await change(server, keys: ["maximum_age_days": 30, "grace_days": 7])
+            let (device, late) = (try await TestDevice.register(at: server), try await TestDevice.register(at: server))
+            server.clock.advance(30 * Self.day)
+            #expect(
+                try await meets(device, server) == Met(mustRotate: false, told: [], token: "200", verified: "200"))
+            server.clock.advance(1)
+            #expect(
+                try await meets(device, server)
+                    == Met(mustRotate: true, told: [], token: "KEY_EXPIRED", verified: "KEY_EXPIRED"))
+            try await settles(device, server)
+            server.clock.advance(7 * Self.day)
+            #expect(
+                try await meets(late, server)
+                    == Met(mustRotate: false, told: [], token: "KEY_EXPIRED", verified: "KEY_EXPIRED"))
+            let (refused, _) = try await rotate(late, server)
+            #expect(refused.status == 403 && refused.code == "KEY_EXPIRED", "\(refused.text)")
+            #expect(try await late.send(.device, to: server).status == 204)
+        }
+    }
+
+    @Test func keysOfBeforeACompromise() async throws {
+        try await TestServer.with { server in
+            let old = try await TestDevice.register(at: server)
+            server.clock.advance(100)
+            let fresh = try await TestDevice.register(at: server)
+            // Announced for a time to come, it asks nobody yet.
+            let (before, by) = (server.clock.now + 10, server.clock.now + 60)
+            let policy = JSONObject([("keys_before", .string(before.iso8601)), ("rotate_by", .string(by.iso8601))])
+            try await change(server, keys: ["compromise": .object(policy)])
+            let trusted = Met(mustRotate: false, told: [], token: "200", verified: "200")
+            #expect(try await meets(old, server) == trusted)
+            server.clock.advance(10)
+            let later = try await TestDevice.register(at: server)
+            let told = Met(mustRotate: true, told: ["required; by=\(by)"], token: "200", verified: "200")
+            #expect(try await meets(old, server) == told)
+            #expect(try await meets(fresh, server) == told)
+            #expect(try await meets(later, server) == trusted)
+            try await settles(fresh, server)
+            server.clock.advance(51)
+            var expired = told
+            (expired.token, expired.verified) = ("KEY_EXPIRED", "KEY_EXPIRED")
+            #expect(try await meets(old, server) == expired)
+            #expect(try await meets(later, server) == trusted)
+            try await settles(old, server)
+        }
+    }
+
+    @Test func theSoonerOfTwoReasonsCounts() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            server.clock.advance(100)
+            let now = server.clock.now
+            for (within, by, sooner) in [(60, 90, 60), (90, 60, 60)] as [(Int64, Int64, Int64)] {
+                let forced = try await server.service.administration.forceRotation(
+                    DeviceID(device.id), of: AppID(TestServer.appID), by: now + within, actor: "test")
+                #expect(forced)
+                let policy = JSONObject([
+                    ("keys_before", .string(now.iso8601)), ("rotate_by", .string((now + by).iso8601)),
+                ])
+                try await change(server, keys: ["compromise": .object(policy)])
+                let status = try await device.send(.status, to: server)
+                #expect(status.values("X-Synheart-Rotate") == ["required; by=\(now + sooner)"])
+            }
+        }
+    }
+
+    @Test func aDeviceThatReportsACompromiseHasNoOverlap() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let next = P256.Signing.PrivateKey()
+            let rotated = try await device.send(
+                .rotateKey, to: server,
+                body: [
+                    "app_id": .string(TestServer.appID), "device_id": .string(device.id), "reason": "compromise",
+                    "new_public_key": .string(Base64.standard.encode(Array(next.publicKey.derRepresentation))),
+                ])
+            #expect(rotated.status == 200, "\(rotated.text)")
+            #expect(try await device.send(.status, to: server).code == "INVALID_SIGNATURE")
+            #expect(try await TestDevice(key: next, id: device.id).send(.status, to: server).status == 200)
+        }
+    }
+}
