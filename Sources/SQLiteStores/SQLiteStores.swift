@@ -67,6 +67,7 @@ public final class SQLiteStores: Sendable {
     /// - Parameters:
     ///   - path: the file; claims go to the folder `<path>-claims`.
     ///   - role: what this process is.
+    ///   - options: deadlines and bounds.
     ///   - clock: the service's clock.
     ///   - logger: what was found at opening and what fails in the background.
     public convenience init(

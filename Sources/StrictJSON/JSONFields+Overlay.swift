@@ -1,7 +1,10 @@
 extension JSONFields {
     /// Lays the member over `value`, as policies are laid over their defaults: absent keeps it, `null` makes it nil.
     ///
-    /// - Parameter read: nil for a value that is not understood, which is an error that names the member.
+    /// - Parameters:
+    ///   - name: the member.
+    ///   - value: the default, and then what counts.
+    ///   - read: nil for a value that is not understood, which is an error that names the member.
     public func overlay<Value>(
         _ name: String, on value: inout Value?, _ read: (JSONValue) -> Value?
     ) throws(JSONError) {

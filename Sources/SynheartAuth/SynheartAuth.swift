@@ -60,6 +60,7 @@ public final class SynheartAuth: Sendable {
     /// The six headers of a signed request. Timestamp and nonce are made here; no network.
     ///
     /// - Parameters:
+    ///   - appId: Whose identity signs.
     ///   - method: The HTTP method; put in upper case.
     ///   - path: The path as it will be sent: escaped, without query.
     ///   - bodyBytes: The body as it will be sent.
@@ -103,7 +104,9 @@ public final class SynheartAuth: Sendable {
 
     /// Learns the service's clock from a `CLOCK_SKEW` answer's `server_timestamp` (unix seconds).
     ///
-    /// - Parameter appId: Whose identity; nil for every app that was used so far.
+    /// - Parameters:
+    ///   - serverTimestamp: Unix seconds, as the answer has them.
+    ///   - appId: Whose identity; nil for every app that was used so far.
     /// - Throws: `CLOCK_SKEW` where the clock is more than 24 hours off: nothing is learned then.
     public func correctClockSkew(serverTimestamp: Double, appId: String? = nil) async throws(SynheartAuthError) {
         let configuration = try configuration()

@@ -39,6 +39,7 @@ public struct EvidenceFile: Sendable {
     ///   - line: what was judged, as an input line.
     ///   - options: what it was judged by. Response keys of Play Integrity are used and not written down: the decoded
     ///     verdict is.
+    ///   - about: what a person should know beside it, such as app, time and device.
     ///   - refusal: code and step of a refusal that was met elsewhere, by the same checks; nil: what the line comes to.
     /// - Throws: where the line or the options cannot be read.
     public init(

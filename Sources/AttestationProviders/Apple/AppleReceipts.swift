@@ -26,7 +26,11 @@ public struct AppleReceipts: ReceiptExchange {
 
     /// Exchanges over one HTTP client.
     ///
-    /// - Parameter keys: one a team; an App ID is asked about with the key that names its prefix.
+    /// - Parameters:
+    ///   - http: the client.
+    ///   - keys: one a team; an App ID is asked about with the key that names its prefix.
+    ///   - settings: addresses and deadlines.
+    ///   - clock: the time that requests are signed at.
     public init(
         http: ProviderHTTP, keys: [DeviceCheckKey], settings: AppleReceiptSettings = AppleReceiptSettings(),
         clock: any ServiceClock = SystemClock()

@@ -17,6 +17,8 @@ public struct DeviceCheckKey: Sendable {
     /// A key as the portal hands it out.
     ///
     /// - Parameters:
+    ///   - teamID: the team's id: ten letters and digits.
+    ///   - keyID: the key's id in the portal: ten letters and digits.
     ///   - pem: the `.p8` file: PKCS#8 in PEM.
     ///   - prefixes: App ID prefixes; the team id by default, which all App IDs but very old ones have.
     /// - Throws: `ContractError` where one of the parts cannot be right; its text holds nothing of the key.

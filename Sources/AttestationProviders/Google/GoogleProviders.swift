@@ -27,8 +27,13 @@ public struct GoogleProviders: EvidenceProviders {
     /// Providers over one HTTP client.
     ///
     /// - Parameters:
+    ///   - http: the client.
     ///   - lists: the revocation lists; run them in the background.
+    ///   - settings: addresses and deadlines.
+    ///   - clock: the time that answers are judged by.
+    ///   - random: of the waits between two attempts.
     ///   - pause: waits, and throws where the task is cancelled.
+    ///   - logger: what failed, and why.
     public init(
         http: ProviderHTTP, lists: RevocationLists, settings: GoogleSettings = GoogleSettings(),
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom(),

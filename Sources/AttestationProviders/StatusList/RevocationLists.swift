@@ -48,7 +48,13 @@ public actor RevocationLists {
 
     /// Lists over one HTTP client.
     ///
-    /// - Parameter pause: waits, and throws where the task is cancelled.
+    /// - Parameters:
+    ///   - http: the client.
+    ///   - settings: where lists are kept, how old one may be, deadlines.
+    ///   - clock: the time that answers are judged by.
+    ///   - random: of the waits between two attempts.
+    ///   - pause: waits, and throws where the task is cancelled.
+    ///   - logger: what was fetched and what failed.
     public init(
         http: ProviderHTTP, settings: RevocationSettings = RevocationSettings(),
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom(),

@@ -106,7 +106,9 @@ public struct KeyAttestationOptions: Sendable {
 
         /// A certificate signed by this key, which must be the one that is attested.
         ///
-        /// - Parameter rawRepresentation: 32 octets of a P-256 private key.
+        /// - Parameters:
+        ///   - rawRepresentation: 32 octets of a P-256 private key.
+        ///   - hasKeyDescription: whether the certificate below carries a key description of its own.
         public init(signedBy rawRepresentation: Data, hasKeyDescription: Bool) {
             self.privateKey = .p256(rawRepresentation)
             self.hasKeyDescription = hasKeyDescription

@@ -13,8 +13,10 @@ public struct AdminCall: Sendable {
     /// A call.
     ///
     /// - Parameters:
+    ///   - route: the operation.
     ///   - parameters: what stands in place of the braces of `AdminRoute.template`.
     ///   - query: by name; what is nil is left out.
+    ///   - body: nil for none.
     public init(
         _ route: AdminRoute, _ parameters: [String: String] = [:], query: [(String, String?)] = [],
         body: JSONObject? = nil

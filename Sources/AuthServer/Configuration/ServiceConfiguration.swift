@@ -52,8 +52,10 @@ public struct ServiceConfiguration: Sendable {
     /// Puts the sources together.
     ///
     /// - Parameters:
+    ///   - file: the file that was read; nil: none.
     ///   - environment: all variables of the process; those that begin with `ConfigurationKey.prefix` and are not known are refused.
     ///   - flags: what the command line says, as text.
+    ///   - scope: which settings there are: the service's, or those that administration needs.
     /// - Throws: `ConfigurationError` for what is not known, of the wrong type, or impossible together.
     public init(
         file: ConfigurationFile? = nil, environment: [String: String] = [:],

@@ -31,9 +31,14 @@ public struct AuthServer: Sendable {
     /// A server for this service over these stores.
     ///
     /// - Parameters:
+    ///   - service: the rules.
+    ///   - stores: the stores that the service stands on: what is ready, and what is scraped, is asked of them.
+    ///   - settings: addresses, limits, certificate.
     ///   - readiness: what `/readyz` asks; nil: each store, the service key and the clock.
     ///   - metrics: where is counted; nil: metrics of this server alone.
     ///   - gauges: what is scraped beside the service's own metrics.
+    ///   - logger: one line for each request goes there.
+    ///   - random: of request ids.
     public init(
         service: AuthService, stores: AuthService.Stores, settings: ServerSettings, readiness: Readiness? = nil,
         metrics: ServerMetrics? = nil, gauges: [MetricsSource] = [], logger: Logger,
@@ -54,6 +59,7 @@ public struct AuthServer: Sendable {
     /// most `ServerSettings.shutdown`.
     ///
     /// - Parameters:
+    ///   - stopsOnSignals: whether the first SIGTERM or SIGINT lets requests finish, and the second one does not.
     ///   - background: further work for as long as the server runs; it is cancelled at its end.
     ///   - onReady: called once, when both listeners accept connections.
     /// - Throws: `ConfigurationError` for settings that are refused; what the certificate files or the sockets throw.

@@ -8,6 +8,7 @@ public struct MetricsSource: Sendable {
     ///
     /// - Parameters:
     ///   - name: such as `synheart_replay_claims`.
+    ///   - help: one sentence, for whoever looks at it.
     ///   - read: the value now; nil: the one before stays.
     public init(_ name: String, help: String, read: @escaping @Sendable () async -> Double?) {
         self.name = name

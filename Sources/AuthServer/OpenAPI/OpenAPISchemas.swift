@@ -131,10 +131,26 @@ enum OpenAPISchemas {
               "proof": {"type": ["string", "null"],
                 "enum": ["play_integrity", "key_attestation", "both", "either", null]},
               "trust_anchors": {"type": ["array", "null"], "items": {"type": "string"}},
-              "play_integrity": {"type": ["object", "null"], "properties": {
+              "play_integrity": {"type": ["object", "null"], "additionalProperties": false, "properties": {
+                "keys": {"type": ["array", "null"], "items": {"type": "object", "additionalProperties": false,
+                  "required": ["decryption_key", "verification_key"], "properties": {
+                  "decryption_key": {"type": "string"}, "verification_key": {"type": "string"}}}},
                 "service_account": {"type": ["object", "string", "null"],
-                  "description": "A credential for some apps may name Google's token_uri or the one there is."}}},
-              "key_attestation": {"type": ["object", "null"], "properties": {
+                  "description": "A credential for some apps may name Google's token_uri or the one there is."},
+                "device_labels": {"type": ["array", "null"], "items": {"type": "string"}},
+                "require_licensed": {"type": ["boolean", "null"]},
+                "maximum_age_seconds": {"type": ["integer", "null"], "minimum": 1, "maximum": 86400},
+                "allow_test_responses": {"type": ["boolean", "null"]},
+                "refuse_play_protect": {"type": ["array", "null"], "items": {"type": "string"}},
+                "refuse_app_access_risk": {"type": ["array", "null"], "items": {"type": "string"}},
+                "maximum_activity_level": {"type": ["string", "null"],
+                  "enum": ["LEVEL_1", "LEVEL_2", "LEVEL_3", "LEVEL_4", null]},
+                "refuse_device_recall": {"type": ["array", "null"], "items": {"type": "string"}}}},
+              "key_attestation": {"type": ["object", "null"], "additionalProperties": false, "properties": {
+                "minimum_security_level": {"type": ["string", "null"], "enum": ["TrustedEnvironment", "StrongBox", null]},
+                "boot_states": {"type": ["array", "null"], "minItems": 1, "items": {"type": "string",
+                  "enum": ["Verified", "SelfSigned"]}},
+                "maximum_patch_age_days": {"type": ["integer", "null"], "minimum": 1, "maximum": 36500},
                 "status_list": {"type": ["string", "null"],
                   "description": "A credential for some apps may name Google's list, the one there is, or none."}}}}},
             "signature": {"type": ["object", "null"], "properties": {

@@ -52,7 +52,11 @@ public struct Readiness: Sendable {
 extension Readiness {
     /// Each store, the service key and the clock.
     ///
-    /// - Parameter further: what the stores' implementation adds.
+    /// - Parameters:
+    ///   - service: the service.
+    ///   - stores: its stores.
+    ///   - random: of what is written and read again.
+    ///   - further: what the stores' implementation adds.
     public init(
         service: AuthService, stores: AuthService.Stores, random: any RandomSource = SystemRandom(),
         further: [Check] = []

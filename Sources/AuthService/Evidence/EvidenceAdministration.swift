@@ -19,6 +19,7 @@ public struct EvidenceAdministration: Sendable {
     /// Summaries, newest first.
     ///
     /// - Parameters:
+    ///   - app: nil: of every app.
     ///   - id: continues after this one of the page before.
     ///   - limit: 1 to 1000.
     public func list(

@@ -18,8 +18,14 @@ public struct ReceiptRefreshJob: Sendable {
     /// A job over a store.
     ///
     /// - Parameters:
+    ///   - store: the receipts and when each is due.
+    ///   - exchange: Apple.
+    ///   - policy: budget, jitter, waits.
     ///   - verifier: judges what Apple sends; the default accepts receipts of Apple's own roots, at most 5 minutes old.
+    ///   - clock: the time that receipts are due by.
+    ///   - random: of the jitter.
     ///   - pause: waits, and throws where the task is cancelled.
+    ///   - logger: what was refreshed and what failed.
     public init(
         store: any ReceiptStore, exchange: any ReceiptExchange, policy: ReceiptRefreshPolicy = ReceiptRefreshPolicy(),
         verifier: ReceiptVerifier = ReceiptVerifier(), clock: any ServiceClock = SystemClock(),

@@ -66,7 +66,14 @@ public struct AuthService: Sendable {
 
     /// A service over these stores.
     ///
-    /// - Parameter publicOrigin: where clients reach the service; scheme 2 signatures on its own routes cover it.
+    /// - Parameters:
+    ///   - stores: what it stands on.
+    ///   - key: seals what is secret in the stores.
+    ///   - publicOrigin: where clients reach the service; scheme 2 signatures on its own routes cover it.
+    ///   - providers: Apple and Google, where they must be asked.
+    ///   - settings: rates and bounds.
+    ///   - clock: the time that everything is judged by.
+    ///   - random: of challenges, ids and secrets.
     public init(
         stores: Stores, key: ServiceKey, publicOrigin: RequestOrigin? = nil,
         providers: any EvidenceProviders = NoProviders(),

@@ -13,7 +13,9 @@ public struct DecodeRequest: Sendable {
 
     /// A request to decode a token of an app.
     ///
-    /// - Parameter package: the app's package; nil is returned for a text that is none, since it becomes part of the path.
+    /// - Parameters:
+    ///   - package: the app's package; nil is returned for a text that is none, since it becomes part of the path.
+    ///   - token: as the app sent it.
     public init?(package: String, token: String) {
         guard Self.isPackageName(package) else { return nil }
         path = "/v1/\(package):decodeIntegrityToken"

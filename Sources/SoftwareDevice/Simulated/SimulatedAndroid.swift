@@ -16,7 +16,11 @@ public struct SimulatedAndroid: AttestationProvider {
 
     /// A phone with the app `package` on it.
     ///
-    /// - Parameter options: what the phone says of itself; by default a locked one with a trusted environment.
+    /// - Parameters:
+    ///   - package: the app's package.
+    ///   - authority: who signs what Google would.
+    ///   - options: what the phone says of itself; by default a locked one with a trusted environment.
+    ///   - now: the time that tokens and certificates are made at.
     public init(
         package: String, authority: GoogleAuthority, options: KeyAttestationOptions = KeyAttestationOptions(),
         now: @escaping @Sendable () -> Date = { Date() }

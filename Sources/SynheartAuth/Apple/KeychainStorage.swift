@@ -12,8 +12,10 @@
 
         /// Records of the app, or of an access group.
         ///
-        /// - Parameter lockDirectory: Where processes that share the records take turns: for an app and its extensions, a
-        ///   directory in their app group's container. An extension must not be suspended while it holds a lock there.
+        /// - Parameters:
+        ///   - accessGroup: The Keychain's, with its prefix; nil for the app's own.
+        ///   - lockDirectory: Where processes that share the records take turns: for an app and its extensions, a directory
+        ///     in their app group's container. An extension must not be suspended while it holds a lock there.
         public init(accessGroup: String? = nil, lockDirectory: String? = nil) {
             self.accessGroup = accessGroup
             locks = PrivateDirectory(path: (lockDirectory ?? NSTemporaryDirectory()) + "/ai.synheart.auth")

@@ -10,6 +10,7 @@ extension SynheartAuth {
     /// - Parameters:
     ///   - request: To the auth service or one of `Configuration.origins`. Redirects are not followed. A body that is a
     ///     file needs scheme 2: it is read twice, in pieces, once for its digest and once to be sent.
+    ///   - appId: Whose identity signs.
     ///   - scheme: `one`, or `two` (RFC 9421), which also covers query, host and body digest.
     public func send(
         _ request: TransportRequest, appId: String, scheme: SignatureScheme = .one
@@ -41,7 +42,9 @@ extension SynheartAuth {
 
     /// A token that any backend can check offline; fetched, and renewed once half of its life is over.
     ///
-    /// - Parameter audience: One of the app's `token_audiences`; nil for the app itself.
+    /// - Parameters:
+    ///   - appId: Whose identity it speaks of.
+    ///   - audience: One of the app's `token_audiences`; nil for the app itself.
     public func deviceToken(
         appId: String, audience: String? = nil
     ) async throws(SynheartAuthError) -> DeviceToken {

@@ -10,6 +10,11 @@ public struct SignatureBase: Sendable, Hashable {
     /// - Parameters:
     ///   - method: As it is on the wire; case counts.
     ///   - target: Path and query as they are on the wire; no query counts as an empty one.
+    ///   - origin: Where the request goes.
+    ///   - contentDigest: Of the body, an empty one too.
+    ///   - appID: Whose device it is.
+    ///   - deviceID: The device that signs.
+    ///   - parameters: What stands behind the components in `Signature-Input`.
     public init(
         method: String, origin: RequestOrigin, target: RequestTarget, contentDigest: ContentDigest, appID: AppID,
         deviceID: DeviceID, parameters: SchemeTwoParameters
