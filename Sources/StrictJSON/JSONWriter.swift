@@ -21,7 +21,7 @@ extension JSONValue {
 }
 
 /// Writes into bytes: a character at a time into a string, an answer's JSON cost a tenth of its signature.
-private struct JSONWriter {
+struct JSONWriter {
     private(set) var bytes: [UInt8] = []
     private let layout: JSONValue.Layout
     private var depth = 0
@@ -70,7 +70,7 @@ private struct JSONWriter {
         for _ in 0..<depth { append("  ") }
     }
 
-    private mutating func write(_ string: String) {
+    mutating func write(_ string: String) {
         append("\"")
         var string = string
         string.withUTF8 { text in
@@ -121,7 +121,7 @@ private struct JSONWriter {
         text.withUTF8 { bytes.append(contentsOf: $0) }
     }
 
-    private mutating func append(_ text: StaticString) {
+    mutating func append(_ text: StaticString) {
         bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 }

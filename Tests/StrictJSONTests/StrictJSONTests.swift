@@ -131,3 +131,20 @@ import Testing
         #expect(try JSONValue(parsing: #"{"K": [1, null, true, "a"]}"#) == ["K": [1, .null, true, "a"]])
     }
 }
+
+struct JSONLineTests {
+    @Test func isAnObjectOnOneLine() throws {
+        var line = JSONLine()
+        line.add("plain", "text")
+        line.add("needs \"escapes\"", "a\nb\u{2028}\u{0}\\")
+        line.add("number", .min)
+        let bytes = line.bytes()
+        #expect(bytes.last == UInt8(ascii: "\n"))
+        #expect(bytes.dropLast().allSatisfy { $0 >= 0x20 })
+        let expected: JSONValue = [
+            "plain": "text", "needs \"escapes\"": "a\nb\u{2028}\u{0}\\", "number": .integer(Int64.min),
+        ]
+        #expect(try JSONValue(parsing: Array(bytes.dropLast())) == expected)
+        #expect(JSONLine().bytes() == Array("{}\n".utf8))
+    }
+}

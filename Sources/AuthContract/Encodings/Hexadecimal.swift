@@ -1,9 +1,12 @@
 /// Hexadecimal digits.
 public enum Hexadecimal {
     /// The bytes as lower-case digits.
-    public static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    public static func encode(_ bytes: some Sequence<UInt8>) -> String { encode(Array(bytes)) }
+
+    /// The bytes as lower-case digits.
+    public static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
-        text.reserveCapacity(2 * bytes.underestimatedCount)
+        text.reserveCapacity(2 * bytes.count)
         for byte in bytes {
             text.append(character(byte >> 4))
             text.append(character(byte & 0xF))

@@ -61,9 +61,11 @@ public struct RequestTarget: Sendable, Hashable {
 
     /// Splits a target as it was received; absolute form, authority form and `*` are refused.
     public init(_ text: String) throws(ContractError) {
-        let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let path = parts.first else { throw ContractError("the path must begin with /") }
-        try self.init(path: RequestPath(path), query: parts.count > 1 ? String(parts[1]) : nil)
+        guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else {
+            try self.init(path: RequestPath(text), query: nil)
+            return
+        }
+        try self.init(path: RequestPath(text[..<mark]), query: String(text[text.utf8.index(after: mark)...]))
     }
 
     /// A target of its parts.

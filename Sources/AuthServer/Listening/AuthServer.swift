@@ -4,7 +4,6 @@ internal import HTTPTypes
 internal import HummingbirdCore
 public import Logging
 internal import NIOCore
-internal import NIOHTTP1
 internal import NIOPosix
 internal import ServiceLifecycle
 internal import UnixSignals
@@ -71,7 +70,7 @@ public struct AuthServer: Sendable {
         let certificate = try settings.certificate()
         let rendezvous = Rendezvous(onReady)
         let log = RequestLog(logger: logger)
-        let publicListener = try listener(
+        let publicListener = listener(
             "public",
             PublicResponder(
                 service: service, limits: settings.limits, bodies: BodyBudget(bytes: settings.limits.allBodies),
@@ -79,7 +78,7 @@ public struct AuthServer: Sendable {
                 metrics: metrics, log: log),
             host: settings.host, port: settings.port, certificate: certificate
         ) { await rendezvous.publicListener(at: $0) }
-        let operationsListener = try listener(
+        let operationsListener = listener(
             "operations",
             OperationsResponder(
                 service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
@@ -140,35 +139,21 @@ public struct AuthServer: Sendable {
     private func listener(
         _ name: String, _ responder: some ListenerResponder, host: String, port: Int, certificate: TLSCertificate?,
         onRunning: @escaping @Sendable (String) async -> Void
-    ) throws -> any Service {
+    ) -> any Service {
         let settings = settings
         let malformed = malformedAnswer(listener: name)
         let scheme = certificate == nil ? "http" : "https"
-        return try HTTPServerBuilder { responder in
-            ListenerChannel(
-                responder: responder, limits: settings.limits, deadlines: settings.deadlines,
-                certificate: certificate, malformed: malformed)
-        }.buildServer(
+        return ListenerChannel(
+            listener: responder, limits: settings.limits, deadlines: settings.deadlines, certificate: certificate,
+            malformed: malformed
+        ).server(
             configuration: .init(
                 address: .hostname(host, port: port), backlog: 1024,
                 availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quietLogger
-        ) { request, writer, channel in
-            let response = try await responder.respond(to: request, over: ConnectionContext(channel))
-            do {
-                try await writer.write(response: response.head, body: response.body)
-            } catch let error as HTTPParserError {
-                // Of its own kind it would be answered, behind what was begun to be written.
-                throw BrokenOff(cause: error)
-            }
-        } onServerRunning: { channel in
-            let host = host.contains(":") ? "[\(host)]" : host
-            await onRunning("\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
-        }
-    }
-
-    private struct BrokenOff: Error {
-        let cause: HTTPParserError
+            onServerRunning: { channel in
+                let host = host.contains(":") ? "[\(host)]" : host
+                await onRunning("\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
+            }, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quietLogger)
     }
 
     /// For libraries: they write addresses before both listeners are ready, and at lower levels everything that they hold.

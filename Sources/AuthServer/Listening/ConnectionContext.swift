@@ -8,11 +8,14 @@ internal import NIOCore
 struct ConnectionContext: Sendable {
     /// The peer's address; nil where the socket has none.
     let peer: IPAddress?
+    /// Whom limits count its requests for, where no proxy says anything else.
+    let address: ClientAddress
     /// Whether the connection was made to a loopback address of this machine.
     let isLocal: Bool
 
     init(_ channel: any Channel) {
         peer = IPAddress(channel.remoteAddress)
+        address = ClientAddress(peer?.description ?? "unknown")
         isLocal = IPAddress(channel.localAddress)?.isLoopback ?? false
     }
 }
@@ -38,7 +41,7 @@ struct RequestProvenance: Sendable {
         let hosts = request.headerFields[values: .host]
         guard let host = hosts.first, hosts.count == 1 else { throw ContractError("Host must stand once") }
         guard let peer = connection.peer, proxies.contain(peer) else {
-            address = ClientAddress(connection.peer?.description ?? "unknown")
+            address = connection.address
             scheme = request.scheme ?? "http"
             authority = Self.believed(host, isLocal: connection.isLocal)
             return

@@ -6,14 +6,28 @@ internal import NIOHTTP1
 internal import NIOHTTPTypes
 
 /// The pipeline of one connection: TLS, deadlines, HTTP/1.1 within its limits, answers to what is not HTTP.
-struct ListenerChannel: HTTPChannelHandler {
+struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
-    let responder: Responder
+    let listener: Listener
     let limits: RequestLimits
     let deadlines: ReadDeadlines
     let certificate: TLSCertificate?
     let malformed: @Sendable (_ status: Int) -> (head: HTTPResponse, body: ByteBuffer)
+
+    /// Answers a request of one connection; nobody does before there is one.
+    private(set) var responder: HTTPChannelHandler.Responder = { _, _, _ in }
+
+    init(
+        listener: Listener, limits: RequestLimits, deadlines: ReadDeadlines, certificate: TLSCertificate?,
+        malformed: @escaping @Sendable (_ status: Int) -> (head: HTTPResponse, body: ByteBuffer)
+    ) {
+        self.listener = listener
+        self.limits = limits
+        self.deadlines = deadlines
+        self.certificate = certificate
+        self.malformed = malformed
+    }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
@@ -26,7 +40,8 @@ struct ListenerChannel: HTTPChannelHandler {
                 decoder.maxHeaderListSize = limits.headerBlock
                 decoder.maxHeaderFieldCount = limits.headerCount
                 try pipeline.configureHTTPServerPipeline(
-                    withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: true,
+                    // Fields that HTTPTypes made are valid.
+                    withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: false,
                     withEncoderConfiguration: .init(), withDecoderLimitConfiguration: decoder)
                 try pipeline.addHandler(WireCodec(scheme: certificate == nil ? "http" : "https"))
             }
@@ -39,16 +54,34 @@ struct ListenerChannel: HTTPChannelHandler {
 
     /// Cancelled, after the time that requests in flight had to finish, it ends at once, whatever the client does.
     func handle(value: Value, logger: Logger) async {
+        var connection = self
+        connection.responder = answering(over: ConnectionContext(value.channel))
         await withTaskCancellationHandler {
             if #available(macOS 15, iOS 18, *) {
-                await withTaskExecutorPreference(EventLoopExecutor(value.channel.eventLoop)) {
-                    await handleHTTP(asyncChannel: value, logger: logger)
+                await withTaskExecutorPreference(EventLoopExecutor(value.channel.eventLoop)) { [connection] in
+                    await connection.handleHTTP(asyncChannel: value, logger: logger)
                 }
             } else {
-                await handleHTTP(asyncChannel: value, logger: logger)
+                await connection.handleHTTP(asyncChannel: value, logger: logger)
             }
         } onCancel: {
             value.channel.close(promise: nil)
         }
     }
+
+    private func answering(over connection: ConnectionContext) -> HTTPChannelHandler.Responder {
+        { [listener] request, writer, _ in
+            let response = try await listener.respond(to: request, over: connection)
+            do {
+                try await writer.write(response: response.head, body: response.body)
+            } catch let error as HTTPParserError {
+                // Of its own kind it would be answered, behind what was begun to be written.
+                throw BrokenOff(cause: error)
+            }
+        }
+    }
+}
+
+private struct BrokenOff: Error {
+    let cause: HTTPParserError
 }

@@ -17,7 +17,7 @@ struct ClaimedIdentity: Sendable {
 
     /// What a request says that verified.
     init(_ verified: VerifiedRequest) {
-        (app, device, time) = (verified.device.appID, verified.device.deviceID, verified.signedAt.seconds)
+        (app, device, time) = (verified.appID, verified.deviceID, verified.signedAt.seconds)
     }
 
     /// What a request of a device's own says.
@@ -56,6 +56,6 @@ extension DeviceID {
     var logged: String {
         var text = text
         let digest = text.withUTF8 { SHA256.hash(data: $0) }
-        return digest.withUnsafeBytes { Hexadecimal.encode($0.prefix(8)) }
+        return Hexadecimal.encode(digest.withUnsafeBytes { [UInt8]($0.prefix(8)) })
     }
 }

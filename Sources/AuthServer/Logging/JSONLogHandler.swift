@@ -22,21 +22,23 @@ public struct JSONLogHandler: LogHandler {
     }
 
     public func log(event: LogEvent) {
+        var line = JSONLine()
+        line.add("time", SystemClock().now.iso8601)
+        line.add("level", event.level.rawValue)
+        line.add("logger", label)
+        line.add("message", event.message.description)
         var all = event.metadata ?? [:]
         if !metadata.isEmpty { all.merge(metadata) { of, _ in of } }
-        var line = JSONObject(reserving: 4 + all.count)
-        line["time"] = .string(SystemClock().now.iso8601)
-        line["level"] = .string(event.level.rawValue)
-        line["logger"] = .string(label)
-        line["message"] = .string(event.message.description)
-        for (key, value) in all.sorted(by: { $0.key < $1.key }) {
+        for (key, value) in all.sorted(by: { $0.key < $1.key }) where !Self.own.contains(key) {
             let text = if case .string(let text) = value { text } else { value.description }
-            if !text.isEmpty { line[key] = Int64(text).map { .integer($0) } ?? .string(text) }
+            guard !text.isEmpty else { continue }
+            if let number = Int64(text) { line.add(key, number) } else { line.add(key, text) }
         }
-        var bytes = JSONValue.object(line).bytes
-        bytes.append(UInt8(ascii: "\n"))
-        Self.write(bytes)
+        Self.write(line.bytes())
     }
+
+    /// What a line has of its own, and no metadata overwrites.
+    private static let own: Set = ["time", "level", "logger", "message"]
 
     /// One write a line, so that lines of several threads do not mix. A log that cannot be written is no reason to stop.
     private static func write(_ line: [UInt8]) {

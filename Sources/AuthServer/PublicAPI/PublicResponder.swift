@@ -164,7 +164,7 @@ struct PublicResponder: ListenerResponder {
         progress.verified = verified
         progress.claimed = ClaimedIdentity(verified)
         progress.isSigned = true
-        metrics.verified(verified.scheme, keyAgeSeconds: max(0, verified.at - verified.device.keySince))
+        metrics.verified(verified.scheme, keyAgeSeconds: verified.keyAgeSeconds)
         return (verified, body)
     }
 

@@ -12,7 +12,7 @@ struct RotationRules: Sendable {
     func rotate(_ verified: VerifiedRequest, _ body: RotateKeyRequest) async throws(Refusal) -> RotateKeyResponse {
         let newKey = try wellFormed { try DevicePublicKey(base64: body.newPublicKeyText) }
         // The remembered row may be of before a rotation that another node made.
-        guard let device = try await devices.read(verified.device.deviceID, of: verified.device.appID) else {
+        guard let device = try await devices.read(verified.deviceID, of: verified.appID) else {
             throw Refusal(.notRegistered, "no such device")
         }
         if newKey == device.key { return try repeated(device) }

@@ -140,7 +140,7 @@ public struct AuthService: Sendable {
         _ request: IncomingRequest, for operation: Operation
     ) async throws(Refusal) -> VerifiedRequest {
         let verified = try await verifier.verify(request, for: operation)
-        seen.note(verified.device.deviceID, at: verified.at)
+        seen.note(verified.deviceID, at: verified.at)
         return verified
     }
 
@@ -172,7 +172,7 @@ public struct AuthService: Sendable {
     public func rotateKey(
         _ request: RotateKeyRequest, _ verified: VerifiedRequest
     ) async throws(Refusal) -> RotateKeyResponse {
-        guard request.appID == verified.device.appID, request.deviceID == verified.device.deviceID else {
+        guard request.appID == verified.appID, request.deviceID == verified.deviceID else {
             throw Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
         }
         return try await rotation.rotate(verified, request)
@@ -247,7 +247,7 @@ public struct AuthService: Sendable {
         guard let verified = judgement.identified else {
             return .failure(Refusal(.internalError, "judged neither way"))
         }
-        seen.note(verified.device.deviceID, at: verified.at)
+        seen.note(verified.deviceID, at: verified.at)
         return .success(.verified(verified.identity))
     }
 

@@ -16,7 +16,7 @@ extension RequestVerifier {
             throw Refusal(malformed: ContractError("\(HeaderName.assertion) must be padded standard base64"))
         }
         // The remembered row may be of before another node replaced the attested key.
-        guard let device = try await devices.read(verified.device.deviceID, of: verified.device.appID),
+        guard let device = try await devices.read(verified.deviceID, of: verified.appID),
             let evidence = device.appAttest
         else { throw Refusal(.invalidAssertion, "the device has no attested key") }
         let counter: UInt32

@@ -45,6 +45,12 @@ public struct VerifiedRequest: Sendable {
     /// The device as it was when the request was judged.
     public var device: DeviceRecord { row.device }
     let row: DeviceRow
+    /// Whose device signed.
+    public var appID: AppID { row.device.appID }
+    /// The device that signed.
+    public var deviceID: DeviceID { row.device.deviceID }
+    /// Seconds since the key was registered, or rotated to.
+    public var keyAgeSeconds: Int64 { max(0, at - row.device.keySince) }
     public let scheme: SignatureScheme
     public let signedBy: SigningKeyRole
     /// The time of the judgement.
@@ -60,7 +66,7 @@ public struct VerifiedRequest: Sendable {
     /// Who signed.
     public var identity: VerifiedIdentity {
         VerifiedIdentity(
-            appID: device.appID, deviceID: device.deviceID, platform: device.platform, assurance: device.assurance,
-            signatureScheme: scheme, keyAgeSeconds: max(0, at - device.keySince))
+            appID: appID, deviceID: deviceID, platform: device.platform, assurance: device.assurance,
+            signatureScheme: scheme, keyAgeSeconds: keyAgeSeconds)
     }
 }

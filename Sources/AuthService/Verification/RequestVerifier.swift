@@ -240,7 +240,7 @@ struct RequestVerifier: Sendable {
     private func raiseScheme(_ verified: VerifiedRequest) async {
         guard verified.scheme > verified.device.highestScheme else { return }
         try? await deviceStore.raiseScheme(
-            verified.device.deviceID, of: verified.device.appID, to: verified.scheme)
-        devices.forget(verified.device.deviceID)
+            verified.deviceID, of: verified.appID, to: verified.scheme)
+        devices.forget(verified.deviceID)
     }
 }

@@ -1,0 +1,35 @@
+/// One object on one line, written member by member, such as a line of a log. Whoever writes it sees to it that no name comes
+/// twice.
+public struct JSONLine: Sendable {
+    private var writer = JSONWriter(layout: .compact)
+    private var isEmpty = true
+
+    /// An object without members.
+    public init() {}
+
+    /// Adds a text.
+    public mutating func add(_ name: String, _ value: String) {
+        begin(name)
+        writer.write(value)
+    }
+
+    /// Adds a number.
+    public mutating func add(_ name: String, _ value: Int64) {
+        begin(name)
+        writer.write(.integer(value))
+    }
+
+    /// The line as UTF-8, its end included.
+    public consuming func bytes() -> [UInt8] {
+        if isEmpty { writer.append("{") }
+        writer.append("}\n")
+        return writer.bytes
+    }
+
+    private mutating func begin(_ name: String) {
+        if isEmpty { writer.append("{") } else { writer.append(",") }
+        isEmpty = false
+        writer.write(name)
+        writer.append(":")
+    }
+}
