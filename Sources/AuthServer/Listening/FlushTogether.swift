@@ -23,6 +23,8 @@ final class FlushTogether: ChannelOutboundHandler, RemovableChannelHandler {
         context.close(mode: mode, promise: promise)
     }
 
+    func handlerRemoved(context: ChannelHandlerContext) { isDue = false }
+
     private func flushNow(_ context: ChannelHandlerContext) {
         guard isDue else { return }
         isDue = false
