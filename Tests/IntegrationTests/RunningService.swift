@@ -28,16 +28,15 @@ enum Binary {
         process.arguments = arguments
         process.currentDirectoryURL = folder
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        let (output, errors) = (try OutputFile(), try OutputFile())
+        let (output, errors, given) = (try OutputFile(), try OutputFile(), try OutputFile())
+        try given.handle.write(contentsOf: Data((input ?? "").utf8))
+        try given.handle.seek(toOffset: 0)
+        // Foundation's `Process` is never freed and would keep these open. With some 1,360 descriptors open,
+        // `run()` reads past the end of a page of /proc/self/fd, and the process dies of it.
+        defer { for file in [output, errors, given] { file.close() } }
         process.standardOutput = output.handle
         process.standardError = errors.handle
-        if let input {
-            let file = try OutputFile()
-            try Data(input.utf8).write(to: file.url)
-            process.standardInput = try FileHandle(forReadingFrom: file.url)
-        } else {
-            process.standardInput = FileHandle.nullDevice
-        }
+        process.standardInput = given.handle
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             process.terminationHandler = { _ in continuation.resume() }
             do { try process.run() } catch { continuation.resume(throwing: error) }
@@ -46,7 +45,7 @@ enum Binary {
     }
 }
 
-/// A file that a process writes into: unlike a pipe it is never full.
+/// A file that a process reads or writes: unlike a pipe it is never full.
 private final class OutputFile: Sendable {
     let url: URL
     let handle: FileHandle
@@ -54,8 +53,10 @@ private final class OutputFile: Sendable {
     init() throws {
         url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try Data().write(to: url)
-        handle = try FileHandle(forWritingTo: url)
+        handle = try FileHandle(forUpdating: url)
     }
+
+    func close() { try? handle.close() }
 
     deinit { try? FileManager.default.removeItem(at: url) }
 
