@@ -76,7 +76,7 @@ private struct JSONParser {
             let name = try parseString()
             skipWhitespace()
             try expect(UInt8(ascii: ":"))
-            object.append(JSONObject.Member(name: name, value: try parseValue(depth: depth)))
+            object.append(JSONObject.Member(name, try parseValue(depth: depth)))
             skipWhitespace()
             if try peek() == UInt8(ascii: ",") {
                 position += 1

@@ -97,6 +97,12 @@ public struct JSONObject: Sendable, Hashable {
         /// The value.
         public var value: JSONValue
 
+        /// A member of its parts.
+        public init(_ name: String, _ value: JSONValue) {
+            self.name = name
+            self.value = value
+        }
+
         /// Names are the same when their code points are.
         public static func == (left: Member, right: Member) -> Bool {
             left.name.utf8.elementsEqual(right.name.utf8) && left.value == right.value
@@ -105,6 +111,9 @@ public struct JSONObject: Sendable, Hashable {
 
     /// An object without members.
     public init() {}
+
+    /// An object of these members, of which no two have one name.
+    public init(members: [Member]) { self.members = members }
 
     /// An object without members, and with room for so many.
     public init(reserving count: Int) { members.reserveCapacity(count) }
@@ -122,13 +131,14 @@ public struct JSONObject: Sendable, Hashable {
             switch (index(of: name), newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
-            case (nil, let value?): members.append(Member(name: name, value: value))
+            case (nil, let value?): members.append(Member(name, value))
             case (nil, nil): break
             }
         }
     }
 
-    mutating func append(_ member: Member) { members.append(member) }
+    /// Adds a member whose name no other has: for whoever knows that, it need not be looked for.
+    public mutating func append(_ member: Member) { members.append(member) }
 
     // String's own equality is canonical equivalence, under which two different names can be equal.
     private func index(of name: String) -> Int? {

@@ -167,7 +167,10 @@ public actor RevocationLists {
             if new.list.count < before / 2 || new.list.count == 0 {
                 logger.warning(
                     "a status list became short",
-                    metadata: ["source": "\(name)", "before": "\(before)", "after": "\(new.list.count)"])
+                    metadata: [
+                        "source": "\(name)", "before": .stringConvertible(before),
+                        "after": .stringConvertible(new.list.count),
+                    ])
             }
             entries[name]?.held = new
             fresh = seconds

@@ -50,12 +50,13 @@ public struct StatusResponse: WireBody, Hashable {
     }
 
     public var json: JSONObject {
-        .of(
-            ("device_id", .string(deviceID.text)), ("status", .string(status.rawValue)),
-            ("platform", .string(platform.rawValue)), ("registered_at", .integer(registeredAt.seconds)),
-            ("key_rotated_at", keyRotatedAt.map { .integer($0.seconds) } ?? .null),
-            ("key_age_seconds", .integer(keyAgeSeconds)), ("key_thumbprint", .string(keyThumbprint)),
-            ("must_rotate", .bool(mustRotate)), ("assurance", .object(assurance.json)),
-            ("server_timestamp", .integer(serverTimestamp.seconds)))
+        JSONObject(members: [
+            .init("device_id", .string(deviceID.text)), .init("status", .string(status.rawValue)),
+            .init("platform", .string(platform.rawValue)), .init("registered_at", .integer(registeredAt.seconds)),
+            .init("key_rotated_at", keyRotatedAt.map { .integer($0.seconds) } ?? .null),
+            .init("key_age_seconds", .integer(keyAgeSeconds)), .init("key_thumbprint", .string(keyThumbprint)),
+            .init("must_rotate", .bool(mustRotate)), .init("assurance", .object(assurance.json)),
+            .init("server_timestamp", .integer(serverTimestamp.seconds)),
+        ])
     }
 }

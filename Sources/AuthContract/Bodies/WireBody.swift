@@ -20,10 +20,10 @@ extension WireBody {
 }
 
 extension JSONObject {
-    /// An object of the members that have a value.
+    /// An object of the members that have a value. No two have one name.
     static func of(_ members: (String, JSONValue?)...) -> JSONObject {
         var object = JSONObject(reserving: members.count)
-        for (name, value) in members { object[name] = value }
+        for case (let name, let value?) in members { object.append(Member(name, value)) }
         return object
     }
 }

@@ -164,7 +164,7 @@ public struct AuthServer: Sendable {
     }
 
     /// What is answered to bytes that are not a request.
-    private func malformedAnswer(listener: String) -> @Sendable (Int) -> (head: HTTPResponse, body: ByteBuffer) {
+    private func malformedAnswer(listener: String) -> ExchangeHandler.MalformedAnswer {
         let log = RequestLog(logger: logger)
         return { [service, random, metrics] status in
             let frame = AnswerFrame(requestID: RandomUUID(from: random).text, now: service.clock.now)

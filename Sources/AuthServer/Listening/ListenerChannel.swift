@@ -13,14 +13,14 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     let limits: RequestLimits
     let deadlines: ReadDeadlines
     let certificate: TLSCertificate?
-    let malformed: @Sendable (_ status: Int) -> (head: HTTPResponse, body: ByteBuffer)
+    let malformed: ExchangeHandler.MalformedAnswer
 
     /// Answers a request of one connection; nobody does before there is one.
     private(set) var responder: HTTPChannelHandler.Responder = { _, _, _ in }
 
     init(
         listener: Listener, limits: RequestLimits, deadlines: ReadDeadlines, certificate: TLSCertificate?,
-        malformed: @escaping @Sendable (_ status: Int) -> (head: HTTPResponse, body: ByteBuffer)
+        malformed: @escaping ExchangeHandler.MalformedAnswer
     ) {
         self.listener = listener
         self.limits = limits
@@ -34,19 +34,19 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandler(FlushTogether())
             if let certificate { try pipeline.addHandler(certificate.makeHandler()) }
-            try ReadDeadlineHandlers.add(deadlines, to: pipeline) {
-                var decoder = NIOHTTPDecoderLimitConfiguration()
-                decoder.maxHeaderFieldSize = limits.headerBlock
-                decoder.maxHeaderListSize = limits.headerBlock
-                decoder.maxHeaderFieldCount = limits.headerCount
-                try pipeline.configureHTTPServerPipeline(
-                    // Fields that HTTPTypes made are valid.
-                    withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: false,
-                    withEncoderConfiguration: .init(), withDecoderLimitConfiguration: decoder)
-                try pipeline.addHandler(WireCodec(scheme: certificate == nil ? "http" : "https"))
-            }
-            try pipeline.addHandler(MalformedRequestHandler(malformed))
-            try pipeline.addHandler(HTTPConnectionStateHandler(logger: logger))
+            let deadline = ConnectionDeadline(deadlines)
+            try pipeline.addHandler(DeadlineHandler(deadline))
+            var decoder = NIOHTTPDecoderLimitConfiguration()
+            decoder.maxHeaderFieldSize = limits.headerBlock
+            decoder.maxHeaderListSize = limits.headerBlock
+            decoder.maxHeaderFieldCount = limits.headerCount
+            try pipeline.configureHTTPServerPipeline(
+                // Fields that HTTPTypes made are valid.
+                withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: false,
+                withEncoderConfiguration: .init(), withDecoderLimitConfiguration: decoder)
+            try pipeline.addHandler(
+                ExchangeHandler(
+                    scheme: certificate == nil ? "http" : "https", deadline: deadline, malformed: malformed))
             return try NIOAsyncChannel(
                 wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
         }

@@ -27,7 +27,7 @@ struct AuditHeadLog: Sendable {
                     metadata: ["head": "\(last)"])
             }
             let head = try await trail.head()
-            logger.notice("audit head", metadata: ["head": "\(head)", "sequence": "\(head.sequence)"])
+            logger.notice("audit head", metadata: ["head": "\(head)", "sequence": .stringConvertible(head.sequence)])
             return head
         } catch {
             logger.error("the audit head was not logged", metadata: ["reason": "\(error)"])

@@ -22,17 +22,46 @@ public struct JSONLogHandler: LogHandler {
     }
 
     public func log(event: LogEvent) {
-        var line = JSONLine()
-        line.add("time", SystemClock().now.iso8601)
-        line.add("level", event.level.rawValue)
-        line.add("logger", label)
-        line.add("message", event.message.description)
         var all = event.metadata ?? [:]
         if !metadata.isEmpty { all.merge(metadata) { of, _ in of } }
-        for (key, value) in all.sorted(by: { $0.key < $1.key }) where !Self.own.contains(key) {
-            let text = if case .string(let text) = value { text } else { value.description }
-            guard !text.isEmpty else { continue }
-            if let number = Int64(text) { line.add(key, number) } else { line.add(key, text) }
+        write(
+            event.level, event.message.description,
+            all.filter { !Self.own.contains($0.key) }.sorted { $0.key < $1.key }.map { ($0.key, FieldValue($0.value)) })
+    }
+
+    /// A further member of a line.
+    typealias Field = (name: String, value: FieldValue)
+
+    enum FieldValue {
+        /// Left out where it is empty.
+        case text(String)
+        case number(Int64)
+
+        /// A number only where one was meant: an id of digits alone is still a text.
+        init(_ value: Logger.MetadataValue) {
+            switch value {
+            case .string(let text): self = .text(text)
+            case .stringConvertible(let number as any BinaryInteger):
+                self = Int64(exactly: number).map { .number($0) } ?? .text("\(number)")
+            case .stringConvertible, .array, .dictionary: self = .text(value.description)
+            }
+        }
+    }
+
+    /// Writes one line, whatever the level.
+    ///
+    /// - Parameter fields: in the order in which they are to stand, none of them a line's own.
+    func write(_ level: Logger.Level, _ message: String, _ fields: [Field]) {
+        var line = JSONLine()
+        line.add("time", SystemClock().now.iso8601)
+        line.add("level", level.rawValue)
+        line.add("logger", label)
+        line.add("message", message)
+        for (name, value) in fields {
+            switch value {
+            case .text(let text): if !text.isEmpty { line.add(name, text) }
+            case .number(let number): line.add(name, number)
+            }
         }
         Self.write(line.bytes())
     }

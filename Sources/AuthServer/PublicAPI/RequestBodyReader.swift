@@ -12,6 +12,8 @@ extension Request {
         if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw Refusal(.payloadTooLarge, "\(length) bytes")
         }
+        // A request that names no length has no body (RFC 9112 section 6.3).
+        guard headers.contains(.contentLength) || headers.contains(.transferEncoding) else { return [] }
         var bytes: [UInt8] = []
         for try await buffer in body {
             guard bytes.count + buffer.readableBytes <= limit else {
