@@ -75,22 +75,24 @@ struct JSONWriter {
         var string = string
         string.withUTF8 { text in
             var written = 0
+            // A slice would be copied byte by byte.
+            func write(to end: Int) { bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written..<end])) }
             for (index, byte) in text.enumerated() {
                 switch byte {
                 case 0..<0x20, 0x22, 0x5C, 0x7F:
-                    bytes.append(contentsOf: text[written..<index])
+                    write(to: index)
                     append(escape: byte)
                     written = index + 1
                 case 0xC2, 0xE2:
                     // A string's bytes are whole characters: what begins one is followed by the rest of it.
                     guard let (escape, length) = Self.lineEnd(text[index...]) else { continue }
-                    bytes.append(contentsOf: text[written..<index])
+                    write(to: index)
                     append(escape)
                     written = index + length
                 default: continue
                 }
             }
-            bytes.append(contentsOf: text[written...])
+            write(to: text.count)
         }
         append("\"")
     }

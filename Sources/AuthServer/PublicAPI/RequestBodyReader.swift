@@ -27,8 +27,12 @@ extension Request {
 
     /// Refuses a body that does not say that it is JSON, as it stands.
     func requireJSON() throws(Refusal) {
-        let mediaType = headers[.contentType]?.prefix { $0 != ";" }.lowercased() ?? ""
-        guard mediaType.trimmingSuffix(" ") == "application/json" else {
+        let contentType = headers[.contentType] ?? ""
+        // Most write just that.
+        guard
+            contentType == "application/json"
+                || contentType.prefix(while: { $0 != ";" }).lowercased().trimmingSuffix(" ") == "application/json"
+        else {
             throw Refusal(.unsupportedMediaType, "Content-Type is not application/json")
         }
         // What is compressed could not be read here, and its signature would be over other bytes than its meaning.
