@@ -18,6 +18,8 @@ public final class SynheartAuth: Sendable {
     private struct State: Sendable {
         var configuration: Configuration?
         var identities: [AppID: DeviceIdentity] = [:]
+        /// Most apps have one: what was asked for last is found without reading its name again.
+        var latest: DeviceIdentity?
     }
 
     private let state: Locked<State>
@@ -40,6 +42,7 @@ public final class SynheartAuth: Sendable {
         state.withLock { state in
             state.configuration = configuration
             state.identities = [:]
+            state.latest = nil
         }
     }
 
@@ -137,19 +140,23 @@ public final class SynheartAuth: Sendable {
     }
 
     func identity(_ appId: String) throws(SynheartAuthError) -> DeviceIdentity {
+        if let latest = state.withLock({ $0.latest }), latest.context.appID.text.utf8.elementsEqual(appId.utf8) {
+            return latest
+        }
         let appID: AppID
         do throws(ContractError) {
             appID = try AppID(appId)
         } catch {
             throw SynheartAuthError(.notConfigured, error.description)
         }
-        if let identity = state.withLock({ $0.identities[appID] }) { return identity }
         let configuration = try configuration()
         return state.withLock { state in
-            if let identity = state.identities[appID] { return identity }
-            let identity = DeviceIdentity(
-                context: IdentityContext(appID: appID, configuration: configuration, changes: changes))
+            let identity =
+                state.identities[appID]
+                ?? DeviceIdentity(
+                    context: IdentityContext(appID: appID, configuration: configuration, changes: changes))
             state.identities[appID] = identity
+            state.latest = identity
             return identity
         }
     }

@@ -62,22 +62,21 @@ func measure(_ name: String, rounds: Int = 7, _ work: () async throws -> Void) a
     return Measurement(name, perSecond: best, allocations: fewest)
 }
 
-/// How much longer `work` takes than `other`: by turns of a few milliseconds, so that both meet the machine as it is, and of each the
-/// best, as a turn that was disturbed says nothing.
+/// How much longer `work` takes than `other`: by turns of a few milliseconds, so that both meet the machine as it is, and the median
+/// of the turns, as one that was disturbed says nothing.
 @inline(never)
 func ratio(
     _ work: () async throws -> Void, to other: () async throws -> Void
 ) async rethrows -> Double {
-    var best = (work: Duration.seconds(1), other: Duration.seconds(1))
-    for _ in 0..<500 {
-        var started = ContinuousClock.now
+    var ratios: [Double] = []
+    for _ in 0..<1000 {
+        let started = ContinuousClock.now
         for _ in 0..<100 { try await work() }
-        best.work = min(best.work, started.duration(to: .now))
-        started = .now
+        let between = ContinuousClock.now
         for _ in 0..<100 { try await other() }
-        best.other = min(best.other, started.duration(to: .now))
+        ratios.append(started.duration(to: between) / between.duration(to: .now))
     }
-    return best.work / best.other
+    return ratios.sorted()[ratios.count / 2]
 }
 
 /// How many times as much two threads do as one: the best of three tries.

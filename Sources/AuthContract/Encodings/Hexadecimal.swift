@@ -14,19 +14,31 @@ public enum Hexadecimal {
         return String(decoding: text, as: UTF8.self)
     }
 
+    // Below without branches, which random digits would have guessed wrong every third time.
+
     /// The value of a digit; nil for another character.
     static func digit(_ character: UInt8, upperCase: Bool) -> UInt8? {
-        switch character {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F") where upperCase: character - UInt8(ascii: "A") + 10
-        default: nil
-        }
+        let number = character &- UInt8(ascii: "0")
+        let letter = (upperCase ? character | 0x20 : character) &- UInt8(ascii: "a")
+        guard (number < 10) != (letter < 6) else { return nil }
+        return number < 10 ? number : letter &+ 10
     }
 
-    /// The digit of a value below 16. Without a branch, which random digits would have guessed wrong every third time.
-    static func character(_ value: UInt8) -> UInt8 {
-        let isLetter = (9 &- value) >> 7
-        return UInt8(ascii: "0") &+ value &+ isLetter &* (UInt8(ascii: "a") - UInt8(ascii: "9") - 1)
+    /// The digit of a value below 16.
+    private static func character(_ value: UInt8) -> UInt8 { UInt8(truncatingIfNeeded: digits(UInt64(value))) }
+
+    /// The eight digits of a number, in the order in which they are written from its highest byte down.
+    static func digits(_ number: UInt32) -> UInt64 {
+        var values = UInt64(number)
+        values = (values | values << 16) & 0x0000_FFFF_0000_FFFF
+        values = (values | values << 8) & 0x00FF_00FF_00FF_00FF
+        return digits((values | values << 4) & 0x0F0F_0F0F_0F0F_0F0F)
+    }
+
+    /// The digits of eight values below 16, each in its byte.
+    private static func digits(_ values: UInt64) -> UInt64 {
+        let areLetters = (values + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+        let gap = UInt64(UInt8(ascii: "a") - UInt8(ascii: "9") - 1)
+        return values + 0x3030_3030_3030_3030 + areLetters * gap
     }
 }

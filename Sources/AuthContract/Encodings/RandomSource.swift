@@ -6,6 +6,16 @@
 public protocol RandomSource: Sendable {
     /// `count` bytes that nobody can predict.
     func bytes(_ count: Int) -> [UInt8]
+
+    /// 16 such bytes as two numbers, big-endian: what an id is made of.
+    func words() -> (UInt64, UInt64)
+}
+
+extension RandomSource {
+    public func words() -> (UInt64, UInt64) {
+        let bytes = bytes(16)
+        return (bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) }, bytes[8...].reduce(0) { $0 << 8 | UInt64($1) })
+    }
 }
 
 /// The operating system's generator.
@@ -31,5 +41,14 @@ public struct SystemRandom: RandomSource {
         }
         bytes.removeLast(bytes.count - count)
         return bytes
+    }
+
+    public func words() -> (UInt64, UInt64) {
+        #if os(Linux)
+            var words: (UInt64, UInt64) = (0, 0)
+            if withUnsafeMutableBytes(of: &words, { getentropy($0.baseAddress, $0.count) }) == 0 { return words }
+        #endif
+        var generator = SystemRandomNumberGenerator()
+        return (generator.next(), generator.next())
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import AuthContract
@@ -83,6 +84,18 @@ import Testing
             let uuid = RandomUUID(from: Given(given: random.bytes(16)))
             #expect(RandomUUID(uuid.text, upperCase: false) == uuid)
             #expect(RandomUUID(uuid.text.uppercased(), upperCase: true) == uuid)
+            let digits = uuid.bytes.map { String(format: "%02x", $0) }.joined()
+            #expect(uuid.text.replacingOccurrences(of: "-", with: "") == digits)
+            #expect(uuid.text.enumerated().filter { $1 == "-" }.map(\.offset) == [8, 13, 18, 23])
+        }
+    }
+
+    @Test func noCharacterButADigitIsTakenForOne() {
+        for scalar in (0...0x17F).compactMap(Unicode.Scalar.init) {
+            let text = "\(scalar)23e4567-e89b-42d3-a456-426614174000"
+            let (isDigit, isUpper) = ("0123456789abcdef".contains("\(scalar)"), "ABCDEF".contains("\(scalar)"))
+            #expect((RandomUUID(text, upperCase: false) != nil) == isDigit, "\(scalar.value)")
+            #expect((RandomUUID(text, upperCase: true) != nil) == (isDigit || isUpper), "\(scalar.value)")
         }
     }
 }
