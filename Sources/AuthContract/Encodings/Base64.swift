@@ -51,28 +51,33 @@ public struct Base64: Sendable {
 
     /// The bytes of the text; nil where it is not exactly what `encode` writes.
     public func decode(_ text: some StringProtocol) -> [UInt8]? {
-        var characters = Array(text.utf8)[...]
-        if padded {
-            guard characters.count % 4 == 0 else { return nil }
-            for _ in 0..<2 where characters.last == Self.padding { characters.removeLast() }
-        }
-        guard characters.count % 4 != 1 else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(characters.count / 4 * 3 + 2)
-        var group: UInt32 = 0
-        var bits: UInt32 = 0
-        for character in characters {
-            let value = values[Int(character)]
-            guard value != Self.invalid else { return nil }
-            group = (group << 6 | UInt32(value)) & 0xFFFF
-            bits += 6
-            if bits >= 8 {
-                bits -= 8
-                bytes.append(UInt8(truncatingIfNeeded: group >> bits))
+        var text = String(text)
+        return text.withUTF8 { characters in
+            var count = characters.count
+            if padded {
+                guard count % 4 == 0 else { return nil }
+                for _ in 0..<2 where count > 0 && characters[count - 1] == Self.padding { count -= 1 }
             }
+            guard count % 4 != 1 else { return nil }
+            var group: UInt32 = 0
+            var isValid = true
+            let bytes = [UInt8](unsafeUninitializedCapacity: count * 3 / 4) { bytes, size in
+                var bits: UInt32 = 0
+                for character in characters.prefix(count) {
+                    let value = values[Int(character)]
+                    isValid = isValid && value != Self.invalid
+                    group = group << 6 | UInt32(value & 0x3F)
+                    bits += 6
+                    if bits >= 8 {
+                        bits -= 8
+                        bytes[size] = UInt8(truncatingIfNeeded: group >> bits)
+                        size += 1
+                    }
+                }
+                group &= (1 << bits) - 1
+            }
+            return isValid && group == 0 ? bytes : nil
         }
-        guard group & ((1 << bits) - 1) == 0 else { return nil }
-        return bytes
     }
 
     private static let padding = UInt8(ascii: "=")

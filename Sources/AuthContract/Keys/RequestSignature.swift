@@ -43,6 +43,6 @@ public struct RequestSignature: Sendable {
     /// Whether `key` signed SHA-256 of `message`.
     public func isValid(for message: [UInt8], by key: DevicePublicKey) -> Bool {
         guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: raw) else { return false }
-        return key.verifyingKey.isValidSignature(signature, for: message)
+        return key.verifyingKey.isValidSignature(signature, for: message.withUnsafeBytes(SHA256.hash))
     }
 }

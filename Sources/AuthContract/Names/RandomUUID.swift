@@ -37,8 +37,11 @@ public struct RandomUUID: Sendable, Hashable {
     }
 
     /// The 16 bytes.
-    public var bytes: [UInt8] {
-        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Array($0) }
+    public var bytes: [UInt8] { withBytes { Array($0) } }
+
+    /// Gives the 16 bytes where they are, without a block of memory for them.
+    package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian), body)
     }
 
     /// The text in lower case. Formatted here because Foundation's UUID costs a fifth of a signature.

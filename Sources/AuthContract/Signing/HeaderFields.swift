@@ -28,6 +28,9 @@ public struct HeaderFields: Sendable, Hashable {
         lines.filter { Self.isSame($0.name, name) }.map(\.value)
     }
 
+    /// Whether a field stands there.
+    public func contains(_ name: String) -> Bool { lines.contains { Self.isSame($0.name, name) } }
+
     /// The value of a field that must stand exactly once.
     public func one(_ name: String) throws(ContractError) -> String {
         guard let value = try atMostOne(name) else { throw ContractError("\(name) is missing") }

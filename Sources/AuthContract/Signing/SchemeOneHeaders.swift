@@ -30,6 +30,11 @@ public struct SchemeOneHeaders: Sendable {
         guard try SignatureScheme(claimedBy: fields) == .one else {
             throw ContractError("the request is not signed under scheme 1", code: .unsupportedSigVersion)
         }
+        try self.init(claimedIn: fields)
+    }
+
+    /// Reads the headers of a request that claims this scheme and no other.
+    init(claimedIn fields: HeaderFields) throws(ContractError) {
         appID = try AppID(fields.one(HeaderName.appID))
         deviceID = try DeviceID(fields.one(HeaderName.deviceID))
         signature = try RequestSignature(base64: fields.one(HeaderName.signature))

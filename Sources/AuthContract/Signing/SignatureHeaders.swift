@@ -10,7 +10,7 @@ public enum SignatureScheme: Int, Sendable, Hashable, Comparable, CaseIterable {
     ///
     /// Both are `invalidRequest`, as is neither; another version than 1 is `unsupportedSigVersion`.
     public init(claimedBy fields: HeaderFields) throws(ContractError) {
-        switch (try fields.atMostOne(HeaderName.signatureVersion), fields.values(HeaderName.signatureInput).isEmpty) {
+        switch (try fields.atMostOne(HeaderName.signatureVersion), !fields.contains(HeaderName.signatureInput)) {
         case (_?, false):
             throw ContractError("\(HeaderName.signatureVersion) and \(HeaderName.signatureInput) exclude each other")
         case (SchemeOneHeaders.version, true): self = .one
@@ -31,7 +31,7 @@ public enum SignatureHeaders: Sendable {
     /// Reads them; a `ContractError` has the code to answer with.
     public init(_ fields: HeaderFields) throws(ContractError) {
         switch try SignatureScheme(claimedBy: fields) {
-        case .one: self = .one(try SchemeOneHeaders(fields))
+        case .one: self = .one(try SchemeOneHeaders(claimedIn: fields))
         case .two: self = .two(try SchemeTwoHeaders(fields))
         }
     }

@@ -223,7 +223,7 @@ public struct AuthService: Sendable {
     }
 
     private static func claimedApp(_ request: IncomingRequest, _ credential: Credential) throws(Refusal) -> AppID {
-        if request.headers.values(HeaderName.appID).isEmpty, credential.apps.count == 1,
+        if !request.headers.contains(HeaderName.appID), credential.apps.count == 1,
             let only = credential.apps.first
         {
             return only

@@ -24,25 +24,26 @@ public struct ReplayClaim: Sendable, Hashable {
 
     /// The nonce of a scheme 1 request.
     public static func nonce(_ nonce: RequestNonce, of device: DeviceID) -> ReplayClaim {
-        ReplayClaim(.nonce, nonce.bytes[...], device)
+        nonce.uuid.withBytes { ReplayClaim(.nonce, $0, device) }
     }
 
     /// The r value of a signature: it survives the rewrite of s to n - s, and nobody can change it without the key.
     public static func signatureR(_ signature: RequestSignature, of device: DeviceID) -> ReplayClaim {
-        ReplayClaim(.signatureR, signature.r, device)
+        signature.r.withUnsafeBytes { ReplayClaim(.signatureR, $0, device) }
     }
 
     /// The signature base of a scheme 2 request, which covers its nonce.
     public static func signatureBase(_ base: [UInt8], of device: DeviceID) -> ReplayClaim {
-        ReplayClaim(.signatureBase, base[...], device)
+        base.withUnsafeBytes { ReplayClaim(.signatureBase, $0, device) }
     }
 
-    private init(_ kind: Kind, _ value: ArraySlice<UInt8>, _ device: DeviceID) {
-        var input = device.bytes
-        input.reserveCapacity(input.count + 1 + value.count)
-        input.append(kind.rawValue)
-        input += value
-        let digest = SHA256.hash(data: input)
+    private init(_ kind: Kind, _ value: UnsafeRawBufferPointer, _ device: DeviceID) {
+        let digest = withUnsafeTemporaryAllocation(byteCount: 17 + value.count, alignment: 8) { input in
+            device.uuid.withBytes { input.copyMemory(from: $0) }
+            input[16] = kind.rawValue
+            UnsafeMutableRawBufferPointer(rebasing: input[17...]).copyMemory(from: value)
+            return SHA256.hash(of: UnsafeRawBufferPointer(input))
+        }
         (high, low) = digest.withUnsafeBytes { bytes in
             (
                 UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self)),

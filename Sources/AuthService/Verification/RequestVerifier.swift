@@ -104,7 +104,7 @@ struct RequestVerifier: Sendable {
     /// On a production app the development header is a security event, whatever its value.
     func refuseDevelopmentHeader(_ request: IncomingRequest, of app: ProvisionedApp) async throws(Refusal) {
         guard app.record.buildChannel == .production,
-            !request.headers.values(HeaderName.developmentMode).isEmpty
+            request.headers.contains(HeaderName.developmentMode)
         else { return }
         if let uncounted = protection.securityEvent(app: app.record.appID, address: request.address) {
             let event = AuditEvent(
