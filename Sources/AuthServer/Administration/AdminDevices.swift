@@ -1,6 +1,6 @@
 internal import AuthContract
-public import AuthService
-public import StrictJSON
+internal import AuthService
+internal import StrictJSON
 
 extension AdminAPI {
     func listDevices(_ request: AdminRequest) async throws -> Answer {
@@ -23,9 +23,10 @@ extension AdminAPI {
     private func page(_ devices: [DeviceRecord], next: DeviceRecord?) async throws -> JSONObject {
         var apps: [AppID: AppRecord] = [:]
         for app in Set(devices.map(\.appID)) { apps[app] = try await service.apps.record(app) }
+        let now = service.clock.now
         let cursor = next.map { DeviceQuery.PageToken(registeredAt: $0.registeredAt, deviceID: $0.deviceID).cursor }
         return JSONObject([
-            ("devices", .array(devices.map { .object($0.administrationJSON(apps[$0.appID])) })),
+            ("devices", .array(devices.map { .object($0.administrationJSON(apps[$0.appID], at: now)) })),
             ("next_cursor", cursor.map { .string($0) } ?? .null),
         ])
     }
@@ -91,7 +92,7 @@ extension AdminAPI {
     }
 
     private func answer(_ device: DeviceRecord) async throws -> Answer {
-        .json(device.administrationJSON(try await service.apps.record(device.appID)))
+        .json(device.administrationJSON(try await service.apps.record(device.appID), at: service.clock.now))
     }
 
     private func existingDevice(_ id: DeviceID, of app: AppID) async throws -> DeviceRecord {
@@ -125,9 +126,11 @@ extension DeviceQuery.PageToken {
 }
 
 extension DeviceRecord {
-    /// Everything an operator may see: all but receipts and keys. `app` says which risk metrics are flagged.
-    public func administrationJSON(_ app: AppRecord?) -> JSONObject {
-        JSONObject([
+    /// Everything an operator may see: all but receipts and keys. `app` says which risk metrics are flagged, and which of its
+    /// keys must be rotated.
+    func administrationJSON(_ app: AppRecord?, at now: UnixTime) -> JSONObject {
+        let mustRotateBy = app.map { self.mustRotateBy(under: $0.keys, at: now) } ?? self.mustRotateBy
+        return JSONObject([
             ("device_id", .string(deviceID.text)), ("app_id", .string(appID.text)),
             ("platform", .string(platform.rawValue)), ("status", .string(status.rawValue)),
             ("assurance", .object(assurance.json)), ("registered_at", .string(registeredAt.iso8601)),

@@ -146,6 +146,10 @@ import Testing
                 try await change(server, keys: ["compromise": .object(policy)])
                 let status = try await device.send(.status, to: server)
                 #expect(status.values("X-Synheart-Rotate") == ["required; by=\(now + sooner)"])
+                // An operator sees what the device is told.
+                let shown = try await server.administer(
+                    "GET", "/apps/\(TestServer.appID)/devices/\(device.id)", try await server.credential(.admin))
+                #expect(shown.json["must_rotate_by"]?.string == (now + sooner).iso8601)
             }
         }
     }
