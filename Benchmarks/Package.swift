@@ -27,6 +27,13 @@ let package = Package(
         .executableTarget(
             name: "BareHandler", dependencies: [crypto, .product(name: "Hummingbird", package: "hummingbird")],
             swiftSettings: settings),
+        // What the SDK adds to an app: Benchmarks/size.
+        .executableTarget(name: "SizeWithoutSDK", dependencies: [crypto], swiftSettings: settings),
+        .executableTarget(
+            name: "SizeWithSDK",
+            dependencies: [crypto]
+                + ["SynheartAuth", "AuthContract"].map { .product(name: $0, package: "synheart-auth") },
+            swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )
