@@ -16,6 +16,13 @@ final class ClaimShares: Sendable {
                 live -= count
             }
         }
+
+        mutating func note(_ count: Int, until expiry: UnixTime, now: UnixTime) {
+            let minute = expiry.seconds / 60
+            if byMinute[minute] == nil { drop(before: now) }
+            byMinute[minute, default: 0] += count
+            live += count
+        }
     }
 
     private let shares = Locked<[AppID: Share]>([:])
@@ -27,7 +34,7 @@ final class ClaimShares: Sendable {
     /// The seconds until some of the app's claims end, where it has its share of them; nil where it may claim.
     func waiting(_ app: AppID, now: UnixTime) -> Int64? {
         shares.access { shares -> Int64? in
-            guard let share = shares[app], share.live >= maximum else { return nil }
+            guard let live = shares[app]?.live, live >= maximum else { return nil }
             shares[app]?.drop(before: now)
             guard let share = shares[app], share.live >= maximum else { return nil }
             let first = share.byMinute.keys.min() ?? 0
@@ -37,11 +44,6 @@ final class ClaimShares: Sendable {
 
     /// Counts claims that were taken, and that end at `expiry`.
     func note(_ count: Int, of app: AppID, until expiry: UnixTime, now: UnixTime) {
-        shares.access { shares in
-            let minute = expiry.seconds / 60
-            if shares[app]?.byMinute[minute] == nil { shares[app, default: Share()].drop(before: now) }
-            shares[app, default: Share()].byMinute[minute, default: 0] += count
-            shares[app, default: Share()].live += count
-        }
+        shares.access { $0[app, default: Share()].note(count, until: expiry, now: now) }
     }
 }
