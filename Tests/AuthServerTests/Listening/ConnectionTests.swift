@@ -133,7 +133,21 @@ import Testing
                 #expect(await Self.refusesConnections(server.publicPort))
                 await gate.open()
                 let response = try #require(try await connection.response())
-                #expect(response.status == 200)
+                #expect(response.status == 200 && response.value("Connection") == "close")
+                #expect(await connection.isEnded())
+            }
+        }
+    }
+
+    @Test func anIdleConnectionIsNotWaitedForWhenTheServerStops() async throws {
+        let shutdown = ShutdownTrigger()
+        var settings = ServerSettings()
+        settings.shutdown = .seconds(60)
+        try await TestServer.with(settings: settings, shutdown: shutdown) { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                try await connection.send(Self.get)
+                #expect(try await connection.response() != nil)
+                await shutdown.pull()
                 #expect(await connection.isEnded())
             }
         }
