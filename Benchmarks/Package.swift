@@ -28,10 +28,11 @@ let package = Package(
             name: "BareHandler", dependencies: [crypto, .product(name: "Hummingbird", package: "hummingbird")],
             swiftSettings: settings),
         // What the SDK adds to an app: Benchmarks/size.
-        .executableTarget(name: "SizeWithoutSDK", dependencies: [crypto], swiftSettings: settings),
+        .target(name: "PlainApp", dependencies: [crypto], swiftSettings: settings),
+        .executableTarget(name: "SizeWithoutSDK", dependencies: ["PlainApp"], swiftSettings: settings),
         .executableTarget(
             name: "SizeWithSDK",
-            dependencies: [crypto]
+            dependencies: ["PlainApp"]
                 + ["SynheartAuth", "AuthContract"].map { .product(name: $0, package: "synheart-auth") },
             swiftSettings: settings),
     ],

@@ -133,10 +133,12 @@ public final class SynheartAuth: Sendable {
     public var stateChanges: AsyncStream<StateChange> { changes.stream() }
 
     func configuration() throws(SynheartAuthError) -> Configuration {
-        guard let configuration = state.withLock({ $0.configuration }) else {
-            throw SynheartAuthError(.notConfigured, "call configure(baseUrl) first")
-        }
+        guard let configuration = state.withLock({ $0.configuration }) else { throw Self.notConfigured }
         return configuration
+    }
+
+    private static var notConfigured: SynheartAuthError {
+        SynheartAuthError(.notConfigured, "call configure(baseUrl) first")
     }
 
     func identity(_ appId: String) throws(SynheartAuthError) -> DeviceIdentity {
@@ -149,15 +151,16 @@ public final class SynheartAuth: Sendable {
         } catch {
             throw SynheartAuthError(.notConfigured, error.description)
         }
-        let configuration = try configuration()
-        return state.withLock { state in
-            let identity =
-                state.identities[appID]
-                ?? DeviceIdentity(
+        // In one step: a configuration that comes meanwhile must not meet an identity of the former one afterwards.
+        let identity = state.withLock { state -> DeviceIdentity? in
+            if state.identities[appID] == nil, let configuration = state.configuration {
+                state.identities[appID] = DeviceIdentity(
                     context: IdentityContext(appID: appID, configuration: configuration, changes: changes))
-            state.identities[appID] = identity
-            state.latest = identity
-            return identity
+            }
+            state.latest = state.identities[appID]
+            return state.latest
         }
+        guard let identity else { throw Self.notConfigured }
+        return identity
     }
 }

@@ -1,6 +1,6 @@
 import AuthContract
-import Crypto
 import Foundation
+import PlainApp
 import SynheartAuth
 
 #if canImport(FoundationNetworking)
@@ -11,24 +11,19 @@ import SynheartAuth
 @main
 struct SizeWithSDK {
     static func main() async throws {
-        let key = P256.Signing.PrivateKey()
-        var request = URLRequest(url: URL(string: CommandLine.arguments[1])!)
-        let signature = try key.signature(for: Data(request.url!.path.utf8))
-        request.setValue(signature.derRepresentation.base64EncodedString(), forHTTPHeaderField: "X-Signature")
-
+        let url = CommandLine.arguments[1]
+        print(try await signAndSend(to: url))
         let (sdk, app) = (SynheartAuth.shared, "com.example.app")
-        try sdk.configure(baseUrl: CommandLine.arguments[1])
+        try sdk.configure(baseUrl: url)
         try await sdk.registerDevice(appId: app)
         try await sdk.rotateKey(appId: app)
         try await sdk.maintain(appId: app)
+        guard let address = URL(string: url) else { throw URLError(.badURL) }
+        var request = URLRequest(url: address)
         try await sdk.sign(&request, appId: app)
         let answer = try await sdk.send(
-            TransportRequest(method: "GET", url: CommandLine.arguments[1], headers: HeaderFields(), body: []),
-            appId: app)
-        let token = try await sdk.deviceToken(appId: app)
-
-        let (data, _) = try await URLSession.shared.data(for: request)
-        print(data.count, answer.status, token)
+            TransportRequest(method: "GET", url: url, headers: HeaderFields(), body: []), appId: app)
+        print(request, answer.status, try await sdk.deviceToken(appId: app))
         try await sdk.resetDeviceIdentity(appId: app, reason: .userRequested)
     }
 }
