@@ -23,29 +23,32 @@ public struct Base64: Sendable {
 
     /// The text of the bytes.
     public func encode(_ bytes: some Collection<UInt8>) -> String {
-        let characters = characters
+        bytes.withContiguousStorageIfAvailable(encode) ?? Array(bytes).withUnsafeBufferPointer(encode)
+    }
+
+    private func encode(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
+        let rest = bytes.count % 3
         return String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4) { text in
-            var count = 0
-            var group: UInt32 = 0
-            var bits: UInt32 = 0
-            for byte in bytes {
-                group = group << 8 | UInt32(byte)
-                bits += 8
-                while bits >= 6 {
-                    bits -= 6
-                    text[count] = characters[Int(group >> bits & 0x3F)]
+            characters.withUnsafeBufferPointer { characters in
+                var count = 0
+                func write(_ group: UInt32, _ digits: Int) {
+                    for digit in 0..<digits {
+                        text[count] = characters[Int(group >> UInt32(18 - 6 * digit) & 0x3F)]
+                        count += 1
+                    }
+                }
+                for index in stride(from: 0, to: bytes.count - rest, by: 3) {
+                    write(UInt32(bytes[index]) << 16 | UInt32(bytes[index + 1]) << 8 | UInt32(bytes[index + 2]), 4)
+                }
+                guard rest > 0 else { return count }
+                let last = bytes.suffix(rest).reduce(0) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - rest))
+                write(last, rest + 1)
+                while padded, count % 4 != 0 {
+                    text[count] = Self.padding
                     count += 1
                 }
+                return count
             }
-            if bits > 0 {
-                text[count] = characters[Int(group << (6 - bits) & 0x3F)]
-                count += 1
-            }
-            while padded, count % 4 != 0 {
-                text[count] = Self.padding
-                count += 1
-            }
-            return count
         }
     }
 
@@ -53,30 +56,46 @@ public struct Base64: Sendable {
     public func decode(_ text: some StringProtocol) -> [UInt8]? {
         var text = String(text)
         return text.withUTF8 { characters in
-            var count = characters.count
-            if padded {
-                guard count % 4 == 0 else { return nil }
-                for _ in 0..<2 where count > 0 && characters[count - 1] == Self.padding { count -= 1 }
+            var bytes = [UInt8](repeating: 0, count: characters.count * 3 / 4)
+            guard let count = bytes.withUnsafeMutableBytes({ decode(characters, into: $0) }) else { return nil }
+            bytes.removeLast(bytes.count - count)
+            return bytes
+        }
+    }
+
+    /// Decodes to `bytes`, which has room for three for each four characters; returns how many they are.
+    func decode(_ text: UnsafeBufferPointer<UInt8>, into bytes: UnsafeMutableRawBufferPointer) -> Int? {
+        var end = text.count
+        if padded {
+            guard end % 4 == 0 else { return nil }
+            for _ in 0..<2 where end > 0 && text[end - 1] == Self.padding { end -= 1 }
+        }
+        let rest = end % 4
+        guard rest != 1, bytes.count >= end * 3 / 4 else { return nil }
+        return values.withUnsafeBufferPointer { values in
+            // Gathers the highest bits, which only what is no value has.
+            var seen: UInt32 = 0
+            func value(_ index: Int) -> UInt32 {
+                let value = UInt32(values[Int(text[index])])
+                seen |= value
+                return value & 0x3F
             }
-            guard count % 4 != 1 else { return nil }
-            var group: UInt32 = 0
-            var isValid = true
-            let bytes = [UInt8](unsafeUninitializedCapacity: count * 3 / 4) { bytes, size in
-                var bits: UInt32 = 0
-                for character in characters.prefix(count) {
-                    let value = values[Int(character)]
-                    isValid = isValid && value != Self.invalid
-                    group = group << 6 | UInt32(value & 0x3F)
-                    bits += 6
-                    if bits >= 8 {
-                        bits -= 8
-                        bytes[size] = UInt8(truncatingIfNeeded: group >> bits)
-                        size += 1
-                    }
-                }
-                group &= (1 << bits) - 1
+            var count = 0
+            for index in stride(from: 0, to: end - rest, by: 4) {
+                let group = value(index) << 18 | value(index + 1) << 12 | value(index + 2) << 6 | value(index + 3)
+                bytes[count] = UInt8(truncatingIfNeeded: group >> 16)
+                bytes[count + 1] = UInt8(truncatingIfNeeded: group >> 8)
+                bytes[count + 2] = UInt8(truncatingIfNeeded: group)
+                count += 3
             }
-            return isValid && group == 0 ? bytes : nil
+            let last = (end - rest..<end).reduce(0) { $0 << 6 | value($1) }
+            var bits = UInt32(6 * rest)
+            while bits >= 8 {
+                bits -= 8
+                bytes[count] = UInt8(truncatingIfNeeded: last >> bits)
+                count += 1
+            }
+            return seen < 0x80 && last & ((1 << bits) - 1) == 0 ? count : nil
         }
     }
 

@@ -24,6 +24,18 @@ public enum Hexadecimal {
         return number < 10 ? number : letter &+ 10
     }
 
+    /// The number that eight digits write, the first of them in the highest byte; nil where one is none. `upperCase` says
+    /// whether `A-F` may stand.
+    static func number(_ text: UInt64, upperCase: Bool) -> UInt32? {
+        let areLetters = text >> 6 & 0x0101_0101_0101_0101
+        let values = ((text & 0x0F0F_0F0F_0F0F_0F0F) + 9 * areLetters) & 0x0F0F_0F0F_0F0F_0F0F
+        // Strict, because what was read is written again and must be what stood there.
+        guard digits(values) == (upperCase ? text | areLetters << 5 : text) else { return nil }
+        var number = (values | values >> 4) & 0x00FF_00FF_00FF_00FF
+        number = (number | number >> 8) & 0x0000_FFFF_0000_FFFF
+        return UInt32(truncatingIfNeeded: number | number >> 16)
+    }
+
     /// The digit of a value below 16.
     private static func character(_ value: UInt8) -> UInt8 { UInt8(truncatingIfNeeded: digits(UInt64(value))) }
 

@@ -6,31 +6,29 @@ enum SignatureDER {
     private static let integerSize = 32
 
     /// r || s, 64 bytes; nil where the text is not strict DER of two integers of 256 bits at most.
-    static func decode(_ der: [UInt8]) -> [UInt8]? {
-        var rest = der[...]
-        guard rest.popFirst() == 0x30, let length = rest.popFirst(), length < 0x80, rest.count == Int(length) else {
-            return nil
-        }
+    static func decode(_ der: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard der.count >= 2, der[0] == 0x30, der[1] < 0x80, der.count == 2 + Int(der[1]) else { return nil }
         var raw: [UInt8] = []
         raw.reserveCapacity(2 * integerSize)
-        guard appendInteger(of: &rest, to: &raw), appendInteger(of: &rest, to: &raw), rest.isEmpty else { return nil }
-        return raw
+        let end = appendInteger(of: der, at: 2, to: &raw).flatMap { appendInteger(of: der, at: $0, to: &raw) }
+        return end == der.count ? raw : nil
     }
 
-    /// Positive, in as few bytes as it needs.
-    private static func appendInteger(of rest: inout ArraySlice<UInt8>, to raw: inout [UInt8]) -> Bool {
-        guard rest.popFirst() == 0x02, let length = rest.popFirst(), length <= rest.count else { return false }
-        var digits = rest.prefix(Int(length))
-        rest = rest.dropFirst(Int(length))
-        guard let first = digits.first, first < 0x80 else { return false }
+    /// Appends an integer that is positive and in as few bytes as it needs, and returns where it ends.
+    private static func appendInteger(of der: UnsafeRawBufferPointer, at start: Int, to raw: inout [UInt8]) -> Int? {
+        guard der.count - start > 2, der[start] == 0x02, case let length = Int(der[start + 1]), length > 0,
+            der.count - start - 2 >= length
+        else { return nil }
+        var digits = der[(start + 2)..<(start + 2 + length)]
+        guard let first = digits.first, first < 0x80 else { return nil }
         if first == 0, digits.count > 1 {
             digits = digits.dropFirst()
-            guard let second = digits.first, second >= 0x80 else { return false }
+            guard let second = digits.first, second >= 0x80 else { return nil }
         }
-        guard digits.count <= integerSize else { return false }
+        guard digits.count <= integerSize else { return nil }
         for _ in digits.count..<integerSize { raw.append(0) }
-        raw.append(contentsOf: digits)
-        return true
+        raw.append(contentsOf: UnsafeRawBufferPointer(rebasing: digits))
+        return digits.endIndex
     }
 
     /// The DER form of r || s.

@@ -7,9 +7,11 @@ public struct AppID: Sendable, Hashable, CustomStringConvertible {
 
     /// Parses an id; refuses with `ContractError`.
     public init(_ text: String) throws(ContractError) {
-        guard (1...128).contains(text.utf8.count), text.utf8.allSatisfy(Self.isAllowed),
-            !text.utf8.suffix(5).elementsEqual("_next".utf8)
-        else {
+        let isValid = text.withBytes { bytes in
+            (1...128).contains(bytes.count) && bytes.allSatisfy(Self.isAllowed)
+                && !bytes.suffix(5).elementsEqual("_next".utf8)
+        }
+        guard isValid else {
             throw ContractError("app_id must be 1 to 128 of A-Z a-z 0-9 . _ - and must not end in _next")
         }
         self.text = text

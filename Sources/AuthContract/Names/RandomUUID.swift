@@ -15,25 +15,27 @@ public struct RandomUUID: Sendable, Hashable {
 
     /// Parses `xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx`; nil for anything else. `upperCase` says whether `A-F` may stand.
     public init?(_ text: String, upperCase: Bool) {
-        guard text.utf8.count == 36 else { return nil }
-        var halves: (high: UInt64, low: UInt64) = (0, 0)
-        var index = -1
-        for character in text.utf8 {
-            index += 1
-            if index == 8 || index == 13 || index == 18 || index == 23 {
-                guard character == Self.hyphen else { return nil }
-                continue
-            }
-            guard let digit = Hexadecimal.digit(character, upperCase: upperCase) else { return nil }
-            // The high half is the first 16 digits, which stand before the third hyphen.
-            if index < 18 {
-                halves.high = halves.high << 4 | UInt64(digit)
-            } else {
-                halves.low = halves.low << 4 | UInt64(digit)
-            }
-        }
-        guard halves.high >> 12 & 0xF == 4, halves.low >> 62 == 0b10 else { return nil }
+        guard let halves = text.withBytes({ Self.halves(of: UnsafeRawBufferPointer($0), upperCase) }),
+            halves.high >> 12 & 0xF == 4, halves.low >> 62 == 0b10
+        else { return nil }
         (high, low) = halves
+    }
+
+    private static func halves(of text: UnsafeRawBufferPointer, _ upperCase: Bool) -> (high: UInt64, low: UInt64)? {
+        guard text.count == 36, text[8] == hyphen, text[13] == hyphen, text[18] == hyphen, text[23] == hyphen else {
+            return nil
+        }
+        func eight(_ offset: Int) -> UInt64 {
+            UInt64(bigEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
+        func four(_ offset: Int) -> UInt64 {
+            UInt64(UInt32(bigEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+        }
+        func number(_ digits: UInt64) -> UInt64? { Hexadecimal.number(digits, upperCase: upperCase).map { UInt64($0) } }
+        guard let first = number(eight(0)), let second = number(four(9) << 32 | four(14)),
+            let third = number(four(19) << 32 | four(24)), let fourth = number(eight(28))
+        else { return nil }
+        return (first << 32 | second, third << 32 | fourth)
     }
 
     /// The 16 bytes.

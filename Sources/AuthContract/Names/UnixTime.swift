@@ -8,9 +8,11 @@ public struct UnixTime: Sendable, Hashable, Comparable, CustomStringConvertible 
 
     /// Parses a header timestamp: exactly ten decimal digits.
     public init(header text: String) throws(ContractError) {
-        guard text.utf8.count == 10, text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
-            let seconds = Int64(text)
-        else { throw ContractError("the timestamp must be ten digits: unix seconds") }
+        let seconds = text.withBytes { digits -> Int64? in
+            guard digits.count == 10, digits.allSatisfy(\.isDigit) else { return nil }
+            return digits.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+        }
+        guard let seconds else { throw ContractError("the timestamp must be ten digits: unix seconds") }
         self.seconds = seconds
     }
 
@@ -35,4 +37,25 @@ public struct UnixTime: Sendable, Hashable, Comparable, CustomStringConvertible 
     }
 
     public var description: String { String(seconds) }
+
+    /// The most bytes that a time is written in: a sign and 19 digits.
+    static let maximumDigits = 20
+
+    /// Appends what `description` says.
+    func appendDigits(to bytes: inout [UInt8]) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.maximumDigits) { digits in
+            var start = digits.count
+            func put(_ byte: UInt8) {
+                start -= 1
+                digits[start] = byte
+            }
+            var rest = seconds.magnitude
+            repeat {
+                put(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+                rest /= 10
+            } while rest > 0
+            if seconds < 0 { put(UInt8(ascii: "-")) }
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: digits[start...]))
+        }
+    }
 }

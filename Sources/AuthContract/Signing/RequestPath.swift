@@ -5,12 +5,8 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
 
     /// Refuses what two servers could read differently: anything but `/` at the start, bytes outside `0x21...0x7E`, `#` and
     /// `?`, and dot segments, plain or escaped. Other escapes stay as they are.
-    public init(_ text: some StringProtocol) throws(ContractError) {
-        let text = String(text)
-        let fault =
-            text.utf8.withContiguousStorageIfAvailable(Self.fault)
-            ?? Array(text.utf8).withUnsafeBufferPointer(Self.fault)
-        if let fault { throw ContractError(fault) }
+    public init(_ text: String) throws(ContractError) {
+        if let fault = text.withBytes(Self.fault) { throw ContractError(fault) }
         self.text = text
     }
 
@@ -65,7 +61,7 @@ public struct RequestTarget: Sendable, Hashable {
             try self.init(path: RequestPath(text), query: nil)
             return
         }
-        try self.init(path: RequestPath(text[..<mark]), query: String(text[text.utf8.index(after: mark)...]))
+        try self.init(path: RequestPath(String(text[..<mark])), query: String(text[text.utf8.index(after: mark)...]))
     }
 
     /// A target of its parts.

@@ -35,11 +35,12 @@ public struct SchemeOneHeaders: Sendable {
 
     /// Reads the headers of a request that claims this scheme and no other.
     init(claimedIn fields: HeaderFields) throws(ContractError) {
-        appID = try AppID(fields.one(HeaderName.appID))
-        deviceID = try DeviceID(fields.one(HeaderName.deviceID))
-        signature = try RequestSignature(base64: fields.one(HeaderName.signature))
-        timestamp = try UnixTime(header: fields.one(HeaderName.timestamp))
-        nonce = try RequestNonce(fields.one(HeaderName.nonce))
+        self.init(
+            appID: try AppID(fields.one(HeaderName.appID)),
+            deviceID: try DeviceID(fields.one(HeaderName.deviceID)),
+            signature: try RequestSignature(base64: fields.one(HeaderName.signature)),
+            timestamp: try UnixTime(header: fields.one(HeaderName.timestamp)),
+            nonce: try RequestNonce(fields.one(HeaderName.nonce)))
     }
 
     /// The headers as they are sent.

@@ -47,6 +47,19 @@ import Testing
         }
     }
 
+    @Test func noCharacterButThoseOfTheAlphabetIsRead() {
+        let text = Array("AAAABBBBCCA=".utf8)
+        for position in 0..<10 {
+            for character in UInt8.min ... .max {
+                var changed = text
+                changed[position] = character
+                let isOne = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8.contains(character)
+                let given = String(decoding: changed, as: UTF8.self)
+                #expect((Base64.standard.decode(given) != nil) == isOne, "\(given)")
+            }
+        }
+    }
+
     /// One byte string has one text: whatever decodes is what encoding gives.
     @Test func isCanonical() {
         var random = SeededRandom(seed: 3)

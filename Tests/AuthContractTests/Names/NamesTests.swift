@@ -91,11 +91,29 @@ import Testing
     }
 
     @Test func noCharacterButADigitIsTakenForOne() {
-        for scalar in (0...0x17F).compactMap(Unicode.Scalar.init) {
-            let text = "\(scalar)23e4567-e89b-42d3-a456-426614174000"
-            let (isDigit, isUpper) = ("0123456789abcdef".contains("\(scalar)"), "ABCDEF".contains("\(scalar)"))
-            #expect((RandomUUID(text, upperCase: false) != nil) == isDigit, "\(scalar.value)")
-            #expect((RandomUUID(text, upperCase: true) != nil) == (isDigit || isUpper), "\(scalar.value)")
+        let text = Array("123e4567-e89b-42d3-a456-426614174000".utf8)
+        for position in text.indices {
+            let (lower, either) =
+                switch position {
+                case 8, 13, 18, 23: ("-", "-")
+                case 14: ("4", "4")
+                case 19: ("89ab", "89abAB")
+                default: ("0123456789abcdef", "0123456789abcdefABCDEF")
+                }
+            for character in 0...0x7F as ClosedRange<UInt8> {
+                var changed = text
+                changed[position] = character
+                let given = String(decoding: changed, as: UTF8.self)
+                #expect((RandomUUID(given, upperCase: false) != nil) == lower.utf8.contains(character), "\(given)")
+                #expect((RandomUUID(given, upperCase: true) != nil) == either.utf8.contains(character), "\(given)")
+            }
+            // Two bytes for two, so that the length is right.
+            for scalar in ["\u{80}", "\u{E1}", "\u{17F}", "\u{7FF}"] where position + 1 < text.count {
+                var changed = text
+                changed.replaceSubrange(position..<position + 2, with: scalar.utf8)
+                let given = String(decoding: changed, as: UTF8.self)
+                #expect(given.utf8.count == 36 && RandomUUID(given, upperCase: true) == nil, "\(given)")
+            }
         }
     }
 }
@@ -111,6 +129,13 @@ import Testing
     ])
     func anythingElseIsRefused(_ text: String) {
         #expect(throws: ContractError.self) { try UnixTime(header: text) }
+    }
+
+    @Test(arguments: [0, 9, 10, 1_700_000_000, -1, .min, .max] as [Int64])
+    func aMessageHasTheDigitsOfItsTime(_ seconds: Int64) {
+        let time = UnixTime(seconds)
+        let message = SchemeOneMessage.bytes(method: "GET", path: "/", timestamp: time, body: [])
+        #expect(message == Array("GET\n/\n\(seconds)\n".utf8) && time.description == "\(seconds)")
     }
 
     @Test func arithmeticStaysInRange() {

@@ -25,6 +25,14 @@ import Testing
     @Test func caseIsThatOfASCII() {
         #expect(HeaderFields([("X-\u{212A}ey", "1")]).values("X-Key").isEmpty)
         #expect(HeaderFields([("@", "1")]).values("`").isEmpty)
+        // Names are compared in words, where a carriage return is to a hyphen as a is to A.
+        let names = ["X-App-ID", "X-Synheart-App-ID"]
+        for (name, position) in names.flatMap({ name in name.utf8.indices.map { (name, $0) } }) {
+            var other = Array(name.utf8)
+            other[name.utf8.distance(from: name.startIndex, to: position)] ^= 0x20
+            let isLetter = name[position].isLetter
+            #expect(HeaderFields([(String(decoding: other, as: UTF8.self), "1")]).contains(name) == isLetter)
+        }
     }
 
     @Test func whiteSpaceAroundAValueIsNoPartOfIt() throws {
