@@ -30,6 +30,7 @@ public final class AppRegistry: Sendable {
     public var use: CacheUse { memory.use }
 
     /// The app, where it is provisioned and enabled.
+    @inline(__always)
     func enabled(_ id: AppID) async throws(Refusal) -> ProvisionedApp {
         guard let app = try await provisioned(id), app.record.enabled else {
             throw Refusal(.unknownApp, "no enabled app \(id)")
@@ -37,6 +38,7 @@ public final class AppRegistry: Sendable {
         return app
     }
 
+    @inline(__always)
     private func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
         if let app = memory.value(id) { return app }
         return try await memory.reading(id) { () async throws(Refusal) in try await read(id) }

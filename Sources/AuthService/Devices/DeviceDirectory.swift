@@ -20,6 +20,7 @@ final class DeviceDirectory: Sendable {
     var use: CacheUse { memory.use }
 
     /// The device of this app, from memory or from the store.
+    @inline(__always)
     func find(_ id: DeviceID, of app: AppID) async throws(Refusal) -> Found? {
         if let row = memory.value(id), row.device.appID == app { return Found(row: row, isFresh: false) }
         return try await readRow(id, of: app).map { Found(row: $0, isFresh: true) }

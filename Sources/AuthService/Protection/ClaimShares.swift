@@ -10,18 +10,39 @@ final class ClaimShares: Sendable {
         /// By the minute in which they end; claims live for minutes, so there are few.
         var byMinute: [Int64: Int] = [:]
 
-        mutating func drop(before now: UnixTime) {
+        private mutating func drop(before now: UnixTime) {
             for (minute, count) in byMinute where minute < now.seconds / 60 {
                 byMinute[minute] = nil
                 live -= count
             }
         }
 
-        mutating func note(_ count: Int, until expiry: UnixTime, now: UnixTime) {
+        mutating func take(_ count: Int, of maximum: Int, until expiry: UnixTime, now: UnixTime) -> Int64? {
+            if live >= maximum { drop(before: now) }
+            guard live < maximum else {
+                let first = byMinute.keys.min() ?? 0
+                return max(1, (first + 1) * 60 - now.seconds)
+            }
+            add(count, until: expiry, now: now)
+            return nil
+        }
+
+        private mutating func add(_ count: Int, until expiry: UnixTime, now: UnixTime) {
             let minute = expiry.seconds / 60
-            if byMinute[minute] == nil { drop(before: now) }
-            byMinute[minute, default: 0] += count
+            if let place = byMinute.index(forKey: minute) {
+                byMinute.values[place] += count
+            } else {
+                drop(before: now)
+                byMinute[minute] = count
+            }
             live += count
+        }
+
+        mutating func remove(_ count: Int, until expiry: UnixTime) {
+            // Nil: they have ended since.
+            guard let place = byMinute.index(forKey: expiry.seconds / 60) else { return }
+            byMinute.values[place] -= count
+            live -= count
         }
     }
 
@@ -31,19 +52,14 @@ final class ClaimShares: Sendable {
     /// - Parameter maximum: live claims of one app at once.
     init(maximum: Int) { self.maximum = maximum }
 
-    /// The seconds until some of the app's claims end, where it has its share of them; nil where it may claim.
-    func waiting(_ app: AppID, now: UnixTime) -> Int64? {
-        shares.access { shares -> Int64? in
-            guard let live = shares[app]?.live, live >= maximum else { return nil }
-            shares[app]?.drop(before: now)
-            guard let share = shares[app], share.live >= maximum else { return nil }
-            let first = share.byMinute.keys.min() ?? 0
-            return max(1, (first + 1) * 60 - now.seconds)
-        }
+    /// Counts claims that are to be taken, and that end at `expiry`. Where the app has its share of them counts none, and
+    /// returns the seconds until some end.
+    func take(_ count: Int, of app: AppID, until expiry: UnixTime, now: UnixTime) -> Int64? {
+        shares.access { shares in shares[app, default: Share()].take(count, of: maximum, until: expiry, now: now) }
     }
 
-    /// Counts claims that were taken, and that end at `expiry`.
-    func note(_ count: Int, of app: AppID, until expiry: UnixTime, now: UnixTime) {
-        shares.access { $0[app, default: Share()].note(count, until: expiry, now: now) }
+    /// Counts out what was not claimed after all.
+    func giveBack(_ count: Int, of app: AppID, until expiry: UnixTime) {
+        shares.access { $0[app]?.remove(count, until: expiry) }
     }
 }

@@ -74,13 +74,14 @@ final class Protection: Sendable {
         try admit(devices.take(device, now: clock.now), "requests of one device")
     }
 
-    /// Refuses an app that holds its share of live claims.
-    func admitClaims(of app: AppID) throws(Refusal) {
-        try admit(claims.waiting(app, now: clock.now), "live claims of \(app)")
+    /// Counts claims that are to be taken; refuses an app that holds its share of live ones.
+    func admitClaims(_ count: Int, of app: AppID, until expiry: UnixTime) throws(Refusal) {
+        try admit(claims.take(count, of: app, until: expiry, now: clock.now), "live claims of \(app)")
     }
 
-    func countClaims(_ count: Int, of app: AppID, until expiry: UnixTime) {
-        claims.note(count, of: app, until: expiry, now: clock.now)
+    /// Counts out claims that were admitted and not taken.
+    func giveBackClaims(_ count: Int, of app: AppID, until expiry: UnixTime) {
+        claims.giveBack(count, of: app, until: expiry)
     }
 
     /// Whether a security event is recorded, and how many were not since the last one: the header behind it is

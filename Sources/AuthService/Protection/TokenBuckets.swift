@@ -30,11 +30,12 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
     /// Takes `cost` tokens; where they are not there, returns the seconds until they are.
     func take(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
         buckets.access { buckets in
-            var bucket = refilled(buckets[key], now: now)
-            defer { buckets[key] = bucket }
-            guard bucket.tokens >= cost else { return wait(for: cost - bucket.tokens) }
-            bucket.tokens -= cost
-            return nil
+            buckets.update(key, from: Bucket(tokens: rate.burst, at: now)) { bucket in
+                bucket = refilled(bucket, now: now)
+                guard bucket.tokens >= cost else { return wait(for: cost - bucket.tokens) }
+                bucket.tokens -= cost
+                return nil
+            }
         }
     }
 
@@ -47,8 +48,7 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    private func refilled(_ bucket: Bucket?, now: UnixTime) -> Bucket {
-        guard let bucket else { return Bucket(tokens: rate.burst, at: now) }
+    private func refilled(_ bucket: Bucket, now: UnixTime) -> Bucket {
         // A clock that was set back fills nothing, and does not stop the filling until it has caught up either.
         let elapsed = Double(max(0, now - bucket.at))
         return Bucket(tokens: min(rate.burst, bucket.tokens + elapsed * rate.perMinute / 60), at: now)

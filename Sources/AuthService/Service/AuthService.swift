@@ -159,7 +159,7 @@ public struct AuthService: Sendable {
         let app = verified.app.record
         let mustRotate =
             device.mustRotateBy(under: app.keys, at: verified.at) != nil
-            || AccessTable.states(of: device, signedBy: .current, app: app, now: verified.at).contains(.tooOldInGrace)
+            || AccessTable.states(of: device, signedBy: .current, app: app, now: verified.at).age == .tooOldInGrace
         return StatusResponse(
             deviceID: device.deviceID, status: device.status(under: app.mode),
             platform: device.platform,
@@ -232,23 +232,22 @@ public struct AuthService: Sendable {
     }
 
     private func judge(_ request: IncomingRequest, of appID: AppID) async -> VerdictMemory.Verdict {
-        let judgement = await verifier.judge(request, for: .foreign)
-        if let refusal = judgement.refusal {
+        do throws(RequestVerifier.Refused) {
+            let verified = try await verifier.judge(request, for: .foreign)
+            seen.note(verified.deviceID, at: verified.at)
+            return .success(.verified(verified.identity))
+        } catch {
+            let (refusal, known) = (error.refusal, error.known)
             // What failed on our side is no verdict, whatever the mode.
             guard refusal.code.httpStatus < 500 else { return .failure(refusal) }
             // A malformed request is refused before its app is looked at.
             let app: ProvisionedApp
             do {
-                if let known = judgement.app { app = known } else { app = try await apps.enabled(appID) }
+                if let known = known.app { app = known } else { app = try await apps.enabled(appID) }
             } catch { return .failure(error.code == .serviceUnavailable ? error : refusal) }
             guard app.record.mode == .observe else { return .failure(refusal) }
-            return .success(.observed(refusal.code, judgement.identified?.identity))
+            return .success(.observed(refusal.code, known.identified?.identity))
         }
-        guard let verified = judgement.identified else {
-            return .failure(Refusal(.internalError, "judged neither way"))
-        }
-        seen.note(verified.deviceID, at: verified.at)
-        return .success(.verified(verified.identity))
     }
 
     // MARK: For operators

@@ -1,17 +1,14 @@
-internal import Foundation
+internal import Synchronization
 
-/// A value behind a lock, for short, synchronous access from anywhere.
-///
-/// `@unchecked`: the value is only reached while the lock is held.
-package final class Locked<Value>: @unchecked Sendable {
-    private let lock = NSLock()
-    private var value: Value
+/// A value behind a lock, for short, synchronous access from anywhere; shared by whoever holds a reference.
+package final class Locked<Value>: Sendable {
+    private let value: Mutex<Value>
 
-    package init(_ value: sending Value) { self.value = value }
+    package init(_ value: consuming sending Value) { self.value = Mutex(value) }
 
-    package func access<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
-        lock.lock()
-        defer { lock.unlock() }
-        return try body(&value)
+    package func access<Result, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        try value.withLock(body)
     }
 }

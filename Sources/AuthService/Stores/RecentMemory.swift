@@ -26,6 +26,16 @@ struct RecentMemory<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
+    /// Changes an entry, a new one from `initial`: where it lies, if it was used lately.
+    mutating func update<Result>(
+        _ key: Key, from initial: @autoclosure () -> Value, _ change: (inout Value) -> Result
+    ) -> Result {
+        if let place = young.index(forKey: key) { return change(&young.values[place]) }
+        var value = old.removeValue(forKey: key) ?? initial()
+        defer { insert(value, for: key) }
+        return change(&value)
+    }
+
     mutating func removeAll() {
         young.removeAll(keepingCapacity: true)
         old.removeAll(keepingCapacity: true)

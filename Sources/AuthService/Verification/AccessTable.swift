@@ -7,10 +7,10 @@ public enum Operation: String, Sendable, Hashable, CaseIterable {
     case foreign
 }
 
-/// *Who may do what* of the contract, as data.
+/// *Who may do what* of the contract.
 enum AccessTable {
     /// A row: the state of a device or of the key that signed.
-    enum State: String, Sendable, Hashable, CaseIterable {
+    enum State: String, Sendable, Hashable {
         case registered, previousKey, pending, tooOldInGrace, tooOldPastGrace, rejected, revoked, deregistered
     }
 
@@ -22,73 +22,82 @@ enum AccessTable {
         case refused(ErrorCode)
     }
 
-    // The columns are status, rotate-key, DELETE, token, /verify and middleware.
-    private static let rows: [State: [Access]] = [
-        .registered: [.allowed, .allowed, .allowed, .allowed, .allowed],
-        .previousKey: [
-            .allowed, .sameRotationOnly, .refused(.invalidSignature), .refused(.invalidSignature), .allowed,
-        ],
-        .pending: [
-            .allowed, .refused(.devicePending), .allowed, .refused(.devicePending), .refused(.devicePending),
-        ],
-        .tooOldInGrace: [.allowed, .allowed, .allowed, .refused(.keyExpired), .refused(.keyExpired)],
-        .tooOldPastGrace: [
-            .allowed, .refused(.keyExpired), .allowed, .refused(.keyExpired), .refused(.keyExpired),
-        ],
-        .rejected: [
-            .allowed, .refused(.deviceRevoked), .allowed, .refused(.deviceRevoked), .refused(.deviceRevoked),
-        ],
-        .revoked: Array(repeating: .refused(.deviceRevoked), count: 5),
-        .deregistered: Array(repeating: .refused(.notRegistered), count: 5),
-    ]
+    /// The states of a device as one of its keys asks, in the order in which they decide: its status, the key, the key's age.
+    struct States: Sendable, CustomStringConvertible {
+        let status: State
+        var key: State?
+        var age: State?
 
-    private static let columns: [Operation] = [.status, .rotateKey, .deregister, .token, .foreign]
-
-    /// The cell of one state and operation; what is not in the table is refused.
-    static func access(_ state: State, _ operation: Operation) -> Access {
-        guard let row = rows[state], let column = columns.firstIndex(of: operation), row.indices.contains(column) else {
-            return .refused(.internalError)
+        var description: String {
+            [status, key, age].compactMap { $0?.rawValue }.joined(separator: ", ")
         }
-        return row[column]
+    }
+
+    /// The cell of one state and operation.
+    static func access(_ state: State, _ operation: Operation) -> Access {
+        switch (state, operation) {
+        case (.registered, _): .allowed
+
+        case (.previousKey, .status), (.previousKey, .foreign): .allowed
+        case (.previousKey, .rotateKey): .sameRotationOnly
+        case (.previousKey, .deregister), (.previousKey, .token): .refused(.invalidSignature)
+
+        case (.pending, .status), (.pending, .deregister): .allowed
+        case (.pending, .rotateKey), (.pending, .token), (.pending, .foreign): .refused(.devicePending)
+
+        case (.tooOldInGrace, .status), (.tooOldInGrace, .rotateKey), (.tooOldInGrace, .deregister): .allowed
+        case (.tooOldInGrace, .token), (.tooOldInGrace, .foreign): .refused(.keyExpired)
+
+        case (.tooOldPastGrace, .status), (.tooOldPastGrace, .deregister): .allowed
+        case (.tooOldPastGrace, .rotateKey), (.tooOldPastGrace, .token), (.tooOldPastGrace, .foreign):
+            .refused(.keyExpired)
+
+        case (.rejected, .status), (.rejected, .deregister): .allowed
+        case (.rejected, .rotateKey), (.rejected, .token), (.rejected, .foreign): .refused(.deviceRevoked)
+
+        case (.revoked, _): .refused(.deviceRevoked)
+        case (.deregistered, _): .refused(.notRegistered)
+        }
     }
 
     /// What several states together allow: the first that refuses decides.
-    static func access(_ states: [State], _ operation: Operation) -> Access {
-        var narrowest = Access.allowed
-        for state in states {
-            switch access(state, operation) {
-            case .allowed: continue
-            case .sameRotationOnly: narrowest = .sameRotationOnly
-            case .refused(let code): return .refused(code)
-            }
-        }
-        return narrowest
+    static func access(_ states: States, _ operation: Operation) -> Access {
+        narrower(
+            narrower(access(states.status, operation), states.key, operation), states.age, operation)
     }
 
-    /// The states that a device is in, as one of its keys asks: its status first, then the key, then the key's age.
-    static func states(of device: DeviceRecord, signedBy key: SigningKeyRole, app: AppRecord, now: UnixTime) -> [State]
-    {
-        let keys = app.keys
-        var states: [State] = []
-        switch device.status(under: app.mode) {
-        case .registered: states.append(.registered)
-        case .pending: states.append(.pending)
-        case .rejected: states.append(.rejected)
-        case .revoked: states.append(.revoked)
-        case .deregistered: states.append(.deregistered)
-        }
-        if key == .previous { states.append(.previousKey) }
+    private static func narrower(_ access: Access, _ state: State?, _ operation: Operation) -> Access {
+        guard let state else { return access }
+        if case .refused = access { return access }
+        let other = Self.access(state, operation)
+        return other == .allowed ? access : other
+    }
+
+    /// The states that a device is in, as one of its keys asks.
+    static func states(of device: DeviceRecord, signedBy key: SigningKeyRole, app: AppRecord, now: UnixTime) -> States {
+        let status: State =
+            switch device.status(under: app.mode) {
+            case .registered: .registered
+            case .pending: .pending
+            case .rejected: .rejected
+            case .revoked: .revoked
+            case .deregistered: .deregistered
+            }
+        return States(
+            status: status, key: key == .previous ? .previousKey : nil,
+            age: ageState(of: device, under: app.keys, now: now))
+    }
+
+    private static func ageState(of device: DeviceRecord, under keys: KeyPolicy, now: UnixTime) -> State? {
+        var isTooOld = false
         if let maximum = keys.maximumAgeDays {
             let age = now - device.keySince
-            if age > (maximum + keys.graceDays) * 86_400 {
-                states.append(.tooOldPastGrace)
-            } else if age > maximum * 86_400 {
-                states.append(.tooOldInGrace)
-            }
+            if age > (maximum + keys.graceDays) * 86_400 { return .tooOldPastGrace }
+            isTooOld = age > maximum * 86_400
         }
         // Past the time by which it must rotate a key may still do that one thing.
-        if let by = device.mustRotateBy(under: keys, at: now), now > by { states.append(.tooOldInGrace) }
-        return states
+        if let by = device.mustRotateBy(under: keys, at: now), now > by { isTooOld = true }
+        return isTooOld ? .tooOldInGrace : nil
     }
 }
 

@@ -3,6 +3,7 @@ internal import AuthContract
 extension RequestVerifier {
     /// An App Attest assertion over the same bytes that the request signs: demanded where the app's policy names the path,
     /// and verified wherever one is sent.
+    @inline(__always)
     func checkAssertion(
         _ request: IncomingRequest, _ verified: VerifiedRequest, path: RequestPath
     ) async throws(Refusal) {

@@ -17,78 +17,89 @@ struct RequestVerifier: Sendable {
     /// Seconds after its timestamp that a request's claims live, whatever the app's window is.
     static let claimLife: Int64 = 600 + 60
 
-    /// What is known of a request that was refused: the caller of an observed app learns the identity, if the signature
+    /// A refusal, and what became known on the way to it: the caller of an observed app learns the identity, if the signature
     /// verified.
-    struct Judgement: Sendable {
+    struct Refused: Error {
+        let refusal: Refusal
+        let known: Known
+    }
+
+    struct Known: Sendable {
         var app: ProvisionedApp?
         var identified: VerifiedRequest?
-        var refusal: Refusal?
     }
 
     /// Accepts a request or throws.
     func verify(_ request: IncomingRequest, for operation: Operation) async throws(Refusal) -> VerifiedRequest {
-        let judgement = await judge(request, for: operation)
-        if var refusal = judgement.refusal {
-            refusal.mustRotateBy = judgement.identified?.mustRotateBy
+        do throws(Refused) {
+            return try await judge(request, for: operation)
+        } catch {
+            var refusal = error.refusal
+            refusal.mustRotateBy = error.known.identified?.mustRotateBy
             throw refusal
         }
-        guard let verified = judgement.identified else { throw Refusal(.internalError, "judged neither way") }
-        return verified
     }
 
-    /// Judges a request and says what became known on the way.
-    func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
-        var judgement = Judgement()
-        do {
-            try await judge(request, for: operation, &judgement)
+    /// Accepts a request, or says with the refusal what became known.
+    func judge(_ request: IncomingRequest, for operation: Operation) async throws(Refused) -> VerifiedRequest {
+        var known = Known()
+        do throws(Refusal) {
+            return try await judge(request, for: operation, &known)
         } catch {
-            judgement.refusal = error
             // Ids that nobody has cost a look into the store, as signatures that nobody made cost a verification.
             if [.invalidSignature, .notRegistered].contains(error.code), operation != .foreign {
                 protection.countFailedSignature(from: request.address)
             }
+            throw Refused(refusal: error, known: known)
         }
-        return judgement
     }
 
+    @inline(__always)  // As are the steps that may have to wait and hardly ever do: a call of such a one has its price.
     private func judge(
-        _ request: IncomingRequest, for operation: Operation, _ judgement: inout Judgement
-    ) async throws(Refusal) {
+        _ request: IncomingRequest, for operation: Operation, _ known: inout Known
+    ) async throws(Refusal) -> VerifiedRequest {
         let signed = try SignedRequest(request)
         // Another service's clients are not known by address: its own limits hold for them.
         if operation != .foreign { try protection.admitSignature(from: request.address) }
         let app = try await apps.enabled(signed.appID)
-        judgement.app = app
+        known.app = app
         try await refuseDevelopmentHeader(request, of: app)
         let now = clock.now
-        try requireFresh(signed.timestamp, now: now, app.record.signature)
+        try requireFresh(signed.timestamp, now: now, app)
         guard let found = try await devices.find(signed.deviceID, of: signed.appID) else {
             throw Refusal(.notRegistered, "no such device")
         }
         let path = try signedPath(signed.target.path, of: app, operation)
-        try requireQueryAllowed(signed, app.record.signature)
-        let message = try signed.message(
-            path: path, origin: signed.scheme == .one ? nil : try origin(of: request, app: app, operation))
-
-        let attempt = Attempt(signed: signed, message: message, app: app, operation: operation, now: now)
+        try requireQueryAllowed(signed, app)
+        let attempt = Attempt(
+            signed: signed,
+            message: try signed.message(
+                path: path, origin: signed.scheme == .one ? nil : try origin(of: request, app: app, operation)),
+            app: app, operation: operation, now: now)
         let verified: VerifiedRequest
         do {
-            verified = try admit(attempt, found.row, &judgement)
+            verified = try admit(attempt, found.row, &known)
         } catch {
             // A remembered row never refuses: the device may have been approved or its key rotated elsewhere.
             guard !found.isFresh else { throw error }
-            judgement.identified = nil
+            known.identified = nil
             guard protection.allowsReread(of: signed.deviceID, from: operation == .foreign ? nil : request.address)
             else { throw Refusal(.rateLimited, "too many rows read again", retryAfter: 1) }
             guard let row = try await devices.readRow(signed.deviceID, of: signed.appID) else {
                 throw Refusal(.notRegistered, "no such device")
             }
-            verified = try admit(attempt, row, &judgement)
+            verified = try admit(attempt, row, &known)
         }
-        try protection.admitDevice(signed.deviceID)
-        try await claim(signed, message: message, app: app, now: now)
-        try await checkAssertion(request, verified, path: path)
+        do throws(Refusal) {
+            try protection.admitDevice(signed.deviceID)
+            try await claim(attempt)
+            try await checkAssertion(request, verified, path: path)
+        } catch {
+            known.identified = verified
+            throw error
+        }
         await raiseScheme(verified)
+        return verified
     }
 
     private struct Attempt {
@@ -102,6 +113,7 @@ struct RequestVerifier: Sendable {
     // MARK: Steps
 
     /// On a production app the development header is a security event, whatever its value.
+    @inline(__always)
     func refuseDevelopmentHeader(_ request: IncomingRequest, of app: ProvisionedApp) async throws(Refusal) {
         guard app.record.buildChannel == .production,
             request.headers.contains(HeaderName.developmentMode)
@@ -118,11 +130,11 @@ struct RequestVerifier: Sendable {
         throw Refusal(.devModeNotAllowed, "development header on a production app")
     }
 
-    private func requireFresh(_ timestamp: UnixTime, now: UnixTime, _ policy: SignaturePolicy) throws(Refusal) {
-        guard now - timestamp <= policy.pastWindowSeconds else {
+    private func requireFresh(_ timestamp: UnixTime, now: UnixTime, _ app: ProvisionedApp) throws(Refusal) {
+        guard now - timestamp <= app.record.signature.pastWindowSeconds else {
             throw Refusal(.clockSkew, "dated \(now - timestamp) s ago")
         }
-        guard timestamp - now <= policy.futureWindowSeconds else {
+        guard timestamp - now <= app.record.signature.futureWindowSeconds else {
             throw Refusal(.clockSkew, "dated \(timestamp - now) s ahead")
         }
     }
@@ -139,9 +151,9 @@ struct RequestVerifier: Sendable {
         return try wellFormed { try RequestPath(stripped.isEmpty ? "/" : stripped) }
     }
 
-    private func requireQueryAllowed(_ signed: SignedRequest, _ policy: SignaturePolicy) throws(Refusal) {
+    private func requireQueryAllowed(_ signed: SignedRequest, _ app: ProvisionedApp) throws(Refusal) {
         guard signed.scheme == .one, signed.target.query != nil else { return }
-        switch policy.unsignedQuery {
+        switch app.record.signature.unsignedQuery {
         case .allow: return
         case .refuseOnWrites where signed.isRead: return
         case .refuseOnWrites, .refuse:
@@ -152,7 +164,7 @@ struct RequestVerifier: Sendable {
 
     /// Signature, then status, key age and scheme floor.
     private func admit(
-        _ attempt: Attempt, _ row: DeviceRow, _ judgement: inout Judgement
+        _ attempt: Attempt, _ row: DeviceRow, _ known: inout Known
     ) throws(Refusal) -> VerifiedRequest {
         let device = row.device
         guard device.status != .deregistered else { throw Refusal(.notRegistered, "the device is deregistered") }
@@ -162,19 +174,28 @@ struct RequestVerifier: Sendable {
         let verified = VerifiedRequest(
             app: attempt.app, row: row, scheme: attempt.signed.scheme, signedBy: role, at: attempt.now,
             signedAt: attempt.signed.timestamp, message: attempt.message.bytes)
-        judgement.identified = verified
-        let states = AccessTable.states(
-            of: device, signedBy: role, app: attempt.app.record, now: attempt.now)
+        do throws(Refusal) {
+            try requireAccess(attempt, device, signedBy: role)
+        } catch {
+            known.identified = verified
+            throw error
+        }
+        return verified
+    }
+
+    private func requireAccess(
+        _ attempt: Attempt, _ device: DeviceRecord, signedBy role: SigningKeyRole
+    ) throws(Refusal) {
+        let states = AccessTable.states(of: device, signedBy: role, app: attempt.app.record, now: attempt.now)
         // Which rotation it is shows in the body, which the rule of rotation reads.
         if case .refused(let code) = AccessTable.access(states, attempt.operation) {
-            throw Refusal(code, "a device in \(states.map(\.rawValue)) may not \(attempt.operation.rawValue)")
+            throw Refusal(code, "a device in state \(states) may not \(attempt.operation.rawValue)")
         }
         try requireTrusted(device, app: attempt.app)
         let floor = max(attempt.app.record.signature.minimumScheme, device.highestScheme)
         guard attempt.signed.scheme >= floor else {
             throw Refusal(.unsupportedSigVersion, "below the floor, scheme \(floor.rawValue)")
         }
-        return verified
     }
 
     private func signingKey(_ attempt: Attempt, _ row: DeviceRow) -> SigningKeyRole? {
@@ -216,19 +237,21 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    private func claim(
-        _ signed: SignedRequest, message: SignedMessage, app: ProvisionedApp, now: UnixTime
-    ) async throws(Refusal) {
-        guard app.record.signature.replayOnReads || !signed.isRead else { return }
-        try protection.admitClaims(of: signed.appID)
-        let expiry = signed.timestamp + Self.claimLife
+    @inline(__always)
+    private func claim(_ attempt: Attempt) async throws(Refusal) {
+        let signed = attempt.signed
+        guard attempt.app.record.signature.replayOnReads || !signed.isRead else { return }
+        let (claims, expiry) = (attempt.message.claims, signed.timestamp + Self.claimLife)
+        try protection.admitClaims(claims.count, of: signed.appID, until: expiry)
+        var isClaimed = false
+        defer { if !isClaimed { protection.giveBackClaims(claims.count, of: signed.appID, until: expiry) } }
         let outcome = try await asking { () async throws(StoreError) in
             try await replay.claim(
-                message.claims, timestamp: signed.timestamp, expiresAt: expiry, now: now,
-                futureWindow: app.record.signature.futureWindowSeconds)
+                claims, timestamp: signed.timestamp, expiresAt: expiry, now: attempt.now,
+                futureWindow: attempt.app.record.signature.futureWindowSeconds)
         }
         switch outcome {
-        case .claimed: protection.countClaims(message.claims.count, of: signed.appID, until: expiry)
+        case .claimed: isClaimed = true
         case .taken: throw Refusal(.nonceReplay, "a claim was already taken")
         case .expired: throw Refusal(.clockSkew, "older than what the replay store still knows")
         case .historyLost(let retryAfter):
@@ -237,6 +260,7 @@ struct RequestVerifier: Sendable {
     }
 
     /// A device that has shown that it can do better is not let back; losing this note only postpones it.
+    @inline(__always)
     private func raiseScheme(_ verified: VerifiedRequest) async {
         guard verified.scheme > verified.device.highestScheme else { return }
         try? await deviceStore.raiseScheme(

@@ -29,7 +29,7 @@ final class SignedRequest: Sendable {
     var isRead: Bool { Self.reads.contains(method.uppercased()) }
 
     /// Reads a request strictly: exactly one of each header, each in its form.
-    init(_ request: IncomingRequest) throws(Refusal) {
+    init(_ request: borrowing IncomingRequest) throws(Refusal) {
         body = request.body
         method = request.method
         target = try wellFormed { try RequestTarget(path: RequestPath(request.path), query: request.query) }
