@@ -15,6 +15,7 @@ struct HistoryLoss: Sendable, Hashable {
 
     /// The seconds after which a new request can be judged, where this one cannot be.
     func retryAfter(timestamp: UnixTime, futureWindow: Int64) -> Int64? {
+        guard powerLostAt != nil || damagedAt != nil else { return nil }
         let limits = [
             powerLostAt.map { UnixTime($0) + Self.boundary },
             damagedAt.map { UnixTime($0) + max(futureWindow, Self.boundary) },
