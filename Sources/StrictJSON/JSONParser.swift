@@ -90,7 +90,17 @@ private struct JSONParser {
 
     private func refuseDuplicateNames(in object: JSONObject) throws(JSONError) {
         guard object.members.count > 1 else { return }
-        let names = object.members.map { Array($0.name.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
+        let members = object.members
+        // Most objects are small: to compare each with each is then less than to sort.
+        if members.count <= 16 {
+            for (index, member) in members.enumerated() {
+                for other in members[(index + 1)...] where member.name.hasSameBytes(as: other.name) {
+                    throw JSONError(.duplicateName, offset: position)
+                }
+            }
+            return
+        }
+        let names = members.map { Array($0.name.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
         for (name, next) in zip(names, names.dropFirst()) where name == next {
             throw JSONError(.duplicateName, offset: position)
         }
@@ -228,7 +238,9 @@ private struct JSONParser {
     private func decodeText(_ text: ArraySlice<UInt8>, at offset: Int) throws(JSONError) -> String {
         // Decoding repairs what is not UTF-8; text that had to be repaired is no longer the same bytes.
         let string = String(decoding: text, as: UTF8.self)
-        guard string.utf8.elementsEqual(text) else { throw JSONError(.invalidText, offset: offset) }
+        guard string.withBytes({ bytes in text.withUnsafeBufferPointer { bytes.elementsEqual($0) } }) else {
+            throw JSONError(.invalidText, offset: offset)
+        }
         return string
     }
 

@@ -17,7 +17,7 @@ extension JSONValue {
         case (.null, .null): true
         case (.bool(let left), .bool(let right)): left == right
         case (.number(let left), .number(let right)): left == right
-        case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
+        case (.string(let left), .string(let right)): left.hasSameBytes(as: right)
         case (.array(let left), .array(let right)): left == right
         case (.object(let left), .object(let right)): left == right
         default: false
@@ -105,7 +105,7 @@ public struct JSONObject: Sendable, Hashable {
 
         /// Names are the same when their code points are.
         public static func == (left: Member, right: Member) -> Bool {
-            left.name.utf8.elementsEqual(right.name.utf8) && left.value == right.value
+            left.name.hasSameBytes(as: right.name) && left.value == right.value
         }
     }
 
@@ -142,6 +142,6 @@ public struct JSONObject: Sendable, Hashable {
 
     // String's own equality is canonical equivalence, under which two different names can be equal.
     private func index(of name: String) -> Int? {
-        members.firstIndex { $0.name.utf8.count == name.utf8.count && $0.name.utf8.elementsEqual(name.utf8) }
+        members.firstIndex { $0.name.hasSameBytes(as: name) }
     }
 }

@@ -1,4 +1,5 @@
 public import AuthContract
+internal import StrictJSON
 
 /// A hardware-backed identity of this device for each app, and signatures that prove it.
 ///
@@ -142,7 +143,7 @@ public final class SynheartAuth: Sendable {
     }
 
     func identity(_ appId: String) throws(SynheartAuthError) -> DeviceIdentity {
-        if let latest = state.withLock({ $0.latest }), latest.context.appID.text.utf8.elementsEqual(appId.utf8) {
+        if let latest = state.withLock({ $0.latest }), latest.context.appID.text.hasSameBytes(as: appId) {
             return latest
         }
         let appID: AppID

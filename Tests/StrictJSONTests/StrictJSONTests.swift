@@ -74,6 +74,20 @@ import Testing
         #expect(code(" \r\n\t[1] \n") == nil)
     }
 
+    /// In small objects each name is compared with each, in larger ones the sorted ones with their neighbours.
+    @Test(arguments: [2, 3, 16, 17, 100]) func aNameMayStandOnceWhereverItStands(count: Int) {
+        let names = (0..<count).map { "name\($0)" }
+        func text(_ names: [String]) -> String { "{" + names.map { "\"\($0)\":0" }.joined(separator: ",") + "}" }
+        #expect(code(text(names)) == nil)
+        for doubled in [0, count / 2, count - 1] {
+            for place in [0, count / 2, count - 1] where place != doubled {
+                var changed = names
+                changed[place] = names[doubled]
+                #expect(code(text(changed)) == .duplicateName, "\(doubled) at \(place)")
+            }
+        }
+    }
+
     /// Kelvin sign and K are equal for String, not for JSON.
     @Test func namesAreComparedByCodePoints() throws {
         let value = try JSONValue(parsing: #"{"\u212a":1,"K":2}"#)

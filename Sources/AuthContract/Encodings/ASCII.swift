@@ -19,11 +19,6 @@ extension UInt8 {
 }
 
 extension String {
-    /// Gives the text's UTF-8 where it lies; its view is read some ten times as slowly.
-    func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
-        try utf8.withContiguousStorageIfAvailable(body) ?? Array(utf8).withUnsafeBufferPointer(body)
-    }
-
     /// Whether the text is a token of RFC 9110 section 5.6.2, as a method is; 32 characters at most.
     var isToken: Bool { (1...32).contains(utf8.count) && utf8.allSatisfy(\.isTokenCharacter) }
 }

@@ -1,3 +1,5 @@
+internal import StrictJSON
+
 /// Names one app to the service: 1 to 128 of `A-Z a-z 0-9 . _ -`, not ending in `_next`.
 ///
 /// The suffix is refused because `synheart_auth_{app_id}_next` is the alias of the pending key of `{app_id}`.

@@ -1,3 +1,5 @@
+internal import StrictJSON
+
 /// A version 4 UUID (RFC 9562 section 5.4): the 122 random bits of a device id or of a nonce.
 public struct RandomUUID: Sendable, Hashable {
     /// The 16 bytes, big-endian, in two halves.

@@ -1,3 +1,5 @@
+internal import StrictJSON
+
 /// A point in time in whole seconds since 1970-01-01T00:00:00Z, as the contract exchanges it.
 public struct UnixTime: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// Seconds since the epoch.

@@ -1,3 +1,5 @@
+internal import StrictJSON
+
 /// The header fields of a request as they were received, in order.
 public struct HeaderFields: Sendable, Hashable {
     /// Name and value of each line.

@@ -1,3 +1,5 @@
+internal import StrictJSON
+
 /// The path of a request as it stood on the wire: undecoded, without the query.
 public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
     /// The path as it is signed.

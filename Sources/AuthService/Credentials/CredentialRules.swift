@@ -98,6 +98,6 @@ public struct CredentialRules: Sendable {
     }
 
     private static func hash(_ secret: some Collection<UInt8>) -> [UInt8] {
-        Array(SHA256.hash(data: Array(secret)))
+        Array(Array(secret).withUnsafeBytes(SHA256.hash))
     }
 }
