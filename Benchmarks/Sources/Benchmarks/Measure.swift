@@ -26,7 +26,7 @@ struct Measurement {
 
     func report(_ yardstick: Measurement) {
         let label = name.padding(toLength: max(name.count, 54), withPad: " ", startingAt: 0)
-        guard let perSecond else { return print(label + String(format: "%37.2f", ratio ?? .nan)) }
+        guard let perSecond else { return print(label + String(format: "%37.3f", ratio ?? .nan)) }
         let share = perSecond / (yardstick.perSecond ?? .nan)
         print(
             label + String(format: "%13.0f %11.1f %12.3f", perSecond, microseconds, share)
@@ -135,6 +135,10 @@ func opensslVerifyRate() -> Double? {
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
+    // It ends by an alarm, which the threads of Dispatch block, and a process inherits what its maker blocks.
+    var (none, blocked) = (sigset_t(), sigset_t())
+    pthread_sigmask(SIG_SETMASK, &none, &blocked)
+    defer { pthread_sigmask(SIG_SETMASK, &blocked, nil) }
     guard (try? process.run()) != nil else { return nil }
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()

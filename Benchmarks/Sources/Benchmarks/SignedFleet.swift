@@ -49,6 +49,25 @@ struct SignedFleet {
         return (response.deviceID, key)
     }
 
+    /// What is verified of a request, and by which key.
+    struct Signature {
+        let message: [UInt8]
+        let signature: RequestSignature
+        let key: DevicePublicKey
+
+        var isValid: Bool { signature.isValid(for: message, by: key) }
+    }
+
+    /// The signature of one of `requests`.
+    func signature(of request: IncomingRequest) throws -> Signature {
+        let headers = try SchemeOneHeaders(request.headers)
+        guard let device = devices.first(where: { $0.id == headers.deviceID }) else { throw OutOfRequests() }
+        return Signature(
+            message: SchemeOneMessage.bytes(
+                method: request.method, path: request.path, timestamp: headers.timestamp, body: []),
+            signature: headers.signature, key: DevicePublicKey(device.key.publicKey))
+    }
+
     /// Requests that verify once each.
     func requests(count: Int) throws -> [IncomingRequest] {
         let random = SystemRandom()
