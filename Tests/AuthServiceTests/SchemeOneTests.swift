@@ -300,6 +300,21 @@ struct SchemeOneTests {
         try await expect(.rateLimited) { try await world.verify(device) }
     }
 
+    @Test("Nobody is told to wait for the minute of a request that claimed nothing")
+    func claimsGivenBack() async throws {
+        let world = try await World { $0.claimsOfOneApp = 4 }
+        let device = try await world.device()
+        let draft = RequestDraft().with { $0.nonce = RequestNonce(from: SystemRandom()) }
+        try await world.verify(try world.signed(device, draft))
+        // Its nonce was seen, and its claims would have ended two minutes before the others.
+        let older = try world.signed(device, draft.with { $0.ahead = -120 })
+        try await expect(.nonceReplay) { try await world.verify(older) }
+        try await world.verify(device)
+        world.clock.advance(330)
+        let refusal = try await expect(.rateLimited) { try await world.verify(device) }
+        #expect(refusal?.retryAfter == 300)
+    }
+
     @Test("A clock that was set back does not stop the rates from filling")
     func rateAfterStepBack() async throws {
         let world = try await World { $0.device = Rate(burst: 1, perMinute: 60) }

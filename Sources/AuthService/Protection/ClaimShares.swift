@@ -40,8 +40,10 @@ final class ClaimShares: Sendable {
 
         mutating func remove(_ count: Int, until expiry: UnixTime) {
             // Nil: they have ended since.
-            guard let place = byMinute.index(forKey: expiry.seconds / 60) else { return }
-            byMinute.values[place] -= count
+            let minute = expiry.seconds / 60
+            guard let counted = byMinute[minute] else { return }
+            // A minute in which nothing ends is none to wait for.
+            byMinute[minute] = counted > count ? counted - count : nil
             live -= count
         }
     }
