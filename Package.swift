@@ -87,6 +87,9 @@ let package = Package(
         .package(url: "https://github.com/vapor/jwt-kit.git", from: "5.7.1"),
     ],
     targets: [
+        // What every room writes and compares the same way: base64, hexadecimal, times, PEM, DER, locks.
+        room("Bytes"),
+
         // Small readers, each a total function: bytes in, value or a located error out.
         room("StrictJSON", testResources: [.copy("Vectors")]),
         room("CBOR", testResources: [.copy("Vectors")]),

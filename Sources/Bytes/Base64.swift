@@ -1,0 +1,107 @@
+/// Base64 (RFC 4648), strict in both directions: each byte string has exactly one text.
+///
+/// Decoding refuses white space, the other alphabet, missing or surplus padding, and bits set behind the last byte.
+/// ``decodeLenient(_:)`` is for text that vendors and people write.
+public struct Base64: Sendable {
+    /// The standard alphabet with padding (RFC 4648 section 4).
+    public static let standard = Base64(
+        alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", isPadded: true)
+    /// The URL-safe alphabet without padding (RFC 7515 section 2).
+    public static let url = Base64(
+        alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", isPadded: false)
+
+    private let characters: [UInt8]
+    /// The value of each character, or `invalid`.
+    private let values: [UInt8]
+    private let isPadded: Bool
+    private static let invalid: UInt8 = 0xFF
+    private static let padding = UInt8(ascii: "=")
+
+    private init(alphabet: String, isPadded: Bool) {
+        characters = Array(alphabet.utf8)
+        var values = [UInt8](repeating: Self.invalid, count: 256)
+        for (value, character) in characters.enumerated() { values[Int(character)] = UInt8(value) }
+        self.values = values
+        self.isPadded = isPadded
+    }
+
+    /// The text of the bytes.
+    public func encode(_ bytes: some Collection<UInt8>) -> String { encode(Array(bytes)) }
+
+    private func encode(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        var pending: UInt32 = 0
+        var bits = 0
+        for byte in bytes {
+            pending = pending << 8 | UInt32(byte)
+            bits += 8
+            while bits >= 6 {
+                bits -= 6
+                text.append(characters[Int(pending >> UInt32(bits) & 0x3F)])
+            }
+        }
+        if bits > 0 { text.append(characters[Int(pending << UInt32(6 - bits) & 0x3F)]) }
+        while isPadded, text.count % 4 != 0 { text.append(Self.padding) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The bytes of the text; nil unless it is exactly what ``encode(_:)`` writes.
+    public func decode(_ text: some StringProtocol) -> [UInt8]? { decode(characters: Array(text.utf8)) }
+
+    /// The bytes of the text, given as ASCII; nil unless it is exactly what ``encode(_:)`` writes.
+    public func decode(bytes text: some Collection<UInt8>) -> [UInt8]? { decode(characters: Array(text)) }
+
+    private func decode(characters text: [UInt8]) -> [UInt8]? {
+        var length = text.count
+        if isPadded {
+            guard length % 4 == 0 else { return nil }
+            length -= text.suffix(2).count { $0 == Self.padding }
+        }
+        guard length % 4 != 1 else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(length * 3 / 4)
+        var pending: UInt32 = 0
+        var bits = 0
+        // A padding character in front of another one is not among the first `length`, so it fails here.
+        for character in text.prefix(length) {
+            let value = values[Int(character)]
+            guard value != Self.invalid else { return nil }
+            pending = pending << 6 | UInt32(value)
+            bits += 6
+            if bits >= 8 {
+                bits -= 8
+                bytes.append(UInt8(truncatingIfNeeded: pending >> UInt32(bits)))
+                pending &= (1 << UInt32(bits)) - 1
+            }
+        }
+        // The last characters carry 2 or 4 bits that belong to no byte.
+        guard pending == 0, text.dropFirst(length).allSatisfy({ $0 == Self.padding }) else { return nil }
+        return bytes
+    }
+
+    /// The bytes of text in either alphabet, with or without padding, with ASCII white space anywhere; nil for anything else.
+    ///
+    /// Bits set behind the last byte are refused here too.
+    public static func decodeLenient(_ text: some StringProtocol) -> [UInt8]? {
+        let spaces: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
+        return url.decode(bytes: urlCharacters(text.utf8.filter { !spaces.contains($0) }))
+    }
+
+    /// The same text in the URL-safe alphabet without padding. Other characters stay as they are.
+    public static func normalized(_ text: some StringProtocol) -> String {
+        String(decoding: urlCharacters(Array(text.utf8)), as: UTF8.self)
+    }
+
+    private static func urlCharacters(_ text: [UInt8]) -> [UInt8] {
+        var characters = text.map { character in
+            switch character {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            default: character
+            }
+        }
+        while characters.last == padding { characters.removeLast() }
+        return characters
+    }
+}

@@ -1,0 +1,23 @@
+internal import Foundation
+
+/// A value behind a lock, for short synchronous access from any thread. References share the value.
+///
+/// The standard library's `Mutex` needs iOS 18 and macOS 15; this package supports older systems.
+///
+/// Unchecked Sendable: the value is only reached while the lock is held.
+public final class Locked<Value: Sendable>: @unchecked Sendable {
+    private var value: Value
+    private let lock = NSLock()
+
+    /// A lock around this value.
+    public init(_ value: Value) { self.value = value }
+
+    /// Runs `body` with the lock held. `body` must not call the same lock again.
+    public func withLock<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        lock.lock()
+        defer { lock.unlock() }
+        return try body(&value)
+    }
+}
