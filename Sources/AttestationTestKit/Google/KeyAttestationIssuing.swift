@@ -19,8 +19,7 @@ extension GoogleAuthority {
         _ publicKey: P256.Signing.PublicKey, challenge: [UInt8], at time: Date,
         options: KeyAttestationOptions = KeyAttestationOptions()
     ) throws -> [[UInt8]] {
-        let description =
-            options.keyDescription ?? KeyDescriptionWriter(options: options, challenge: challenge, time: time).encoded
+        let description = Self.keyDescription(challenge: challenge, at: time, options: options)
         var links = chainLinks(publicKey, description, at: time, options)
         if let extended = options.extendsBelowLeaf {
             links.insert(
@@ -143,14 +142,14 @@ extension GoogleAuthority {
         }
     }
 
-    private func rootName(_ provisioning: KeyAttestationOptions.Provisioning) -> [TestCertificate.Attribute] {
+    func rootName(_ provisioning: KeyAttestationOptions.Provisioning) -> [TestCertificate.Attribute] {
         switch provisioning {
         case .factory, .remoteUnderFactoryRoot: [.serialNumber("0123456789abcdef")]
         case .remote: [.commonName("Key Attestation Test CA1"), .organization("Example")]
         }
     }
 
-    private func rootCertificate(
+    func rootCertificate(
         _ provisioning: KeyAttestationOptions.Provisioning, at time: Date
     ) throws -> [UInt8] {
         let key = provisioning == .factory ? factoryRoot : remoteRoot

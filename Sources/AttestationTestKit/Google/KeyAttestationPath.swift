@@ -1,0 +1,199 @@
+public import Crypto
+public import Foundation
+
+/// A certificate of a path that is put together by hand: what an attacker signs below a genuine key, or a shape that
+/// Google never issued. ``GoogleAuthority/sign(_:under:includesRoot:at:)`` signs it, so its signature is valid unless it
+/// is asked to be broken.
+public struct KeyAttestationCertificate: Sendable {
+    /// The key that a certificate holds, and that signs the certificate before it.
+    public enum Key: Sendable {
+        /// The key of the authority that signs attestations on a device.
+        case attestation
+        /// The key of the intermediate of a factory.
+        case factoryIntermediate
+        /// The key of `Droid CA3`, which signs remotely provisioned attestation certificates.
+        case droidCA3
+        /// The key of `Droid CA2`, which signs `Droid CA3`.
+        case droidCA2
+        /// Another key.
+        case privateKey(P256.Signing.PrivateKey)
+        /// A key whose private half is not known, so it signs nothing.
+        case publicKey(P256.Signing.PublicKey)
+    }
+
+    /// One attribute of a name.
+    public enum Attribute: Sendable, Hashable {
+        /// CN.
+        case commonName(String)
+        /// O.
+        case organization(String)
+        /// The serialNumber of a name, which is not the certificate's.
+        case serialNumber(String)
+        /// title.
+        case title(String)
+    }
+
+    /// One extension.
+    public struct Extension: Sendable, Hashable {
+        /// The arcs of its identifier.
+        public var identifier: [UInt64]
+        /// The content of its OCTET STRING.
+        public var value: [UInt8]
+
+        /// An extension that is not critical.
+        ///
+        /// - Parameters:
+        ///   - identifier: two arcs or more.
+        ///   - value: the content of its OCTET STRING.
+        public init(_ identifier: [UInt64], _ value: [UInt8]) {
+            self.identifier = identifier
+            self.value = value
+        }
+
+        /// The key description, 1.3.6.1.4.1.11129.2.1.17.
+        public static func keyDescription(_ value: [UInt8]) -> Extension {
+            Extension([1, 3, 6, 1, 4, 1, 11129, 2, 1, 17], value)
+        }
+
+        /// What Google's provisioning server notes, 1.3.6.1.4.1.11129.2.1.30, CBOR.
+        public static func provisioningInfo(_ value: [UInt8]) -> Extension {
+            Extension([1, 3, 6, 1, 4, 1, 11129, 2, 1, 30], value)
+        }
+
+        /// What a protected virtual machine's key carries, 1.3.6.1.4.1.11129.2.1.29.1.
+        public static let virtualMachine = Extension([1, 3, 6, 1, 4, 1, 11129, 2, 1, 29, 1], [0x30, 0x00])
+    }
+
+    /// The name of the certificate.
+    public var subject: [Attribute]
+    /// The key that it holds.
+    public var key: Key
+    /// Its extensions, in this order.
+    public var extensions: [Extension]
+    /// The issuer that it names; nil: the one that signs it.
+    public var issuer: [Attribute]?
+    /// The content of the INTEGER that is its serial number.
+    public var serialNumber: [UInt8] = [0x01]
+    /// Its validity; nil: a day before and thirty after the time of issue.
+    public var validity: ClosedRange<Date>?
+    /// Whether its signature does not fit.
+    public var isSignatureBroken = false
+
+    /// A certificate of its parts.
+    public init(_ subject: [Attribute], key: Key, extensions: [Extension] = []) {
+        self.subject = subject
+        self.key = key
+        self.extensions = extensions
+    }
+
+    /// The certificate of an attested key.
+    public static func leaf(_ key: Key, keyDescription: [UInt8]) -> KeyAttestationCertificate {
+        KeyAttestationCertificate(
+            [.commonName("Android Keystore Key")], key: key, extensions: [.keyDescription(keyDescription)])
+    }
+
+    /// The certificate that a factory gives to the key that signs attestations.
+    public static func factoryAttestation(title: String, key: Key = .attestation) -> KeyAttestationCertificate {
+        KeyAttestationCertificate([.serialNumber("90e8da3cadfc7820"), .title(title)], key: key)
+    }
+
+    /// A factory's intermediate.
+    public static let factoryIntermediate = KeyAttestationCertificate(
+        [.serialNumber("ccd18b9b608d658e"), .title("TEE")], key: .factoryIntermediate)
+
+    /// The certificate that `Droid CA3` gives to a key that signs attestations: `TEE`, `StrongBox`, or `AVF` for a
+    /// virtual machine's.
+    public static func remoteAttestation(
+        organization: String, key: Key = .attestation, extensions: [Extension] = []
+    ) -> KeyAttestationCertificate {
+        KeyAttestationCertificate(
+            [.organization(organization), .commonName("2c85cdc15c3042f25698906669c35137")], key: key,
+            extensions: extensions)
+    }
+
+    /// `Droid CA3`.
+    public static let droidCA3 = KeyAttestationCertificate(
+        [.organization("Google LLC"), .commonName("Droid CA3")], key: .droidCA3)
+
+    /// `Droid CA2`.
+    public static let droidCA2 = KeyAttestationCertificate(
+        [.organization("Google LLC"), .commonName("Droid CA2")], key: .droidCA2)
+}
+
+extension GoogleAuthority {
+    /// The roots of the authority.
+    public enum Root: Sendable {
+        /// The root that signs for factories, whose name is a serial number.
+        case factory
+        /// The root that signs what is provisioned remotely.
+        case remote
+    }
+
+    /// A certificate that should sign has a public key only.
+    public struct SignerHasNoPrivateKey: Error {}
+
+    /// Signs a path that was put together by hand, and returns it in DER, in the order given: each certificate is signed
+    /// by the key of the next, the last by a root.
+    ///
+    /// - Parameters:
+    ///   - path: the certificates below the root, the leaf first.
+    ///   - root: the root that signs the last of them.
+    ///   - includesRoot: whether the root's certificate is the last one returned.
+    ///   - time: the time of issue.
+    /// - Throws: ``SignerHasNoPrivateKey``, and the errors of Crypto.
+    public func sign(
+        _ path: [KeyAttestationCertificate], under root: Root, includesRoot: Bool = true, at time: Date
+    ) throws -> [[UInt8]] {
+        let provisioning: KeyAttestationOptions.Provisioning = root == .factory ? .factory : .remote
+        let rootKey = root == .factory ? factoryRoot : remoteRoot
+        var encodings: [[UInt8]] = []
+        for (index, certificate) in path.enumerated() {
+            let next = index + 1 < path.count ? path[index + 1] : nil
+            let signer = if let next { signingKey(next.key) } else { rootKey as AuthorityKey? }
+            guard let signer else { throw SignerHasNoPrivateKey() }
+            let issuer = (certificate.issuer ?? next?.subject)?.map(\.attribute) ?? rootName(provisioning)
+            let validity = certificate.validity ?? (time - 86_400)...(time + 30 * 86_400)
+            let template = TestCertificate(
+                serialNumber: certificate.serialNumber, subject: certificate.subject.map(\.attribute), issuer: issuer,
+                notBefore: validity.lowerBound, notAfter: validity.upperBound,
+                subjectPublicKeyInfo: try subjectPublicKeyInfo(certificate.key),
+                extensions: certificate.extensions.map { .init(identifier: $0.identifier, value: $0.value) })
+            encodings.append(try template.signed(by: signer, isSignatureBroken: certificate.isSignatureBroken))
+        }
+        return includesRoot ? encodings + [try rootCertificate(provisioning, at: time)] : encodings
+    }
+
+    /// The content of the attestation extension that a device writes with these options.
+    public static func keyDescription(
+        challenge: [UInt8], at time: Date, options: KeyAttestationOptions = KeyAttestationOptions()
+    ) -> [UInt8] {
+        options.keyDescription ?? KeyDescriptionWriter(options: options, challenge: challenge, time: time).encoded
+    }
+
+    private func signingKey(_ key: KeyAttestationCertificate.Key) -> AuthorityKey? {
+        switch key {
+        case .attestation: attestation
+        case .factoryIntermediate: factoryIntermediate
+        case .droidCA3: remoteIssuer
+        case .droidCA2: remoteIntermediate
+        case .privateKey(let key): .p256(key.rawRepresentation)
+        case .publicKey: nil
+        }
+    }
+
+    private func subjectPublicKeyInfo(_ key: KeyAttestationCertificate.Key) throws -> [UInt8] {
+        if case .publicKey(let key) = key { return Array(key.derRepresentation) }
+        return try signingKey(key)?.subjectPublicKeyInfo ?? []
+    }
+}
+
+extension KeyAttestationCertificate.Attribute {
+    fileprivate var attribute: TestCertificate.Attribute {
+        switch self {
+        case .commonName(let text): .commonName(text)
+        case .organization(let text): .organization(text)
+        case .serialNumber(let text): .serialNumber(text)
+        case .title(let text): .title(text)
+        }
+    }
+}
