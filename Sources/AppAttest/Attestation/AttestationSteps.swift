@@ -105,14 +105,14 @@ package struct AttestationSteps: Sendable {
     ///
     /// Apple certifies SHA-256 of authenticator data *followed by* the client data hash, of any length: whoever controls the
     /// app on a system that appends no map can pass a map of its own before the hash, and move it over afterwards. So a
-    /// map counts only from a system that appends one.
+    /// map counts only if the leaf names a system that appends one.
     package func verifyExtensions(
         _ object: AttestationObject, _ leaf: AttestedLeaf, _ policy: AppAttestPolicy
     ) throws(AppAttestError) -> AuthenticatorExtensions? {
-        if object.authenticatorData.extensions != nil, leaf.properties.isBeforeExtensions {
+        if object.authenticatorData.extensions != nil, !leaf.properties.appendsExtensions {
             throw AppAttestError(
                 .unexpectedExtensions, .extensions,
-                "\(leaf.properties.systemVersion ?? "") appends no map: it was moved there")
+                "system version \(leaf.properties.systemVersion ?? "unknown") appends no map: it was moved there")
         }
         var extensions: AuthenticatorExtensions?
         if let map = object.authenticatorData.extensions { extensions = try AuthenticatorExtensions(map) }
@@ -126,7 +126,7 @@ package struct AttestationSteps: Sendable {
         guard let accessControl = leaf.properties.accessControl else {
             throw AppAttestError(.accessControlMissing, .platform, "a Mac's leaf without access control")
         }
-        guard accessControl == Self.macAccessControl else {
+        guard accessControl == Self.macAccessControlExtension else {
             throw AppAttestError(.accessControlMismatch, .platform, "a Mac's leaf with another access control")
         }
     }
@@ -170,6 +170,9 @@ package struct AttestationSteps: Sendable {
 
     /// `SEQUENCE { [1] { OCTET STRING (32) } }` up to the octets.
     private static let nonceHead: [UInt8] = [0x30, 0x24, 0xA1, 0x22, 0x04, 0x20]
+
+    /// `SEQUENCE { [3] { OCTET STRING } }` around ``macAccessControl``: the whole extension.
+    private static let macAccessControlExtension: [UInt8] = [0x30, 0x46, 0xA3, 0x44, 0x04, 0x42] + macAccessControl
 
     /// The value that Apple publishes for Macs: System Integrity Protection and Full Security.
     ///

@@ -1,87 +1,114 @@
 internal import SwiftASN1
 
-/// What Apple writes into an attested key's certificate beside X.509: `SEQUENCE { [n] value … }` in each of two extensions.
+/// What Apple writes into an attested key's certificate beside X.509: a `SEQUENCE` of elements, most of them `[n] value`.
 ///
-/// Tag numbers are Apple's and undocumented; those with a name here are the same in every real certificate.
+/// Tag numbers are Apple's and undocumented, and new elements appear without notice. So an element may have any shape that
+/// is DER. Only an element that a check reads is held to a form, by ``integer(_:)`` and ``text(_:)``.
 package struct CertificateProperties: Sendable {
-    /// The value of one tag.
+    /// What an element holds.
     package enum Value: Sendable, Hashable {
+        /// One INTEGER of at most 64 bits.
         case integer(Int64)
+        /// One OCTET STRING.
         case octets([UInt8])
+        /// Anything else: the whole element, its tag included.
         case other([UInt8])
     }
 
-    /// Tag and value, in their order; no tag twice.
-    package let values: [(tag: UInt, value: Value)]
+    /// All elements in their order, those unknown included. The tag is nil where it is not a context-specific one.
+    package let elements: [(tag: UInt?, value: Value)]
 
-    /// Nil where `bytes` are of another form.
+    /// Nil where `bytes` are not one SEQUENCE in DER.
     package init?(_ bytes: [UInt8]) {
         guard let root = try? DER.parse(bytes), root.identifier == .sequence,
             case .constructed(let nodes) = root.content
         else { return nil }
-        var values: [(tag: UInt, value: Value)] = []
-        var tags: Set<UInt> = []
-        for node in nodes {
-            guard node.identifier.tagClass == .contextSpecific, tags.insert(node.identifier.tagNumber).inserted,
-                case .constructed(let children) = node.content
-            else { return nil }
-            var iterator = children.makeIterator()
-            guard let child = iterator.next(), iterator.next() == nil else { return nil }
-            values.append((node.identifier.tagNumber, Self.value(of: child)))
+        elements = nodes.map { node in
+            guard node.identifier.tagClass == .contextSpecific else {
+                return (tag: nil, value: .other(Array(node.encodedBytes)))
+            }
+            return (tag: node.identifier.tagNumber, value: Self.value(in: node))
         }
-        self.values = values
     }
 
-    private static func value(of node: ASN1Node) -> Value {
-        if let octets = try? ASN1OctetString(derEncoded: node) { return .octets(Array(octets.bytes)) }
-        if let integer = try? Int64(derEncoded: node) { return .integer(integer) }
+    private static func value(in node: ASN1Node) -> Value {
+        if case .constructed(let children) = node.content {
+            var iterator = children.makeIterator()
+            if let child = iterator.next(), iterator.next() == nil {
+                if let octets = try? ASN1OctetString(derEncoded: child) { return .octets(Array(octets.bytes)) }
+                if let integer = try? Int64(derEncoded: child) { return .integer(integer) }
+            }
+        }
         return .other(Array(node.encodedBytes))
     }
 
-    /// The text of a tag that holds an octet string of UTF-8.
-    package func text(_ tag: UInt) -> String? {
-        guard case .octets(let octets)? = self[tag] else { return nil }
-        let text = String(decoding: octets, as: UTF8.self)
-        return text.utf8.elementsEqual(octets) ? text : nil
+    /// The INTEGER of a tag; nil where the tag is absent. Throws where the tag is there twice or holds something else.
+    package func integer(_ tag: UInt) throws(AppAttestError) -> Int64? {
+        switch try value(of: tag) {
+        case nil: return nil
+        case .integer(let number): return number
+        case .octets, .other: throw Self.malformed("[\(tag)] is not an INTEGER")
+        }
     }
 
-    package subscript(tag: UInt) -> Value? {
-        values.first { $0.tag == tag }?.value
+    /// The text of a tag that holds an OCTET STRING; nil where the tag is absent or the octets are not UTF-8. Throws where
+    /// the tag is there twice or holds something else.
+    package func text(_ tag: UInt) throws(AppAttestError) -> String? {
+        switch try value(of: tag) {
+        case nil: return nil
+        case .octets(let octets):
+            let text = String(decoding: octets, as: UTF8.self)
+            return text.utf8.elementsEqual(octets) ? text : nil
+        case .integer, .other: throw Self.malformed("[\(tag)] is not an OCTET STRING")
+        }
+    }
+
+    private func value(of tag: UInt) throws(AppAttestError) -> Value? {
+        let found = elements.filter { $0.tag == tag }
+        guard found.count <= 1 else { throw Self.malformed("[\(tag)] is there \(found.count) times") }
+        return found.first?.value
+    }
+
+    static func malformed(_ reason: String) -> AppAttestError {
+        AppAttestError(.malformedProperties, .certificateChain, reason)
     }
 }
 
 /// What the leaf says about the key, its app and its device.
 package struct LeafProperties: Sendable {
-    /// Extension 1.2.840.113635.100.8.5.
-    package let key: CertificateProperties?
-    /// Extension 1.2.840.113635.100.8.7.
-    package let system: CertificateProperties?
-    /// The octets in extension 1.2.840.113635.100.8.6.
+    /// The App ID in clear: extension 1.2.840.113635.100.8.5, [1204].
+    package let appID: String?
+    /// `iphoneos`, `macosx`, …: extension 1.2.840.113635.100.8.7, [1026], since 2025.
+    package let platform: ApplePlatform?
+    /// Such as `27.0.1`: extension 1.2.840.113635.100.8.7, [1400].
+    package let systemVersion: String?
+    /// Such as `24A446`: extension 1.2.840.113635.100.8.7, [1403], since 2025.
+    package let systemBuild: String?
+    /// Whether either extension says that this is a Mac: [1026] `macosx`, or [4] 13 instead of 10.
+    package let isMac: Bool
+    /// The value of extension 1.2.840.113635.100.8.6. Only a Mac's is judged; iPhones carry another one.
     package let accessControl: [UInt8]?
 
-    /// The App ID in clear: [1204].
-    package var appID: String? { key?.text(1204) }
-    /// `iphoneos`, `macosx`, …: [1026], since 2025.
-    package var platform: ApplePlatform? { system?.text(1026).map(ApplePlatform.init(rawValue:)) }
-    /// Such as `27.0.1`: [1400].
-    package var systemVersion: String? { system?.text(1400) }
-    /// Such as `24A446`: [1403], since 2025.
-    package var systemBuild: String? { system?.text(1403) }
-
-    /// Whether the system is known, and older than those that append a map to authenticator data: 27 on every platform.
-    package var isBeforeExtensions: Bool {
-        guard let major = systemVersion.flatMap({ Int($0.prefix { $0 != "." }) }) else { return false }
-        return major < 27
+    /// Whether the system appends a map to authenticator data: version 27 or later, on every platform. A version that is
+    /// absent or no number counts as an older one.
+    package var appendsExtensions: Bool {
+        guard let major = systemVersion?.utf8.prefix(while: { $0 != UInt8(ascii: ".") }),
+            (1...9).contains(major.count), major.allSatisfy({ (0x30...0x39).contains($0) })
+        else { return false }
+        return major.reduce(0) { $0 * 10 + Int($1 - 0x30) } >= 27
     }
 
-    /// Whether either of two extensions says that this is a Mac: [1026] `macosx`, or [4] 13 instead of 10.
-    package var isMac: Bool { platform == .macOS || key?[4] == .integer(13) }
-
-    /// Throws where an extension is there and cannot be read.
+    /// Throws where an element that a check reads is there twice or of another type.
     package init(_ leaf: AppleCertificate) throws(AppAttestError) {
-        key = try Self.properties(leaf, AppleIdentifier.keyProperties)
-        system = try Self.properties(leaf, AppleIdentifier.systemProperties)
-        accessControl = try Self.accessControl(leaf)
+        let key = try Self.properties(leaf, AppleIdentifier.keyProperties)
+        let system = try Self.properties(leaf, AppleIdentifier.systemProperties)
+        appID = try key?.text(1204)
+        platform = try system?.text(1026).map(ApplePlatform.init(rawValue:))
+        systemVersion = try system?.text(1400)
+        systemBuild = try system?.text(1403)
+        let device = try key?.integer(4)
+        isMac = platform == .macOS || device == 13
+        accessControl = leaf.extensionValue(AppleIdentifier.accessControl)
     }
 
     private static func properties(
@@ -89,18 +116,9 @@ package struct LeafProperties: Sendable {
     ) throws(AppAttestError) -> CertificateProperties? {
         guard let bytes = leaf.extensionValue(identifier) else { return nil }
         guard let properties = CertificateProperties(bytes) else {
-            throw AppAttestError(.malformedProperties, .certificateChain, "extension \(identifier) cannot be read")
+            throw CertificateProperties.malformed("extension \(identifier) is not a SEQUENCE in DER")
         }
         return properties
-    }
-
-    // SEQUENCE { [3] { OCTET STRING } }
-    private static func accessControl(_ leaf: AppleCertificate) throws(AppAttestError) -> [UInt8]? {
-        guard let properties = try properties(leaf, AppleIdentifier.accessControl) else { return nil }
-        guard properties.values.count == 1, case .octets(let octets)? = properties[3] else {
-            throw AppAttestError(.malformedProperties, .certificateChain, "the access control cannot be read")
-        }
-        return octets
     }
 }
 

@@ -40,17 +40,21 @@ extension AppleCertificate {
     }
 
     private func described(_ properties: CertificateProperties) -> DescribedValue {
-        .fields(
-            properties.values.map { tag, value in
-                let name = Self.tagNames[tag].map { "[\(tag)] \($0)" } ?? "[\(tag)]"
+        // A repeated name would make the object unreadable as JSON.
+        var seen: [String: Int] = [:]
+        return .fields(
+            properties.elements.map { tag, value in
+                var name = tag.map { tag in "[\(tag)]" + (Self.tagNames[tag].map { " \($0)" } ?? "") } ?? "untagged"
+                seen[name, default: 0] += 1
+                if let count = seen[name], count > 1 { name += " (\(count))" }
                 return DescribedValue.Field(name: name, value: described(value, of: tag))
             })
     }
 
-    private func described(_ value: CertificateProperties.Value, of tag: UInt) -> DescribedValue {
+    private func described(_ value: CertificateProperties.Value, of tag: UInt?) -> DescribedValue {
         switch value {
         case .integer(let number): .number(number)
-        case .octets(let octets) where tag > 3 && octets.allSatisfy { (0x20...0x7E).contains($0) }:
+        case .octets(let octets) where (tag ?? 0) > 3 && octets.allSatisfy { (0x20...0x7E).contains($0) }:
             .text(String(decoding: octets, as: UTF8.self))
         case .octets(let octets), .other(let octets): .bytes(octets)
         }

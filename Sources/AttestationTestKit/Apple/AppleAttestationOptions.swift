@@ -54,6 +54,12 @@ public struct AppleAttestationOptions: Sendable {
     public var leafAppID: String?
     /// The key's access control in the leaf; by default what platform and version have, and empty for none.
     public var accessControl: [UInt8]?
+    /// What is done to the elements of the leaf's extension 1.2.840.113635.100.8.5, each in DER.
+    public var keyProperties: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
+    /// What is done to the elements of the leaf's extension 1.2.840.113635.100.8.7, each in DER; nil for no extension.
+    public var systemProperties: @Sendable ([[UInt8]]) -> [[UInt8]]? = { $0 }
+    /// What is done to the value of the leaf's access control extension 1.2.840.113635.100.8.6, in DER.
+    public var accessControlExtension: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     /// More extensions of the leaf.
     public var leafExtensions: [AppleCertificateExtension] = []
     /// What is done to the list of leaf and intermediate before it is sent.

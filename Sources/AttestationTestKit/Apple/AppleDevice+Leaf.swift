@@ -31,13 +31,16 @@ extension AppleDevice {
         if let usages = options.extendedKeyUsage ?? (system.hasExtendedKeyUsage ? [Self.attestedKeyUsage] : nil) {
             extensions.append(.init([2, 5, 29, 37], AppleDER.node([0x30], usages.flatMap(AppleDER.identifier))))
         }
-        extensions.append(.init(Self.apple + [8, 5], keyProperties(appID: options.leafAppID ?? app.appID)))
-        extensions.append(.init(Self.apple + [8, 7], systemProperties))
+        let keyProperties = options.keyProperties(keyProperties(appID: options.leafAppID ?? app.appID))
+        extensions.append(.init(Self.apple + [8, 5], AppleDER.node([0x30], keyProperties.flatMap(\.self))))
+        if let properties = options.systemProperties(systemProperties) {
+            extensions.append(.init(Self.apple + [8, 7], AppleDER.node([0x30], properties.flatMap(\.self))))
+        }
         extensions += nonceExtensions(nonce, options.nonce)
         let accessControl = options.accessControl ?? (system.namesAccessControl ? defaultAccessControl : [])
         if !accessControl.isEmpty {
             let value = AppleDER.sequence(AppleDER.tagged(3, AppleDER.octets(accessControl)))
-            extensions.append(.init(Self.apple + [8, 6], value))
+            extensions.append(.init(Self.apple + [8, 6], options.accessControlExtension(value)))
         }
         return extensions + options.leafExtensions
     }
@@ -58,18 +61,20 @@ extension AppleDevice {
         }
     }
 
-    private func keyProperties(appID: String) -> [UInt8] {
-        let named = appID.isEmpty ? [] : AppleDER.tagged(1204, AppleDER.octets(Array(appID.utf8)))
-        return AppleDER.sequence(
+    private func keyProperties(appID: String) -> [[UInt8]] {
+        let named = appID.isEmpty ? [] : [AppleDER.tagged(1204, AppleDER.octets(Array(appID.utf8)))]
+        return [
             AppleDER.tagged(4, AppleDER.integer(system.platform == .macOS ? 13 : 10)),
-            AppleDER.tagged(1200, AppleDER.integer(0)), named, AppleDER.tagged(1206, AppleDER.integer(4)))
+            AppleDER.tagged(1200, AppleDER.integer(0)),
+        ] + named + [AppleDER.tagged(1206, AppleDER.integer(4))]
     }
 
-    private var systemProperties: [UInt8] {
+    private var systemProperties: [[UInt8]] {
         func text(_ tag: UInt, _ value: String) -> [UInt8] { AppleDER.tagged(tag, AppleDER.octets(Array(value.utf8))) }
-        guard system.namesPlatform else { return AppleDER.sequence(text(1400, system.version)) }
-        return AppleDER.sequence(
-            text(1400, system.version), text(1403, system.build), text(1026, system.platform.rawValue))
+        guard system.namesPlatform else { return [text(1400, system.version)] }
+        return [
+            text(1400, system.version), text(1403, system.build), text(1026, system.platform.rawValue),
+        ]
     }
 
     private var defaultAccessControl: [UInt8] {
