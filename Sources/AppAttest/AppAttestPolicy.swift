@@ -9,6 +9,8 @@ public struct AppAttestPolicy: Sendable {
     /// The categories of signing that are accepted, where the device says which (iOS 27, macOS 27 and later): by default
     /// all that Apple documents. Category and environment are independent.
     public var categories: Set<ValidationCategory>
+    /// Whether to accept a category that neither Apple's documentation nor ``categories`` names: by default not.
+    public var acceptsUnknownCategories: Bool
     /// The oldest bundle version that is accepted, where the device says which.
     public var minimumBundleVersion: BundleVersion?
     /// Refuses devices that do not say their category, which is all before iOS 27 and macOS 27.
@@ -25,6 +27,7 @@ public struct AppAttestPolicy: Sendable {
         appIDs: Set<AppID>,
         environments: Set<AttestEnvironment> = [.production],
         categories: Set<ValidationCategory> = ValidationCategory.documented,
+        acceptsUnknownCategories: Bool = false,
         minimumBundleVersion: BundleVersion? = nil,
         requiresCategory: Bool = false,
         requiresBundleVersion: Bool = false,
@@ -34,6 +37,7 @@ public struct AppAttestPolicy: Sendable {
         self.appIDs = appIDs
         self.environments = environments
         self.categories = categories
+        self.acceptsUnknownCategories = acceptsUnknownCategories
         self.minimumBundleVersion = minimumBundleVersion
         self.requiresCategory = requiresCategory
         self.requiresBundleVersion = requiresBundleVersion
@@ -43,18 +47,21 @@ public struct AppAttestPolicy: Sendable {
 }
 
 extension AppAttestPolicy {
-    /// Judges the extension map of an attestation or of an assertion: category and version, where they are there or must be.
+    /// Judges category and version, where they are proven or must be.
+    ///
+    /// - Parameter map: the proven extension map of an attestation or of an assertion; nil where there is none.
     package func requireExtensions(_ map: AuthenticatorExtensions?) throws(AppAttestError) {
         switch map?.category {
         case nil where requiresCategory:
-            throw AppAttestError(.categoryMissing, .extensions, "the device does not say its category")
-        case let category? where !categories.contains(category):
+            throw AppAttestError(.categoryMissing, .extensions, "the category is not there, or not proven")
+        case let category? where !accepts(category):
             throw AppAttestError(.categoryNotAllowed, .extensions, "category \(category.rawValue)")
         default: break
         }
         guard let text = map?.bundleVersion else {
             guard !requiresBundleVersion else {
-                throw AppAttestError(.bundleVersionMissing, .extensions, "the device does not say its bundle version")
+                throw AppAttestError(
+                    .bundleVersionMissing, .extensions, "the bundle version is not there, or not proven")
             }
             return
         }
@@ -62,5 +69,9 @@ extension AppAttestPolicy {
         guard let version = BundleVersion(text), version >= minimumBundleVersion else {
             throw AppAttestError(.bundleVersionTooOld, .extensions, "older than \(minimumBundleVersion.text)")
         }
+    }
+
+    private func accepts(_ category: ValidationCategory) -> Bool {
+        categories.contains(category) || (acceptsUnknownCategories && category.name == nil)
     }
 }

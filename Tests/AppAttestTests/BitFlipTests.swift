@@ -70,7 +70,9 @@ import Testing
         let hash = try #require(vector.clientDataHash)
         let unnoticed = unnoticed(vector.object, offset: offset) { changed in
             guard let object = try? AssertionObject(parsing: changed) else { return false }
-            return (try? verifier.verify(object, clientDataHash: hash, publicKey: key, previousCounter: 0)) != nil
+            return
+                (try? verifier.verify(
+                    object, clientDataHash: hash, publicKey: key, attestedExtensions: true, previousCounter: 0)) != nil
         }
         #expect(unnoticed == [])
     }

@@ -29,7 +29,7 @@ import Testing
         return code {
             try verifier.verify(
                 AssertionObject(parsing: bytes), clientDataHash: ClientDataHash(hash), publicKey: publicKey,
-                previousCounter: previous)
+                attestedExtensions: true, previousCounter: previous)
         }
     }
 

@@ -45,6 +45,22 @@ import Testing
     static let authority = try? AppleAuthority(from: now - 30 * 86400)
     static let other = try? AppleAuthority(from: now - 30 * 86400)
 
+    /// Signer, intermediate and root of the other authority.
+    static let otherCertificates: [[UInt8]] = {
+        nonisolated(unsafe) var certificates: [[UInt8]] = []
+        guard let other else { return [] }
+        var options = AppleReceiptOptions()
+        options.certificates = { list in
+            certificates = list
+            return list
+        }
+        let device = AppleDevice(
+            system: .iOS("27.0"), app: AppleApp(appID: "TEAMID1234.com.example.app"), authority: other)
+        _ = try? device.exchangedReceipt(
+            for: AppleAttestKey(), clientDataHash: [], riskMetric: 1, at: now, options: options)
+        return certificates
+    }()
+
     static func fields(
         _ name: String, _ code: AppAttestError.Code?, _ change: @escaping @Sendable ([Field]) -> [Field]
     ) -> Forgery {
@@ -56,7 +72,7 @@ import Testing
     }
 
     static func without(_ type: Int) -> Forgery {
-        fields("no field \(type)", type == 7 ? .environmentMismatch : .fieldMissing) { $0.filter { $0.type != type } }
+        fields("no field \(type)", type == 7 ? nil : .fieldMissing) { $0.filter { $0.type != type } }
     }
 
     static let forgeries: [Forgery] = [
@@ -95,6 +111,16 @@ import Testing
         Forgery("a root that is another's", .untrustedChain) { options in
             options.certificates = { [$0[0], $0[1], other?.receiptRoot ?? []] }
         },
+        Forgery("a root twice", .untrustedChain) { $0.certificates = { $0 + [$0[2]] } },
+        Forgery("signer's information that names another issuer", .signerMismatch) {
+            $0.namedIssuer = [0x30, 0x0D, 0x31, 0x0B, 0x30, 0x09, 0x06, 0x03, 0x55, 0x04, 0x03, 0x0C, 0x02, 0x63, 0x61]
+        },
+        Forgery("signer's information that names another serial number", .signerMismatch) {
+            $0.namedSerialNumber = [0x01]
+        },
+        Forgery("another authority's certificates of the same names", .signerMismatch) { options in
+            options.certificates = { _ in otherCertificates }
+        },
         Forgery("five certificates", .malformedReceipt) { $0.certificates = { $0 + $0 } },
         Forgery("a certificate that is none", .malformedReceipt) { $0.certificates = { [$0[0], $0[1], [0x30, 0]] } },
 
@@ -128,7 +154,11 @@ import Testing
             $0.riskMetric = 3
             $0.fields = { $0.filter { $0.type != 19 } }
         },
-        fields("more fields than anybody needs", .malformedReceipt) { $0 + (100..<200).map { Field($0, "") } },
+        fields("64 fields", nil) { $0 + (100..<100 + 64 - $0.count).map { Field($0, "") } },
+        fields("65 fields", .malformedReceipt) { $0 + (100..<100 + 65 - $0.count).map { Field($0, "") } },
+        replaced("another token", nil, Field(5, "token")),
+        Forgery("a metric of 0", nil) { $0.riskMetric = 0 },
+        Forgery("a negative metric", .fieldMalformed) { $0.riskMetric = -1 },
         fields("more than 16 KiB", .tooLarge) { $0 + [Field(99, [UInt8](repeating: 0, count: 16 * 1024))] },
     ]
 

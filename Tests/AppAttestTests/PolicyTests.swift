@@ -1,5 +1,6 @@
 import AppAttest
 import AttestationTestKit
+import CBOR
 import Crypto
 import Foundation
 import Testing
@@ -52,7 +53,8 @@ import Testing
         let publicKey = key.privateKey.publicKey
         return code {
             try AssertionVerifier(policy: policy).verify(
-                object, clientDataHash: ClientDataHash([1]), publicKey: publicKey, previousCounter: 0)
+                object, clientDataHash: ClientDataHash([1]), publicKey: publicKey, attestedExtensions: true,
+                previousCounter: 0)
         }
     }
 
@@ -77,6 +79,36 @@ import Testing
         #expect(try attestation { $0.categories = [.testFlight, .development] } == .categoryNotAllowed)
         #expect(try assertion { $0.categories = [.appStore] } == nil)
         #expect(try assertion { $0.categories = [.testFlight] } == .categoryNotAllowed)
+    }
+
+    @Test func ofCategoriesThatNobodyNamed() throws {
+        func refusal(_ number: UInt32, _ change: (inout AppAttestPolicy) -> Void) throws -> AppAttestError.Code? {
+            let octets = (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+            return try attestation(
+                options: { options in
+                    options.extensions = { _ in CBORMap([.init("apple_validation_category_01", .bytes(octets))]) }
+                }, policy: change)
+        }
+        // The list of the documentation, but 0.
+        for number in [1, 2, 3, 4, 5, 6, 10] as [UInt32] { #expect(try refusal(number) { _ in } == nil) }
+        for number in [0, 7, 8, 9, 11, 255, .max] as [UInt32] {
+            #expect(try refusal(number) { _ in } == .categoryNotAllowed)
+            let unknown = try refusal(number) { $0.acceptsUnknownCategories = true }
+            #expect(unknown == (number == 0 ? .categoryNotAllowed : nil))
+            // Naming one accepts it, known or not.
+            #expect(try refusal(number) { $0.categories = [ValidationCategory(rawValue: number)] } == nil)
+        }
+        // A documented category that the policy leaves out stays refused.
+        #expect(
+            try refusal(3) {
+                $0.categories = [.appStore]
+                $0.acceptsUnknownCategories = true
+            } == .categoryNotAllowed)
+        #expect(
+            try refusal(7) {
+                $0.categories = [.appStore]
+                $0.acceptsUnknownCategories = true
+            } == nil)
     }
 
     @Test func ofBundleVersions() throws {
@@ -133,6 +165,10 @@ import Testing
         #expect(try receipt(.init(maximumAge: 1000), late: 1000) == nil)
         #expect(try receipt(.init(maximumAge: 1000), late: 1001) == .receiptTooOld)
         #expect(try receipt(.init(maximumAge: 10_000_000_000), late: 400 * 86400) == .receiptExpired)
+        #expect(try receipt(.init(maximumAge: 10_000_000_000), late: 90 * 86400) == .receiptExpired)
+        #expect(try receipt(.init(maximumAge: 10_000_000_000), late: 90 * 86400 - 0.001) == nil)
+        #expect(try receipt(.init(), late: 300.001) == .receiptTooOld)
+        #expect(try receipt(.init(), late: -60.001) == .createdInFuture)
         #expect(try receipt(.stored, late: 400 * 86400) == nil)
         #expect(try receipt(.init(), late: -60) == nil)
         #expect(try receipt(.init(), late: -61) == .createdInFuture)
@@ -145,6 +181,7 @@ import Testing
         #expect(policy.environments == [.production])
         #expect(policy.categories == ValidationCategory.documented && !policy.categories.contains(.invalid))
         #expect(policy.requiresMacAccessControl && policy.clockLeeway == 0)
+        #expect(!policy.acceptsUnknownCategories && !policy.requiresCategory && !policy.requiresBundleVersion)
         #expect(ReceiptVerifier.Policy().maximumAge == 300)
     }
 }

@@ -19,26 +19,40 @@ import Testing
         let key = try #require(vector.publicKey)
         let hash = try #require(vector.clientDataHash)
         let assertion = try verifier.verify(
-            object, clientDataHash: hash, publicKey: key, previousCounter: vector.counter - 1)
+            object, clientDataHash: hash, publicKey: key, attestedExtensions: true, previousCounter: vector.counter - 1)
         #expect(assertion.counter == vector.counter)
         let extensions = try vector.fields.optionalObject("extensions")
         #expect(assertion.extensions?.bundleVersion == (try extensions?.optionalString("apple_bundle_version_01")))
 
         for counter in [vector.counter, vector.counter + 1, .max] {
             #expect(
-                code { try verifier.verify(object, clientDataHash: hash, publicKey: key, previousCounter: counter) }
+                code {
+                    try verifier.verify(
+                        object, clientDataHash: hash, publicKey: key, attestedExtensions: true, previousCounter: counter
+                    )
+                }
                     == .counterNotGreater)
         }
         #expect(
-            code { try verifier.verify(object, clientDataHash: ClientDataHash([]), publicKey: key, previousCounter: 0) }
+            code {
+                try verifier.verify(
+                    object, clientDataHash: ClientDataHash([]), publicKey: key, attestedExtensions: true,
+                    previousCounter: 0)
+            }
                 == .signatureInvalid)
         let otherKey = P256.Signing.PrivateKey().publicKey
         #expect(
-            code { try verifier.verify(object, clientDataHash: hash, publicKey: otherKey, previousCounter: 0) }
+            code {
+                try verifier.verify(
+                    object, clientDataHash: hash, publicKey: otherKey, attestedExtensions: true, previousCounter: 0)
+            }
                 == .signatureInvalid)
         let otherApp = AssertionVerifier(policy: AppAttestPolicy(appIDs: [try #require(AppID("A.b"))]))
         #expect(
-            code { try otherApp.verify(object, clientDataHash: hash, publicKey: key, previousCounter: 0) }
+            code {
+                try otherApp.verify(
+                    object, clientDataHash: hash, publicKey: key, attestedExtensions: true, previousCounter: 0)
+            }
                 == .appIDNotAllowed)
     }
 
@@ -50,7 +64,8 @@ import Testing
         func refusal(_ challenge: ChallengeCheck) -> AppAttestError.Code? {
             code {
                 try verifier.verify(
-                    vector.object, clientData: clientData, challenge: challenge, publicKey: key, previousCounter: 0)
+                    vector.object, clientData: clientData, challenge: challenge, publicKey: key,
+                    attestedExtensions: true, previousCounter: 0)
             }
         }
         #expect(refusal(.clientDataIs(clientData)) == nil)
@@ -68,9 +83,13 @@ import Testing
         let verifier = AssertionVerifier(policy: AppAttestPolicy(appIDs: []))
         let hash = try #require(vector.clientDataHash)
         #expect(
-            code { try verifier.verify(object, clientDataHash: hash, publicKey: key, previousCounter: 0) }
+            code {
+                try verifier.verify(
+                    object, clientDataHash: hash, publicKey: key, attestedExtensions: true, previousCounter: 0)
+            }
                 == .appIDNotAllowed)
-        let extensions = try AssertionSteps.verifyExtensions(object, AppAttestPolicy(appIDs: []))
+        let extensions = try AssertionSteps.verifyExtensions(
+            object, AppAttestPolicy(appIDs: []), attestedExtensions: true)
         #expect(extensions?.category == .development)
         #expect(extensions?.names == ["apple_validation_category_01"])
     }

@@ -28,7 +28,8 @@ enum AppleVerification {
         let verifyAssertion: @Sendable () throws -> Void = {
             _ = try assertions.verify(
                 AssertionObject(parsing: assertion), clientDataHash: ClientDataHash(hash),
-                publicKey: attestation.publicKey, previousCounter: 0)
+                publicKey: attestation.publicKey, attestedExtensions: attestation.attestedExtensions,
+                previousCounter: 0)
         }
         return [
             try await measure("App Attest attestation", verifyAttestation),

@@ -12,7 +12,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))
     guard let verifier, let object = try? AssertionObject(parsing: bytes) else { return 0 }
     let assertion = try? verifier.verify(
-        object, clientDataHash: ClientDataHash([]), publicKey: publicKey, previousCounter: 0)
+        object, clientDataHash: ClientDataHash([]), publicKey: publicKey, attestedExtensions: false, previousCounter: 0)
     precondition(assertion == nil, "verified")
     return 0
 }

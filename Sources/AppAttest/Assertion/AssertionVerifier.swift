@@ -17,15 +17,17 @@ public struct AssertionVerifier: Sendable {
     ///   - clientData: what the app signed; its SHA-256 is the client data hash.
     ///   - challenge: how the client data is held to a challenge that the server issued.
     ///   - publicKey: the attested key.
+    ///   - attestedExtensions: whether the attestation of the key carried an extension map, as it was stored then:
+    ///     ``VerifiedAttestation/attestedExtensions``. Otherwise the map of the assertion is unproven.
     ///   - previousCounter: the stored counter, 0 after an attestation.
     public func verify(
         _ bytes: [UInt8], clientData: [UInt8], challenge: ChallengeCheck, publicKey: P256.Signing.PublicKey,
-        previousCounter: UInt32
+        attestedExtensions: Bool, previousCounter: UInt32
     ) throws(AppAttestError) -> VerifiedAssertion {
         let object = try AssertionObject(parsing: bytes)
         let assertion = try verify(
             object, clientDataHash: ClientDataHash(hashing: clientData), publicKey: publicKey,
-            previousCounter: previousCounter)
+            attestedExtensions: attestedExtensions, previousCounter: previousCounter)
         guard challenge.holds(clientData) else {
             throw AppAttestError(.challengeMismatch, .challenge, "the client data carries another challenge")
         }
@@ -35,13 +37,15 @@ public struct AssertionVerifier: Sendable {
     /// Verifies an assertion over a client data hash, whose challenge the caller has compared.
     public func verify(
         _ object: AssertionObject, clientDataHash: ClientDataHash, publicKey: P256.Signing.PublicKey,
-        previousCounter: UInt32
+        attestedExtensions: Bool, previousCounter: UInt32
     ) throws(AppAttestError) -> VerifiedAssertion {
         try AssertionSteps.verifySignature(object, clientDataHash, publicKey)
         try AssertionSteps.verifyAppID(object, policy.appIDs)
         try AssertionSteps.verifyCounter(object, previousCounter)
-        let extensions = try AssertionSteps.verifyExtensions(object, policy)
-        return VerifiedAssertion(counter: object.authenticatorData.counter, extensions: extensions)
+        let extensions = try AssertionSteps.verifyExtensions(object, policy, attestedExtensions: attestedExtensions)
+        return VerifiedAssertion(
+            counter: object.authenticatorData.counter, extensions: attestedExtensions ? extensions : nil,
+            unprovenExtensions: attestedExtensions ? nil : extensions)
     }
 }
 
@@ -49,8 +53,11 @@ public struct AssertionVerifier: Sendable {
 public struct VerifiedAssertion: Sendable {
     /// The counter, to be stored by compare-and-set from the one that was given.
     public let counter: UInt32
-    /// What the device appended, since iOS 27 and macOS 27.
+    /// What the device appended, since iOS 27 and macOS 27. Nil where the attestation of the key carried no extension map.
     public let extensions: AuthenticatorExtensions?
+    /// An extension map of a key whose attestation carried none. Whoever controls the app may have written it: on iOS 26 and
+    /// earlier the app can pass a map as part of the client data hash and move it here. For logs, never for decisions.
+    public let unprovenExtensions: AuthenticatorExtensions?
 }
 
 /// The checks of an assertion, each by itself, in the order in which they are made.
@@ -84,12 +91,18 @@ package enum AssertionSteps {
     }
 
     /// Step 4: the category of signing and the bundle version, as in an attestation.
+    ///
+    /// The signature covers authenticator data *followed by* the client data hash, and an assertion has no leaf that names
+    /// the system. So a map counts only if the attestation of the key carried one: then the system appends one itself, and a
+    /// second one would be refused. Otherwise policy judges the assertion as one without a map.
+    ///
+    /// - Returns: the map, proven or not.
     package static func verifyExtensions(
-        _ object: AssertionObject, _ policy: AppAttestPolicy
+        _ object: AssertionObject, _ policy: AppAttestPolicy, attestedExtensions: Bool
     ) throws(AppAttestError) -> AuthenticatorExtensions? {
         var extensions: AuthenticatorExtensions?
         if let map = object.authenticatorData.extensions { extensions = try AuthenticatorExtensions(map) }
-        try policy.requireExtensions(extensions)
+        try policy.requireExtensions(attestedExtensions ? extensions : nil)
         return extensions
     }
 }

@@ -2,7 +2,8 @@ public import Crypto
 
 /// An attestation of which every check has passed: only ``AttestationVerifier`` makes one.
 ///
-/// Store key id, public key, environment, App ID and the counter 0; refuse a key id that another user has registered.
+/// Store key id, public key, environment, App ID, the counter 0 and ``attestedExtensions``; refuse a key id that another user
+/// has registered.
 /// The receipt is judged by itself, by ``ReceiptVerifier``: one that fails does not fail the attestation.
 public struct VerifiedAttestation: Sendable {
     /// The id of the attested key.
@@ -28,6 +29,8 @@ public struct VerifiedAttestation: Sendable {
     /// The receipt, not verified.
     public let receipt: [UInt8]
 
+    /// Whether the device appended an extension map. Store it beside the key: only then do the maps of its assertions count.
+    public var attestedExtensions: Bool { extensions != nil }
     /// How the app was signed, where the device says so.
     public var category: ValidationCategory? { extensions?.category }
     /// The app's `CFBundleVersion`, where the device says so.

@@ -50,9 +50,7 @@ package struct ReceiptSteps: Sendable {
         let unexplained = others.filter { other in
             other.bytes != intermediate.bytes && !path.anchors.contains { $0.bytes == other.bytes }
         }
-        guard unexplained.isEmpty, receipt.signedData.certificates.count == others.count + 1,
-            Set(others.map(\.bytes)).count == others.count
-        else {
+        guard unexplained.isEmpty, Set(others.map(\.bytes)).count == others.count else {
             throw AppAttestError(.untrustedChain, .certificateChain, "a certificate that is not part of the chain")
         }
         try path.verify(
@@ -96,13 +94,13 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 6: field 7 fits the environment of the key.
+    /// Step 6: field 7, where present, fits an environment that is allowed. Apple does not document the field.
     package func verifyEnvironment(
-        _ receipt: Receipt, _ environment: AttestEnvironment
+        _ receipt: Receipt, _ allowed: Set<AttestEnvironment>
     ) throws(AppAttestError) {
-        guard receipt.fields.environment == environment.receiptName else {
-            throw AppAttestError(
-                .environmentMismatch, .environment, "the receipt is not of \(environment.receiptName)")
+        guard let found = receipt.fields.environment else { return }
+        guard allowed.contains(where: { $0.receiptName == found }) else {
+            throw AppAttestError(.environmentMismatch, .environment, "the receipt is of another environment")
         }
     }
 

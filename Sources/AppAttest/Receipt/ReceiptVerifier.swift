@@ -47,7 +47,7 @@ public struct ReceiptVerifier: Sendable {
         if let clientDataHash = expected.clientDataHash {
             try steps.verifyClientDataHash(receipt, clientDataHash)
         }
-        try steps.verifyEnvironment(receipt, expected.environment)
+        try steps.verifyEnvironment(receipt, [expected.environment])
         try steps.verifyTimes(receipt, policy, at: date)
         return VerifiedReceipt(bytes: bytes, fields: receipt.fields)
     }
@@ -59,7 +59,8 @@ public struct ReceiptExpectations: Sendable {
     public var appIDs: Set<AppID>
     /// The id of the attested key.
     public var keyID: KeyID
-    /// What was attested; nil where it was not kept, and then not compared.
+    /// What was attested, for a receipt out of an attestation; nil: not compared. In a receipt from an exchange Apple's
+    /// server writes the hash as if it were UTF-8 text, with replacement characters in it.
     public var clientDataHash: ClientDataHash?
     /// The environment of the attested key.
     public var environment: AttestEnvironment

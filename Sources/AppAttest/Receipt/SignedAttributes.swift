@@ -39,8 +39,9 @@ struct SignedAttributes: Sendable {
     }
 
     private static func universalTime(_ time: Date) -> [UInt8]? {
-        // From 2020-09-28T20:28:20.000Z to 200928202820Z.
-        Timestamp.format(time).map { text in
+        // From 2020-09-28T20:28:20.000Z to 200928202820Z. Rounded down: the last half millisecond is of its second too.
+        let second = Date(timeIntervalSince1970: time.timeIntervalSince1970.rounded(.down))
+        return Timestamp.format(second).map { text in
             text.utf8.filter { (0x30...0x39).contains($0) }.dropFirst(2).prefix(12) + [UInt8(ascii: "Z")]
         }
     }

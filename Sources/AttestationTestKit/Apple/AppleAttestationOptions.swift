@@ -158,7 +158,7 @@ public struct AppleReceiptOptions: Sendable {
     }
 
     /// Signed attributes in SignerInfo.
-    public enum SignedAttributes: Sendable {
+    public enum SignedAttributes: Sendable, Equatable {
         /// None, as since October 2020.
         case none
         /// There, and not signed: the form of Apple's receipts until then.
@@ -167,6 +167,9 @@ public struct AppleReceiptOptions: Sendable {
         case unsignedOfOtherContent
         /// There, and signed instead of the content, by RFC 5652.
         case signed
+        /// There, and not signed: to the byte what Apple wrote until September 2020, with a signing time so many seconds after
+        /// the second of creation.
+        case appleUntil2020(delay: TimeInterval = 0)
     }
 
     /// The risk metric, for a receipt as Apple's server gives it; nil for one out of an attestation.
@@ -181,6 +184,10 @@ public struct AppleReceiptOptions: Sendable {
     public var isIndefinite = true
     /// How often the signer's information is there.
     public var signerInfos = 1
+    /// The issuer that the signer's information names, a distinguished name in DER; nil for the signer's.
+    public var namedIssuer: [UInt8]?
+    /// The serial number that the signer's information names; nil for the signer's.
+    public var namedSerialNumber: [UInt8]?
     /// Signed attributes.
     public var signedAttributes = SignedAttributes.none
     /// What follows it.

@@ -32,6 +32,8 @@ public struct AppleAuthority: Sendable {
     public struct Options: Sendable {
         /// Whether the intermediate says that it is an authority.
         public var intermediateIsAuthority = true
+        /// How many authorities may follow the root.
+        public var rootPathLength: Int?
         /// How many authorities may follow the intermediate.
         public var intermediatePathLength: Int? = 0
         /// Key usage bits of the intermediate, the first in the highest bit: certificate and list signing.
@@ -54,7 +56,8 @@ public struct AppleAuthority: Sendable {
     /// A new authority that is valid from `start` for ten years.
     public init(from start: Date, options: Options = Options()) throws {
         let decade: TimeInterval = 10 * 365 * 86400
-        root = try Self.selfSigned("Test App Attestation Root CA", from: start, life: 2 * decade)
+        root = try Self.selfSigned(
+            "Test App Attestation Root CA", from: start, life: 2 * decade, pathLength: options.rootPathLength)
         intermediate = try Self.member(
             "Test App Attestation CA 1", .p384(P384.Signing.PrivateKey()), by: root, from: start,
             life: options.intermediateLife, algorithm: options.intermediateAlgorithm,
@@ -79,10 +82,12 @@ public struct AppleAuthority: Sendable {
                     ? [AppleCertificateExtension([1, 2, 840, 113635, 100, 12, 15], AppleDER.null)] : []))
     }
 
-    private static func selfSigned(_ name: String, from start: Date, life: TimeInterval) throws -> Member {
+    private static func selfSigned(
+        _ name: String, from start: Date, life: TimeInterval, pathLength: Int? = nil
+    ) throws -> Member {
         try member(
             name, .p384(P384.Signing.PrivateKey()), by: nil, from: start, life: life, algorithm: .sha384,
-            extensions: [.basicConstraints(authority: true), .keyUsage(0x06)])
+            extensions: [.basicConstraints(authority: true, pathLength: pathLength), .keyUsage(0x06)])
     }
 
     private static func member(

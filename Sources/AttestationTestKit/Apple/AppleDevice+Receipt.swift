@@ -18,7 +18,7 @@ extension AppleDevice {
         let certificates = options.certificates([
             signer.fraudSigner.certificate, signer.fraudIntermediate.certificate, signer.fraudRoot.certificate,
         ])
-        let info = try signerInfo(of: content, by: signer, options)
+        let info = try signerInfo(of: content, at: date.addingTimeInterval(options.age), by: signer, options)
         let infos = Array(repeating: info, count: options.signerInfos).flatMap(\.self)
         let parts = AppleBER(isIndefinite: options.isIndefinite)
         let receipt = parts.node(
@@ -36,21 +36,34 @@ extension AppleDevice {
     }
 
     private func signerInfo(
-        of content: [UInt8], by signer: AppleAuthority, _ options: AppleReceiptOptions
+        of content: [UInt8], at date: Date, by signer: AppleAuthority, _ options: AppleReceiptOptions
     ) throws -> [UInt8] {
-        let described = options.signedAttributes == .unsignedOfOtherContent ? content + [0] : content
-        let attributes = AppleDER.set(
-            attribute(3, AppleDER.identifier([1, 2, 840, 113549, 1, 7, 1])),
-            attribute(4, AppleDER.octets(options.algorithm.digest(described))))
+        let attributes = attributes(of: content, at: date, options)
         let signed = options.signedAttributes == .signed ? attributes : content
         return AppleDER.sequence(
             AppleDER.integer(1),
             AppleDER.sequence(
-                signer.fraudIntermediate.name, AppleDER.integer(magnitude: signer.fraudSigner.serialNumber)),
+                options.namedIssuer ?? signer.fraudIntermediate.name,
+                AppleDER.integer(magnitude: options.namedSerialNumber ?? signer.fraudSigner.serialNumber)),
             options.algorithm.digestIdentifier,
             options.signedAttributes == .none ? [] : [0xA0] + attributes.dropFirst(),
             options.algorithm.identifier,
             AppleDER.octets(try signer.fraudSigner.key.sign(signed, with: options.algorithm)))
+    }
+
+    /// SET OF Attribute.
+    private func attributes(of content: [UInt8], at date: Date, _ options: AppleReceiptOptions) -> [UInt8] {
+        let type = attribute(3, AppleDER.identifier([1, 2, 840, 113549, 1, 7, 1]))
+        guard case .appleUntil2020(let delay) = options.signedAttributes else {
+            let described = options.signedAttributes == .unsignedOfOtherContent ? content + [0] : content
+            return AppleDER.set(type, attribute(4, AppleDER.octets(options.algorithm.digest(described))))
+        }
+        let second = Date(timeIntervalSince1970: (date.timeIntervalSince1970).rounded(.down) + delay)
+        let algorithms = AppleDER.sequence(
+            options.algorithm.digestIdentifier, AppleDER.tagged(1, AppleDER.identifier([1, 2, 840, 10045, 4, 3, 2])))
+        return AppleDER.set(
+            type, attribute(5, AppleDER.time(second)), attribute(52, algorithms),
+            attribute(4, AppleDER.octets(options.algorithm.digest(content))))
     }
 
     private func attribute(_ number: UInt, _ value: [UInt8]) -> [UInt8] {

@@ -54,7 +54,7 @@ import Testing
             let object = try AssertionObject(parsing: device.assert(&key, clientDataHash: hash))
             let assertion = try verifier.verify(
                 object, clientDataHash: ClientDataHash(hash), publicKey: key.privateKey.publicKey,
-                previousCounter: stored)
+                attestedExtensions: true, previousCounter: stored)
             #expect(assertion.counter == stored + 1)
             stored = assertion.counter
         }
