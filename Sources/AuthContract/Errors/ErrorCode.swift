@@ -9,6 +9,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case invalidChallenge = "INVALID_CHALLENGE"
     case challengeExpired = "CHALLENGE_EXPIRED"
     case invalidAttestation = "INVALID_ATTESTATION"
+    case attestationRequired = "ATTESTATION_REQUIRED"
     case providerUnavailable = "PROVIDER_UNAVAILABLE"
     case devModeNotAllowed = "DEV_MODE_NOT_ALLOWED"
     case notRegistered = "NOT_REGISTERED"
@@ -21,6 +22,8 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case assertionRequired = "ASSERTION_REQUIRED"
     case invalidAssertion = "INVALID_ASSERTION"
     case rotationFailed = "ROTATION_FAILED"
+    case conflict = "CONFLICT"
+    case preconditionFailed = "PRECONDITION_FAILED"
     case unsupportedSigVersion = "UNSUPPORTED_SIG_VERSION"
     case unauthorized = "UNAUTHORIZED"
     case forbidden = "FORBIDDEN"
@@ -33,12 +36,13 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
         switch self {
         case .invalidRequest, .invalidChallenge, .challengeExpired, .unsupportedSigVersion: 400
         case .notRegistered, .invalidSignature, .clockSkew, .unauthorized: 401
-        case .invalidAttestation, .devModeNotAllowed, .deviceRevoked, .devicePending, .keyExpired, .assertionRequired,
-            .invalidAssertion, .forbidden:
+        case .invalidAttestation, .attestationRequired, .devModeNotAllowed, .deviceRevoked, .devicePending, .keyExpired,
+            .assertionRequired, .invalidAssertion, .forbidden:
             403
         case .notFound, .unknownApp: 404
         case .methodNotAllowed: 405
-        case .nonceReplay, .rotationFailed: 409
+        case .nonceReplay, .rotationFailed, .conflict: 409
+        case .preconditionFailed: 412
         case .payloadTooLarge: 413
         case .unsupportedMediaType: 415
         case .rateLimited: 429
@@ -60,6 +64,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
             "The challenge is unknown, already used, or of another app or purpose. Ask for a new one."
         case .challengeExpired: "The challenge has expired. Ask for a new one."
         case .invalidAttestation: "The attestation was refused."
+        case .attestationRequired: "This rotation must attest again. Ask for a challenge of purpose rotate."
         case .providerUnavailable: "The attestation provider cannot be asked now. Try again later."
         case .devModeNotAllowed: "Development mode is not allowed for this app."
         case .notRegistered: "No such device of this app."
@@ -72,6 +77,8 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
         case .assertionRequired: "This path requires an App Attest assertion."
         case .invalidAssertion: "The assertion was refused."
         case .rotationFailed: "The key was not rotated."
+        case .conflict: "The state of the resource does not allow that."
+        case .preconditionFailed: "The resource is no longer the version that If-Match names."
         case .unsupportedSigVersion: "The signature scheme is not supported here."
         case .unauthorized: "Valid credentials are required."
         case .forbidden: "These credentials do not allow that."

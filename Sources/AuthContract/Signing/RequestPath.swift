@@ -5,8 +5,11 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
     /// The path as it is signed.
     public let text: String
 
-    /// Refuses what two servers could read differently: anything but `/` at the start, bytes outside `0x21...0x7E`, `#` and
-    /// `?`, and dot segments, plain or escaped. Other escapes stay as they are.
+    /// Reads a path. Refuses what two servers could read differently.
+    ///
+    /// Refused: a path that does not begin with `/`, bytes outside `0x21...0x7E`, `#`, `?`, `%00`, and dot segments. For dot
+    /// segments alone `%2e`, `%2f`, `%5c` and `%3b` are decoded, and `\` and `;` bound a segment as `/` does: some servers
+    /// read them so. The path itself stays as it was sent.
     public init(_ text: String) throws(ContractError) {
         if let fault = text.withBytes(Self.fault) { throw ContractError(fault) }
         self.text = text
@@ -22,29 +25,45 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
         return prefix.hasSuffix("/") || rest.isEmpty || rest.first == UInt8(ascii: "/")
     }
 
-    /// What is wrong with a path; nil: nothing. One pass, because every request comes by twice.
+    /// What is wrong with a path; nil: nothing. One pass, because every request is checked twice.
     private static func fault(in path: UnsafeBufferPointer<UInt8>) -> String? {
         guard path.first == UInt8(ascii: "/") else { return "the path must begin with /" }
-        /// How many dots the segment has, plain or escaped; nil: something else too.
+        /// How many dots the segment has; nil: it has other bytes too.
         var dots: Int? = 0
         var rest = path[...]
-        while let byte = rest.popFirst() {
+        while var byte = rest.popFirst() {
             guard byte.isVisible, byte != UInt8(ascii: "#"), byte != UInt8(ascii: "?") else {
                 return "the path must be printable ASCII without # and ?"
             }
-            if byte == UInt8(ascii: "/") {
-                if isDotSegment(dots) { break }
-                dots = 0
-            } else if byte == UInt8(ascii: ".") {
-                dots? += 1
-            } else if byte == UInt8(ascii: "%"), rest.prefix(2).elementsEqual("2e".utf8, by: { $0.lowerCased == $1 }) {
+            if byte == UInt8(ascii: "%"), let meant = meaning(ofEscape: rest.prefix(2)) {
                 rest.removeFirst(2)
-                dots? += 1
-            } else {
-                dots = nil
+                byte = meant
+            }
+            switch byte {
+            case 0: return "the path must not contain %00"
+            case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: ";"):
+                if isDotSegment(dots) { return dotSegment }
+                dots = 0
+            case UInt8(ascii: "."): dots? += 1
+            default: dots = nil
             }
         }
-        return isDotSegment(dots) ? "the path must not have dot segments" : nil
+        return isDotSegment(dots) ? dotSegment : nil
+    }
+
+    private static let dotSegment = "the path must not have dot segments"
+
+    /// What the two digits behind a `%` mean, where a server could take that for the structure of the path.
+    private static func meaning(ofEscape digits: Slice<UnsafeBufferPointer<UInt8>>) -> UInt8? {
+        guard let first = digits.first, let second = digits.dropFirst().first else { return nil }
+        return switch (first, second.lowerCased) {
+        case (UInt8(ascii: "0"), UInt8(ascii: "0")): 0
+        case (UInt8(ascii: "2"), UInt8(ascii: "e")): UInt8(ascii: ".")
+        case (UInt8(ascii: "2"), UInt8(ascii: "f")): UInt8(ascii: "/")
+        case (UInt8(ascii: "5"), UInt8(ascii: "c")): UInt8(ascii: "\\")
+        case (UInt8(ascii: "3"), UInt8(ascii: "b")): UInt8(ascii: ";")
+        default: nil
+        }
     }
 
     private static func isDotSegment(_ dots: Int?) -> Bool { dots == 1 || dots == 2 }

@@ -11,6 +11,7 @@ import Testing
         ("DEVICE_REVOKED", 403), ("DEVICE_PENDING", 403), ("KEY_EXPIRED", 403), ("ASSERTION_REQUIRED", 403),
         ("INVALID_ASSERTION", 403), ("ROTATION_FAILED", 409), ("UNSUPPORTED_SIG_VERSION", 400), ("UNAUTHORIZED", 401),
         ("FORBIDDEN", 403), ("RATE_LIMITED", 429), ("SERVICE_UNAVAILABLE", 503), ("INTERNAL_ERROR", 500),
+        ("ATTESTATION_REQUIRED", 403), ("CONFLICT", 409), ("PRECONDITION_FAILED", 412),
     ]
 
     @Test(arguments: table) func haveTheirStatus(_ code: String, _ status: Int) {

@@ -4,7 +4,8 @@ import Testing
 @Suite struct RequestPaths {
     @Test(arguments: [
         "/", "//", "/v1/hsi", "/v1/hsi/", "/a//b", "/%0A", "/%2F%2f", "/a%", "/...", "/..a", "/a..", "/.well-known",
-        "/%2e%2e%2e", "/a%2e", "/~user/!$&'()*+,;=:@", "/\\", "/%252e%252e/", "/.%2", "/%2ea",
+        "/%2e%2e%2e", "/a%2e", "/~user/!$&'()*+,;=:@", "/\\", "/%252e%252e/", "/.%2", "/%2ea", "/a;v=1.", "/a%2f.b",
+        "/a;.b", "/...;", "/%5c%3B", "/a%0", "/%01",
     ])
     func stayAsTheyWereSent(_ text: String) throws {
         #expect(try RequestPath(text).text == text)
@@ -21,9 +22,15 @@ import Testing
 
     @Test(arguments: [
         "/.", "/..", "/./a", "/../a", "/a/.", "/a/..", "/a/./b", "/a/../b", "/%2e", "/%2E", "/%2e%2e", "/%2E%2e/a",
-        "/.%2e", "/%2e.", "/a/%2E./b", "//..", "/a/..//",
+        "/.%2e", "/%2e.", "/a/%2E./b", "//..", "/a/..//", "/..;x/", "/a;../", "/a;..", "/;./a", "/a/..\\pay", "/\\..",
+        "/x/..%2fpay", "/x%2F..%2Fpay", "/x%2f%2e%2E", "/x/..%5Cpay", "/x%5c.", "/x/..%3bpay", "/x%3B.%3Ba", "/.;",
     ])
     func withDotSegmentsAreRefused(_ text: String) {
+        #expect(throws: ContractError.self) { try RequestPath(text) }
+    }
+
+    @Test(arguments: ["/%00", "/a%00", "/pay%00", "/a%00/b", "/%2e%00"])
+    func withAnEscapedZeroAreRefused(_ text: String) {
         #expect(throws: ContractError.self) { try RequestPath(text) }
     }
 
@@ -38,17 +45,21 @@ import Testing
     /// Whatever bytes come: a path is accepted as it is, or refused; never mended.
     @Test func areNeverMended() {
         var random = SeededRandom(seed: 7)
-        let alphabet = Array("/.%2eE?#a\\ ~".utf8) + [0x00, 0x0A, 0x7F, 0xC3, 0xA9]
-        for _ in 0..<5000 {
+        let alphabet = Array("/.%2eE?#a\\ ~;fFcC35bB0".utf8) + [0x00, 0x0A, 0x7F, 0xC3, 0xA9]
+        for _ in 0..<20_000 {
             let bytes = (0..<Int.random(in: 0...10, using: &random)).compactMap { _ in
                 alphabet.randomElement(using: &random)
             }
             let text = String(decoding: [UInt8(ascii: "/")] + bytes, as: UTF8.self)
             guard let path = try? RequestPath(text) else { continue }
             #expect(path.text == text)
-            let decoded = text.lowercased().split(separator: "%2e", omittingEmptySubsequences: false)
-                .joined(separator: ".").split(separator: "/")
-            #expect(!decoded.contains(".") && !decoded.contains(".."))
+            var decoded = text.lowercased()
+            #expect(!decoded.contains("%00"))
+            for (escape, meant) in [("%2e", "."), ("%2f", "/"), ("%5c", "\\"), ("%3b", ";")] {
+                decoded = decoded.split(separator: escape, omittingEmptySubsequences: false).joined(separator: meant)
+            }
+            let segments = decoded.split { "/\\;".contains($0) }
+            #expect(!segments.contains(".") && !segments.contains(".."), "\(text)")
         }
     }
 }
