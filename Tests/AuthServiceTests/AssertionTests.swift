@@ -26,13 +26,67 @@ struct AssertionTests {
     }
 
     @Test(
-        "No other way of writing the path goes round the demand",
+        "Another spelling of the path does not avoid the demand, and the answer names the prefix",
         arguments: [
-            "/v1/%70ay", "/%76%31/pay", "/v1%2Fpay", "/v1%2fpay/now", "//v1/pay", "/v1//pay", "/v1%5cpay",
-            "/v1/pay%2Fnow",
+            "/v1/%70ay", "/%76%31/pay", "//v1/pay", "/v1//pay", "/V1/PAY", "/v1/Pay/now", "/v1/%50AY",
+            "/%561/pay/%C3%A9",
         ])
-    func disguisedPath(path: String) async throws {
+    func otherSpelling(path: String) async throws {
         let world = try await AppleWorld(ios: Self.demanding)
+        let (device, _) = try await world.device()
+        let refusal = try await expect(.assertionRequired) {
+            try await world.world.verify(device, RequestDraft().with { $0.path = path })
+        }
+        #expect(refusal?.assertionDemand == AssertionDemand(prefix: "/v1/pay"))
+    }
+
+    @Test(
+        "A path that servers read differently always needs an assertion, and the answer names no prefix",
+        arguments: [
+            #"/x\pay"#, "/pay;x=1", "/;a/pay", "/v1/a%2Fb", "/v1/a%2fb", "/v1%5cpay", "/a%5Cb", "/%2570ay", "/a%3bb",
+            "/a%3Bb", "/a%3fb", "/a%3Fb", "/a%23b", "/v1/%zz", "/v1/%7", "/v1/%", "/v1/%+1", "/%%70ay",
+        ])
+    func ambiguousPath(path: String) async throws {
+        for list in [Self.demanding, ["assertions_required_except": ["/x", "/v1", "/a", "/pay"]]] {
+            let world = try await AppleWorld(ios: list)
+            let (device, _) = try await world.device()
+            let draft = RequestDraft().with { $0.path = path }
+            let refusal = try await expect(.assertionRequired) { try await world.world.verify(device, draft) }
+            #expect(refusal?.assertionDemand == AssertionDemand(prefix: nil))
+        }
+        let world = try await AppleWorld()
+        let (device, _) = try await world.device()
+        try await world.world.verify(device, RequestDraft().with { $0.path = path })
+    }
+
+    @Test(
+        "Paths that were bypasses are refused or need an assertion",
+        arguments: [
+            "/PAY", "/x/..%2fpay", #"/x/..\pay"#, "/x/..;/pay", "/pay;x=1", "/%2570ay", "/pay%00", "/;a/pay",
+        ])
+    func knownBypasses(path: String) async throws {
+        let world = try await AppleWorld(ios: ["assertions_required_on": ["/pay"]])
+        let (device, _) = try await world.device()
+        let refusal = try await refusal { try await world.world.verify(device, RequestDraft().with { $0.path = path }) }
+        #expect(refusal?.code == .assertionRequired || refusal?.code == .invalidRequest, "\(path)")
+    }
+
+    @Test(
+        "Escapes that mean other bytes are left alone",
+        arguments: ["/v1/search/%C3%A9", "/v1/a%20b", "/v1/%ff", "/%50ayment"])
+    func otherEscapes(path: String) async throws {
+        let world = try await AppleWorld(ios: Self.demanding)
+        let (device, _) = try await world.device()
+        try await world.world.verify(device, RequestDraft().with { $0.path = path })
+    }
+
+    @Test(
+        "Letters beyond ASCII are compared without case too",
+        arguments: [
+            ("/caf%C3%A9", "/CAF%C3%89"), ("/key", "/%E2%84%AAey"), ("/pass", "/pa%C5%BFs"), ("/a%20b", "/A%20B"),
+        ])
+    func otherLetters(prefix: String, path: String) async throws {
+        let world = try await AppleWorld(ios: ["assertions_required_on": [.string(prefix)]])
         let (device, _) = try await world.device()
         try await expect(.assertionRequired) {
             try await world.world.verify(device, RequestDraft().with { $0.path = path })
@@ -40,12 +94,136 @@ struct AssertionTests {
     }
 
     @Test(
-        "Escapes that mean something else are let alone",
-        arguments: ["/v1/search/%C3%A9", "/v1/a%20b", "/v1/%zz", "/v1/%7"])
-    func otherEscapes(path: String) async throws {
-        let world = try await AppleWorld(ios: Self.demanding)
-        let (device, _) = try await world.device()
-        try await world.world.verify(device, RequestDraft().with { $0.path = path })
+        "assertions_required_except is compared byte for byte: every other path needs an assertion",
+        arguments: [
+            ("/open", false), ("/open/", false), ("/open/a", false), ("/OPEN", true), ("/%6fpen", true),
+            ("//open", true),
+            ("/opened", true), ("/", true), ("/v1/pay", true), ("/open//a", false),
+        ] as [(String, Bool)])
+    func exceptions(path: String, isDemanded: Bool) async throws {
+        let world = try await AppleWorld(ios: ["assertions_required_except": ["/open"]])
+        var (device, attestKey) = try await world.device()
+        let draft = RequestDraft().with { $0.path = path }
+        guard isDemanded else {
+            try await world.world.verify(device, draft)
+            return
+        }
+        let refusal = try await expect(.assertionRequired) { try await world.world.verify(device, draft) }
+        #expect(refusal?.assertionDemand == AssertionDemand(prefix: "/"))
+        try await world.world.verify(world.asserting(try world.world.signed(device, draft), &attestKey))
+    }
+
+    @Test("An empty list of exceptions means every path; no list means none")
+    func everyPath() async throws {
+        let every = try await AppleWorld(ios: ["assertions_required_except": []])
+        let (device, _) = try await every.device()
+        try await expect(.assertionRequired) { try await every.world.verify(device) }
+        let none = try await AppleWorld(ios: ["assertions_required_except": .null, "assertions_required_on": []])
+        let (other, _) = try await none.device()
+        try await none.world.verify(other)
+    }
+
+    @Test("The two lists exclude each other, and an exception that can never match is refused")
+    func lists() throws {
+        func record(_ ios: [String: JSONValue]) throws -> AppRecord {
+            let known: [String: JSONValue] = ["app_ids": ["TEAMID1234.com.example.app"]]
+            return try World.record(["ios": .object(World.object(known.merging(ios) { $1 }))])
+        }
+        #expect(throws: (any Error).self) {
+            try record(["assertions_required_on": ["/a"], "assertions_required_except": []])
+        }
+        for prefix in ["/a;b", "/a%2fb", #"/a\b"#, "a", "/a?b", "/%zz"] {
+            #expect(throws: (any Error).self, "\(prefix)") {
+                try record(["assertions_required_except": [.string(prefix)]])
+            }
+        }
+        for members: [String: JSONValue] in [
+            ["assertions_required_except": ["/a"]], ["assertions_required_except": []],
+            ["assertions_required_on": ["/a"], "assertions_required_except": .null], [:],
+        ] {
+            let record = try record(members)
+            #expect(try AppRecord(JSONFields(.object(record.json(secrets: .plain)))) == record)
+        }
+    }
+
+    // MARK: Our own routes
+
+    @Test("Either list may cover our own routes", arguments: [Operation.status, .token, .deregister])
+    func ownRoutes(operation: Operation) async throws {
+        for list: [String: JSONValue] in [
+            ["assertions_required_on": ["/auth/v1"]], ["assertions_required_except": ["/v1"]],
+        ] {
+            let world = try await AppleWorld(ios: list)
+            var (device, attestKey) = try await world.device()
+            try await expect(.assertionRequired) {
+                try await world.world.service.authenticate(
+                    try world.world.signed(device, for: operation), for: operation)
+            }
+            let request = try world.asserting(try world.world.signed(device, for: operation), &attestKey)
+            _ = try await world.world.service.authenticate(request, for: operation)
+        }
+    }
+
+    private static let covering: [String: JSONValue] = ["assertions_required_except": []]
+
+    /// A rotation of a device to a new key, asserted in the body.
+    private func assertedRotation(
+        _ device: TestDevice, to key: P256.Signing.PrivateKey, _ attestKey: inout AppleAttestKey, in world: AppleWorld
+    ) async throws -> RotateKeyRequest {
+        let text = DevicePublicKey(key.publicKey).base64
+        let challenge = try await world.world.challenge(World.appID, .rotate)
+        let nonce = BindingNonce(rotationChallenge: challenge, deviceID: device.id, newPublicKeyText: text)
+        return RotateKeyRequest(
+            appID: device.appID, deviceID: device.id, newPublicKeyText: text, challenge: challenge,
+            assertion: try world.assertion(&attestKey, over: nonce.bytes))
+    }
+
+    @Test("On rotate-key an assertion in the body satisfies the demand, and a repeat needs none")
+    func assertionInTheBody() async throws {
+        let world = try await AppleWorld(ios: Self.covering)
+        var (device, attestKey) = try await world.device()
+        let key = P256.Signing.PrivateKey()
+        let bare = try world.world.rotation(device, to: key)
+        let refusal = try await expect(.assertionRequired) { try await world.world.rotate(device, bare) }
+        #expect(refusal?.assertionDemand == AssertionDemand(prefix: "/"))
+        #expect(try await world.world.row(device).key == device.publicKey)
+        let body = try await assertedRotation(device, to: key, &attestKey, in: world)
+        let first = try await world.world.rotate(device, body)
+        #expect(try await world.world.rotate(device, body) == first)
+    }
+
+    @Test("On rotate-key a wrong assertion in the body does not satisfy the demand")
+    func wrongAssertionInTheBody() async throws {
+        let world = try await AppleWorld(ios: Self.covering)
+        var (device, attestKey) = try await world.device()
+        var (_, otherKey) = try await world.device()
+        let key = P256.Signing.PrivateKey()
+        let foreign = try await assertedRotation(device, to: key, &otherKey, in: world)
+        try await expect(.invalidAttestation) { try await world.world.rotate(device, foreign) }
+        // Allowed nowhere: a new attestation does not stand in for the assertion either.
+        let challenge = try await world.world.challenge(World.appID, .rotate)
+        let text = DevicePublicKey(key.publicKey).base64
+        let nonce = BindingNonce(rotationChallenge: challenge, deviceID: device.id, newPublicKeyText: text)
+        let proof = try world.attestation(of: AppleAttestKey(), over: nonce)
+        let rebinding = RotateKeyRequest(
+            appID: device.appID, deviceID: device.id, newPublicKeyText: text,
+            newKeyProof: try key.signs(KeyProof.rotation(deviceID: device.id, newPublicKeyText: text)),
+            challenge: challenge, proof: proof)
+        try await expect(.invalidAttestation) { try await world.world.rotate(device, rebinding) }
+        #expect(try await world.world.row(device).key == device.publicKey)
+        let honest = try await assertedRotation(device, to: key, &attestKey, in: world)
+        try await world.world.rotate(device, honest)
+    }
+
+    @Test("On rotate-key an assertion in the header satisfies the demand")
+    func assertionInTheHeader() async throws {
+        let world = try await AppleWorld(ios: Self.covering)
+        var (device, attestKey) = try await world.device()
+        let body = try world.world.rotation(device, to: P256.Signing.PrivateKey())
+        let request = try world.asserting(
+            try world.world.signed(device, for: .rotateKey, body: body.bytes), &attestKey)
+        let verified = try await world.world.service.authenticate(request, for: .rotateKey)
+        _ = try await world.world.service.rotateKey(body, verified)
     }
 
     @Test("The prefix is one of the path that is signed, where the deployment strips another")

@@ -174,7 +174,7 @@ extension IOSPolicy {
     init(_ fields: JSONFields) throws {
         try fields.allowOnly(
             "app_ids", "environments", "trust_anchors", "categories", "minimum_bundle_version",
-            "assertions_required_on", "flag_risk_metric_above")
+            "assertions_required_on", "assertions_required_except", "flag_risk_metric_above")
         appIDs = try fields.optionalStrings("app_ids") ?? []
         guard !appIDs.isEmpty, appIDs.allSatisfy({ $0.contains(".") && $0.utf8.count <= 256 }) else {
             throw JSONError(.wrongType, path: fields.pathOf("app_ids"))
@@ -195,17 +195,28 @@ extension IOSPolicy {
             }
         }
         minimumBundleVersion = try fields.optionalString("minimum_bundle_version")
-        assertionsRequiredOn = try fields.pathPrefixes("assertions_required_on")
+        assertionsRequiredOn = try fields.pathPrefixes("assertions_required_on") ?? []
+        assertionsRequiredExcept = try fields.pathPrefixes("assertions_required_except")
+        guard assertionsRequiredOn.isEmpty || assertionsRequiredExcept == nil else {
+            throw ContractError("ios.assertions_required_on and ios.assertions_required_except exclude each other")
+        }
+        guard !(assertionsRequiredExcept ?? []).contains(where: AssertionPaths.isAmbiguous) else {
+            throw ContractError(
+                "ios.assertions_required_except: a path with \\, ;, or an escape of / \\ % ; ? # always needs an assertion"
+            )
+        }
         flagRiskMetricAbove = try fields.optionalInteger("flag_risk_metric_above", in: 0...1_000_000).map { Int($0) }
     }
 
     var json: JSONObject {
-        JSONObject([
+        let exceptions: JSONValue = assertionsRequiredExcept.map { .strings($0) } ?? .null
+        return JSONObject([
             ("app_ids", .strings(appIDs)), ("environments", .strings(environments.map(\.rawValue))),
             ("trust_anchors", .strings(trustAnchors)),
             ("categories", categories.map { .array($0.map { .integer($0) }) } ?? .null),
             ("minimum_bundle_version", minimumBundleVersion.map { .string($0) } ?? .null),
             ("assertions_required_on", .strings(assertionsRequiredOn)),
+            ("assertions_required_except", exceptions),
             ("flag_risk_metric_above", flagRiskMetricAbove.map { .integer($0) } ?? .null),
         ])
     }
@@ -216,8 +227,8 @@ extension JSONValue {
 }
 
 extension JSONFields {
-    func pathPrefixes(_ name: String) throws(JSONError) -> [String] {
-        let prefixes = try optionalStrings(name) ?? []
+    func pathPrefixes(_ name: String) throws(JSONError) -> [String]? {
+        guard let prefixes = try optionalStrings(name) else { return nil }
         guard prefixes.allSatisfy({ (try? RequestPath($0)) != nil }) else {
             throw JSONError(.wrongType, path: pathOf(name))
         }

@@ -117,8 +117,11 @@ public struct IOSPolicy: Sendable, Hashable {
     public var categories: [UInt32]?
     /// Smallest bundle version allowed where the attestation names one.
     public var minimumBundleVersion: String?
-    /// Path prefixes on which a request must carry an assertion.
+    /// Path prefixes on which a request must carry an assertion. Excludes `assertionsRequiredExcept`.
     public var assertionsRequiredOn: [String] = []
+    /// Path prefixes on which a request need not carry an assertion, while every other path demands one; nil: this list is
+    /// off. The safe one of the two lists: a path that was forgotten is protected.
+    public var assertionsRequiredExcept: [String]?
     /// A risk metric above this flags the device; nil: none does. It never refuses anything: Apple means the metric as a
     /// reason to look, not as a verdict.
     public var flagRiskMetricAbove: Int?

@@ -7,6 +7,8 @@ public final class ProvisionedApp: Sendable {
     public let record: AppRecord
     /// Where scheme 2 requests to other services may be sent.
     let authorities: Set<RequestOrigin>
+    /// Where its iOS devices must assert.
+    let assertionPaths: AssertionPaths
     private let apple: AppleEvidence?
     private let google: GoogleEvidence?
     private let providers: any EvidenceProviders
@@ -17,6 +19,7 @@ public final class ProvisionedApp: Sendable {
         self.providers = providers
         apple = try record.ios.map { try AppleEvidence($0) }
         google = try record.android.map { try GoogleEvidence($0) }
+        assertionPaths = AssertionPaths(record.ios)
         authorities = try Set(record.signature.authorities.map { try RequestOrigin(authorityOfApp: $0) })
     }
 

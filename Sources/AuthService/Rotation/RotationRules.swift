@@ -19,6 +19,10 @@ struct RotationRules: Sendable {
         guard verified.signedBy == .current, device.key == verified.device.key else {
             throw Refusal(.rotationFailed, "signed by a key that is no longer the current one")
         }
+        // What the body brings in its place is judged below, and refuses where it is wrong.
+        if let demand = verified.owedAssertion, body.assertion == nil, body.proof == nil {
+            throw Refusal(demanding: demand, "no assertion on rotate-key, in the header or the body")
+        }
         try checkKeyProof(body, newKey, policy: verified.app.record.keys)
         let evidence = try await reattest(device, verified, body, newKey)
         return try await replace(device, with: newKey, verified, reason: body.reason, evidence: evidence)

@@ -11,6 +11,8 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     public let hint: String?
     /// Where the signature verified and the device has been told to rotate: by when (`X-Synheart-Rotate`).
     public internal(set) var mustRotateBy: UnixTime?
+    /// What the answer asks for (`X-Synheart-Assertion`); with `ASSERTION_REQUIRED` alone.
+    public internal(set) var assertionDemand: AssertionDemand?
     /// What was refused, where it was a proof.
     var proof: (@Sendable () -> RefusedProof)?
 
@@ -30,6 +32,12 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     /// A store that failed.
     public init(_ error: StoreError) {
         self.init(.serviceUnavailable, error.description, retryAfter: 2)
+    }
+
+    /// A request without the assertion that policy demands.
+    init(demanding demand: AssertionDemand, _ reason: String) {
+        self.init(.assertionRequired, reason)
+        assertionDemand = demand
     }
 
     public var description: String { "\(code.rawValue): \(reason)" }

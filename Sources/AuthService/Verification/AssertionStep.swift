@@ -1,22 +1,26 @@
 internal import AuthContract
 
 extension RequestVerifier {
-    /// An App Attest assertion over the same bytes that the request signs: demanded where the app's policy names the path,
-    /// and verified wherever one is sent.
+    /// Verifies an App Attest assertion over the bytes that the request signs, wherever one is sent, and demands one where
+    /// the app's policy does.
+    ///
+    /// - Returns: the demand that is still to be satisfied: on rotate-key the body may do it. Else nil.
     @inline(__always)
     func checkAssertion(
-        _ request: IncomingRequest, _ verified: VerifiedRequest, path: RequestPath
-    ) async throws(Refusal) {
+        _ request: IncomingRequest, _ verified: VerifiedRequest, path: RequestPath, for operation: Operation
+    ) async throws(Refusal) -> AssertionDemand? {
         let text = try wellFormed { try request.headers.atMostOne(HeaderName.assertion) }
         guard let text else {
-            let prefixes = verified.app.record.ios?.assertionsRequiredOn ?? []
-            guard verified.device.platform == .ios, path.mayBeRead(asBelow: prefixes) else { return }
-            throw Refusal(.assertionRequired, "no assertion on \(path)")
+            guard verified.device.platform == .ios, let demand = verified.app.assertionPaths.demand(on: path) else {
+                return nil
+            }
+            guard operation == .rotateKey else { throw Refusal(demanding: demand, "no assertion on \(path)") }
+            return demand
         }
         guard let object = Base64.standard.decode(text) else {
             throw Refusal(malformed: ContractError("\(HeaderName.assertion) must be padded standard base64"))
         }
-        // The remembered row may be of before another node replaced the attested key.
+        // Another node may have replaced the attested key since the row was cached.
         guard let device = try await devices.read(verified.deviceID, of: verified.appID),
             let evidence = device.appAttest
         else { throw Refusal(.invalidAssertion, "the device has no attested key") }
@@ -33,42 +37,6 @@ extension RequestVerifier {
         }
         guard advanced else { throw Refusal(.invalidAssertion, "the counter was used by another request") }
         devices.forget(device.deviceID)
-    }
-}
-
-extension RequestPath {
-    /// Whether some server could take this path for one below a prefix. The signature leaves escapes and repeated slashes as
-    /// they are, the service behind may not: `/%70ay` must not go round what is demanded on `/pay`.
-    func mayBeRead(asBelow prefixes: [String]) -> Bool {
-        guard !prefixes.isEmpty else { return false }
-        let plain = plain
-        return prefixes.contains { prefix in
-            guard !isBelow(prefix) else { return true }
-            let rest = plain.dropFirst(prefix.utf8.count)
-            return plain.starts(with: prefix.utf8)
-                && (prefix.hasSuffix("/") || rest.isEmpty || rest.first == UInt8(ascii: "/"))
-        }
-    }
-
-    /// Unescaped once, `\` read as `/`, slashes in a row read as one.
-    private var plain: [UInt8] {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while var byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), let unescaped = Self.byte(ofDigits: rest.prefix(2)) {
-                byte = unescaped
-                rest.removeFirst(2)
-            }
-            if byte == UInt8(ascii: "\\") { byte = UInt8(ascii: "/") }
-            if byte == UInt8(ascii: "/"), bytes.last == byte { continue }
-            bytes.append(byte)
-        }
-        return bytes
-    }
-
-    private static func byte(ofDigits digits: ArraySlice<UInt8>) -> UInt8? {
-        let text = String(decoding: digits, as: UTF8.self)
-        guard text.utf8.count == 2, text.allSatisfy(\.isHexDigit) else { return nil }
-        return UInt8(text, radix: 16)
+        return nil
     }
 }

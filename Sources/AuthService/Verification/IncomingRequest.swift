@@ -59,6 +59,8 @@ public struct VerifiedRequest: Sendable {
     public let signedAt: UnixTime
     /// The bytes that the signature signs: what an assertion is made over.
     let message: [UInt8]
+    /// An assertion that policy demands and that the header did not bring: the body of rotate-key must.
+    var owedAssertion: AssertionDemand?
 
     /// By when the device must rotate; nil: it need not.
     public var mustRotateBy: UnixTime? { device.mustRotateBy(under: app.record.keys, at: at) }

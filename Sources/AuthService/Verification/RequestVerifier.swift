@@ -76,7 +76,7 @@ struct RequestVerifier: Sendable {
             message: try signed.message(
                 path: path, origin: signed.scheme == .one ? nil : try origin(of: request, app: app, operation)),
             app: app, operation: operation, now: now)
-        let verified: VerifiedRequest
+        var verified: VerifiedRequest
         do {
             verified = try admit(attempt, found.row, &known)
         } catch {
@@ -93,7 +93,7 @@ struct RequestVerifier: Sendable {
         do throws(Refusal) {
             try protection.admitDevice(signed.deviceID)
             try await claim(attempt)
-            try await checkAssertion(request, verified, path: path)
+            verified.owedAssertion = try await checkAssertion(request, verified, path: path, for: operation)
         } catch {
             known.identified = verified
             throw error
