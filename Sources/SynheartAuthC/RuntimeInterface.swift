@@ -22,12 +22,32 @@ private enum NativeParts {
         // Length first, so that no two pairs share a name.
         return (storage, RecordName(hashing: "secure \(service.utf8.count) \(service) \(key)"))
     }
+
+    /// Loads a key, or makes it where there is none: one thread of one process at a time, so that all callers get the key that
+    /// is stored.
+    static func loadOrCreate(_ alias: KeyAlias, in store: any KeyStore) throws -> DevicePublicKey {
+        if let key = try store.load(alias) { return key }
+        guard let storage = configuration?.storage else { throw KeyStoreError(.unsupported) }
+        return try creation.withLock { _ in
+            Swift.Result {
+                let turn = try storage.takeTurn(
+                    RecordName(hashing: "key \(alias.text)"), for: "creation", attempts: turnAttempts
+                ) { usleep(turnPause) }
+                defer { turn.release() }
+                return try store.load(alias) ?? store.create(alias, challenge: nil)
+            }
+        }.get()
+    }
+
+    private static let creation = Locked(())
+    // 30 seconds, the limit of every call of a provider.
+    private static let turnAttempts = 3_000
+    private static let turnPause: UInt32 = 10_000
 }
 
 @_cdecl("synheart_native_generate_key")
 public func nativeGenerateKey(_ deviceID: UnsafePointer<CChar>?) -> UnsafeMutablePointer<CChar>? {
-    guard let (store, alias) = NativeParts.key(deviceID),
-        let key = try? store.load(alias) ?? store.create(alias, challenge: nil)
+    guard let (store, alias) = NativeParts.key(deviceID), let key = try? NativeParts.loadOrCreate(alias, in: store)
     else { return nil }
     let json: JSONValue = [
         "x": .string(Base64.url.encode(key.x963.dropFirst().prefix(32))),
@@ -77,20 +97,29 @@ public func nativeGetAttestation(
 }
 
 private func none(_ reason: String) -> UnsafeMutablePointer<CChar>? {
-    let json: JSONValue = ["format": "none", "reason": .string(reason)]
+    let json: JSONValue = ["format": "none", "blob": "", "reason": .string(reason)]
     return CText.copy(json.text())
 }
 
 @_cdecl("synheart_native_key_exists")
 public func nativeKeyExists(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
-    guard let (store, alias) = NativeParts.key(deviceID), (try? store.load(alias)) != nil else { return 0 }
-    return 1
+    guard let (store, alias) = NativeParts.key(deviceID) else { return 0 }
+    // Only a store that says so has no such key: one that cannot answer now must not look like a lost identity.
+    do { return try store.load(alias) == nil ? 0 : 1 } catch { return 1 }
+}
+
+/// What the functions that change something return.
+private enum Outcome {
+    static let done: Int32 = 0
+    static let failed: Int32 = 1
 }
 
 @_cdecl("synheart_native_delete_key")
 public func nativeDeleteKey(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
-    guard let (store, alias) = NativeParts.key(deviceID), (try? store.delete(alias)) != nil else { return 0 }
-    return 1
+    guard let (store, alias) = NativeParts.key(deviceID), (try? store.delete(alias)) != nil else {
+        return Outcome.failed
+    }
+    return Outcome.done
 }
 
 @_cdecl("synheart_native_secure_store")
@@ -99,8 +128,8 @@ public func nativeSecureStore(
 ) -> Int32 {
     guard let (storage, name) = NativeParts.secret(service, key), let value = CText.string(value),
         (try? storage.write(Array(value.utf8), to: name)) != nil
-    else { return 0 }
-    return 1
+    else { return Outcome.failed }
+    return Outcome.done
 }
 
 @_cdecl("synheart_native_secure_load")
@@ -115,6 +144,8 @@ public func nativeSecureLoad(
 
 @_cdecl("synheart_native_secure_delete")
 public func nativeSecureDelete(_ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?) -> Int32 {
-    guard let (storage, name) = NativeParts.secret(service, key), (try? storage.remove(name)) != nil else { return 0 }
-    return 1
+    guard let (storage, name) = NativeParts.secret(service, key), (try? storage.remove(name)) != nil else {
+        return Outcome.failed
+    }
+    return Outcome.done
 }

@@ -112,7 +112,7 @@ static int32_t sign(void *user, const char *alias, const uint8_t *message, int64
 
 static int32_t delete_key(void *user, const char *alias) {
     (void)user;
-    return synheart_native_delete_key(alias) ? SYNHEART_AUTH_HOST_OK : SYNHEART_AUTH_HOST_FAILED;
+    return synheart_native_delete_key(alias) ? SYNHEART_AUTH_HOST_FAILED : SYNHEART_AUTH_HOST_OK;
 }
 
 static int32_t attest(void *user, const char *alias, const uint8_t *challenge, int64_t count, const uint8_t *nonce, uint8_t *out,
@@ -189,12 +189,13 @@ static void native_face(void) {
     free(text);
     EXPECT((text = synheart_native_get_attestation("one", NULL, 0)));
     free(text);
-    EXPECT(synheart_native_key_exists("one") == 1 && synheart_native_delete_key("one") == 1);
+    EXPECT(synheart_native_key_exists("one") == 1 && synheart_native_delete_key("one") == 0);
     EXPECT(!synheart_native_sign_bytes("one", (const uint8_t *)"", 0) && !synheart_native_generate_key(NULL));
-    EXPECT(synheart_native_secure_store("service", "key", "value") == 1);
+    EXPECT(synheart_native_delete_key("one") == 0 && synheart_native_delete_key(NULL) != 0);
+    EXPECT(synheart_native_secure_store("service", "key", "value") == 0);
     EXPECT((text = synheart_native_secure_load("service", "key")) && !strcmp(text, "value"));
     free(text);
-    EXPECT(synheart_native_secure_delete("service", "key") == 1 && !synheart_native_secure_load("service", "key"));
+    EXPECT(synheart_native_secure_delete("service", "key") == 0 && !synheart_native_secure_load("service", "key"));
 }
 
 static void fails(int32_t status, int32_t expected, char **result, int line) {

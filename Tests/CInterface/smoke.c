@@ -10,7 +10,7 @@ int main(void) {
     char *key = table->generate_key("smoke");
     if (!key || !strstr(key, "\"x\":")) return 1;
     free(key);
-    if (!table->key_exists("smoke") || !table->delete_key("smoke") || table->key_exists("smoke")) return 2;
+    if (!table->key_exists("smoke") || table->delete_key("smoke") || table->key_exists("smoke")) return 2;
     synheart_auth *handle = NULL;
     char *result = NULL;
     if (synheart_auth_create("http://example.com", NULL, NULL, &handle, &result) != SYNHEART_AUTH_NOT_CONFIGURED)

@@ -69,6 +69,22 @@ def verifies(key, signature, message):
         return subprocess.run(command, cwd=directory, capture_output=True).returncode == 0
 
 
+def run(functions):
+    """Runs the functions at once, each on a thread of its own."""
+    threads = [threading.Thread(target=function) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def start_together(processes):
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    return processes
+
+
 class NativeFace(unittest.TestCase):
     def test_generate_is_load_or_create(self):
         self.assertEqual(point(b"one"), point(b"one"))
@@ -82,23 +98,81 @@ class NativeFace(unittest.TestCase):
     def test_exists_and_delete(self):
         point(b"three")
         self.assertEqual(lib.synheart_native_key_exists(b"three"), 1)
-        self.assertEqual(lib.synheart_native_delete_key(b"three"), 1)
+        self.assertEqual(lib.synheart_native_delete_key(b"three"), 0)
         self.assertEqual(lib.synheart_native_key_exists(b"three"), 0)
         self.assertIsNone(text(lib.synheart_native_sign_bytes(b"three", b"", 0)))
+        self.assertEqual(lib.synheart_native_delete_key(b"three"), 0)
+
+    def test_a_key_that_cannot_be_read_still_exists(self):
+        point(b"damaged")
+        [file] = [f"{folder}/{name}" for folder, _, names in os.walk(state) for name in names
+                  if name == hashlib.sha256(b"synheart_device_damaged").hexdigest() + ".key"]
+        os.truncate(file, 7)
+        self.assertEqual(lib.synheart_native_key_exists(b"damaged"), 1)
+        self.assertIsNone(lib.synheart_native_generate_key(b"damaged"))
+        self.assertEqual(lib.synheart_native_delete_key(b"damaged"), 0)
+        self.assertEqual(lib.synheart_native_key_exists(b"damaged"), 0)
+
+    def test_threads_that_generate_at_once_get_the_key_that_is_stored(self):
+        for number in range(30):
+            device, keys, barrier = f"threads-{number}".encode(), [], threading.Barrier(8)
+
+            def generate():
+                barrier.wait()
+                keys.append(point(device))
+
+            run([generate] * 8)
+            self.assertEqual(set(keys), {point(device)})
+            self.assertEqual(len(keys), 8)
+
+    def test_processes_that_generate_at_once_get_the_key_that_is_stored(self):
+        program = ("import ctypes, sys; lib = ctypes.CDLL(sys.argv[1]); f = lib.synheart_native_generate_key; "
+                   "f.restype = ctypes.c_char_p; print('ready', flush=True); sys.stdin.readline()\n"
+                   "for i in range(20): print(f(f'processes-{i}'.encode()).decode())")
+        processes = [subprocess.Popen([sys.executable, "-c", program, lib._name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      text=True) for _ in range(3)]
+        for process in processes:
+            process.stdout.readline()
+        answers = [process.communicate(timeout=60)[0] for process in start_together(processes)]
+        self.assertEqual(len(answers[0].splitlines()), 20)
+        self.assertEqual(len(set(answers)), 1)
+        for number, line in enumerate(answers[0].splitlines()):
+            self.assertEqual(json.loads(line), json.loads(text(lib.synheart_native_generate_key(f"processes-{number}".encode()))))
+
+    def test_deleting_never_takes_a_concurrent_store_s_file_away(self):
+        failures, is_over = [], threading.Event()
+
+        def store():
+            for number in range(200):
+                if lib.synheart_native_secure_store(b"busy", b"key", b"v" * 50_000) != 0:
+                    failures.append(number)
+
+        def stores():
+            run([store] * 2)
+            is_over.set()
+
+        def delete():
+            while not is_over.is_set():
+                if lib.synheart_native_secure_delete(b"busy", b"key") != 0:
+                    failures.append("delete")
+
+        run([stores, delete])
+        self.assertEqual(failures, [])
 
     def test_attestation_says_none_with_a_reason(self):
         point(b"one")
         for length in [0, 31, 32, 33]:
             answer = json.loads(text(lib.synheart_native_get_attestation(b"one", b"h" * 64, length)))
-            self.assertEqual(answer["format"], "none")
+            self.assertEqual((answer["format"], answer["blob"]), ("none", ""))
             self.assertTrue(answer["reason"])
 
     def test_secrets(self):
-        self.assertEqual(lib.synheart_native_secure_store(b"s", b"k", "wert ü".encode()), 1)
+        self.assertEqual(lib.synheart_native_secure_store(b"s", b"k", "wert ü".encode()), 0)
         self.assertEqual(text(lib.synheart_native_secure_load(b"s", b"k")), "wert ü")
         self.assertIsNone(text(lib.synheart_native_secure_load(b"sk", b"")))
-        self.assertEqual(lib.synheart_native_secure_delete(b"s", b"k"), 1)
-        self.assertIsNone(text(lib.synheart_native_secure_load(b"s", b"k")))
+        for _ in range(2):
+            self.assertEqual(lib.synheart_native_secure_delete(b"s", b"k"), 0)
+            self.assertIsNone(text(lib.synheart_native_secure_load(b"s", b"k")))
 
     def test_null_and_garbage(self):
         self.assertIsNone(lib.synheart_native_generate_key(None))
@@ -106,8 +180,10 @@ class NativeFace(unittest.TestCase):
         self.assertIsNone(lib.synheart_native_generate_key(b"\xff\xfe"))
         self.assertIsNone(lib.synheart_native_sign_bytes(b"one", None, 5))
         self.assertIsNone(lib.synheart_native_sign_bytes(b"one", b"x", -1))
-        self.assertEqual(lib.synheart_native_secure_store(None, None, None), 0)
-        self.assertEqual(lib.synheart_native_delete_key(None), 0)
+        self.assertNotEqual(lib.synheart_native_secure_store(None, None, None), 0)
+        self.assertNotEqual(lib.synheart_native_secure_delete(None, None), 0)
+        self.assertNotEqual(lib.synheart_native_delete_key(None), 0)
+        self.assertEqual(lib.synheart_native_key_exists(None), 0)
 
     def test_table_in_the_runtime_s_order(self):
         lib.synheart_native_callback_table.restype = c.POINTER(c.c_void_p * 5)
@@ -168,7 +244,7 @@ def attest(user, alias, challenge, challenge_length, nonce, out, capacity, lengt
 
 
 host = Host(None, create_t(create), load_t(load), create_t(sign),
-            delete_t(lambda user, alias: 0 if lib.synheart_native_delete_key(alias) else 6), attest_t(attest))
+            delete_t(lambda user, alias: 6 if lib.synheart_native_delete_key(alias) else 0), attest_t(attest))
 
 
 class HostFace(unittest.TestCase):

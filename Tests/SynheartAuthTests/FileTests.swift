@@ -81,6 +81,69 @@ import Testing
         #expect(try other.lock(name(), for: "operation") != nil)
     }
 
+    @Test("a removal leaves the temporary file of a write under way alone, and takes what a dead writer left")
+    func writeUnderWay() throws {
+        let storage = FileStorage(directory: directory)
+        try storage.write([1], to: name())
+        let temporary = directory + "/.\(try name().text).json.1.2.tmp"
+        let writer = open(temporary, O_WRONLY | O_CREAT, 0o600)
+        #expect(flock(writer, LOCK_EX | LOCK_NB) == 0)
+        try storage.remove(name())
+        #expect(FileManager.default.fileExists(atPath: temporary))
+        #expect(try storage.read(name()) == .absent)
+        // A child that another test forks meanwhile shares the open file.
+        flock(writer, LOCK_UN)
+        close(writer)
+        try storage.remove(name())
+        #expect(!FileManager.default.fileExists(atPath: temporary))
+    }
+
+    @Test("stores and removals of one record at once: no store fails", .timeLimit(.minutes(1)))
+    func storesAndRemovals() async throws {
+        let (storage, name) = (FileStorage(directory: directory), try name())
+        let failures = await withTaskGroup(of: Int.self) { group in
+            for isStore in [true, false, true, false] {
+                group.addTask {
+                    (0..<200).count { _ in
+                        let done: Void? = isStore ? try? storage.write([1], to: name) : try? storage.remove(name)
+                        return done == nil
+                    }
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(failures == 0)
+    }
+
+    @Test("a FIFO in place of a record is unavailable, and nobody waits for its writer", .timeLimit(.minutes(1)))
+    func fifo() throws {
+        let storage = FileStorage(directory: directory)
+        try storage.write([1], to: name())
+        try storage.remove(name())
+        #expect(mkfifo(directory + "/\(try name().text).json", 0o600) == 0)
+        guard case .unavailable = try storage.read(name()) else {
+            Issue.record("read a FIFO")
+            return
+        }
+    }
+
+    @Test("a turn is waited for only so often")
+    func turns() throws {
+        let storage = FileStorage(directory: directory)
+        let held = try #require(try storage.lock(name(), for: "creation"))
+        var pauses = 0
+        #expect(throws: StorageError.self) {
+            try storage.takeTurn(name(), for: "creation", attempts: 3) { pauses += 1 }
+        }
+        #expect(pauses == 3)
+        let turn = try storage.takeTurn(name(), for: "creation", attempts: 3) {
+            pauses += 1
+            held.release()
+        }
+        #expect(pauses == 4)
+        turn.release()
+    }
+
     @Test("the whole SDK on files: register, relaunch, sign, rotate, reset")
     func wholeSDK() async throws {
         let phone = Phone()
@@ -126,3 +189,124 @@ import Testing
         #expect(throws: KeyStoreError.self) { try NoKeyStore().create(.primary(AppID("a")), challenge: nil) }
     }
 }
+
+#if canImport(Glibc)
+    /// Locks and the children of a process. Each child is made by libc's `fork`, and runs only what is allowed after one.
+    @Suite struct ForkTests {
+        private let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
+        private var storage: FileStorage { FileStorage(directory: directory) }
+        private func name() throws -> RecordName { RecordName(try AppID(Phone.app)) }
+
+        private static func symbol<Function>(_ name: String, _ type: Function.Type) throws -> Function {
+            // Swift hides `fork`; nil is glibc's RTLD_DEFAULT.
+            unsafeBitCast(try #require(dlsym(nil, name)), to: type)
+        }
+
+        /// The process id of a child that runs `body` and then waits to be killed; its first byte comes through the pipe.
+        private func child(_ body: () -> UInt8) throws -> (process: pid_t, answer: UInt8) {
+            let fork = try Self.symbol("fork", (@convention(c) () -> pid_t).self)
+            var ends: [Int32] = [-1, -1]
+            #expect(pipe(&ends) == 0)
+            let (reading, writing) = (ends[0], ends[1])
+            let process = fork()
+            if process == 0 {
+                var answer = body()
+                write(writing, &answer, 1)
+                while true { pause() }
+            }
+            var answer: UInt8 = 0xFF
+            #expect(read(reading, &answer, 1) == 1)
+            close(reading)
+            close(writing)
+            return (process, answer)
+        }
+
+        private func end(_ process: pid_t) {
+            kill(process, SIGKILL)
+            waitpid(process, nil, 0)
+        }
+
+        /// The descriptor by which this process has the lock file open.
+        private func descriptor() throws -> Int32 {
+            var file = stat()
+            #expect(stat(directory + "/\(try name().text).operation.lock", &file) == 0)
+            let found = (0..<Int32(1024)).first { number in
+                var information = stat()
+                return fstat(number, &information) == 0 && information.st_ino == file.st_ino
+                    && information.st_dev == file.st_dev
+            }
+            return try #require(found)
+        }
+
+        @Test("a forked child does not keep a lock that its parent gives back, nor one that a dead parent had")
+        func childKeepsNothing() throws {
+            let held = try #require(try storage.lock(name(), for: "operation"))
+            let descriptor = try descriptor()
+            // What the child does not have open it cannot keep, whatever becomes of its parent.
+            let (process, isOpen) = try child { fcntl(descriptor, F_GETFD) == -1 ? 0 : 1 }
+            defer { end(process) }
+            #expect(isOpen == 0)
+            #expect(try storage.lock(name(), for: "operation") == nil)
+            held.release()
+            #expect(try storage.lock(name(), for: "operation") != nil)
+        }
+
+        @Test("a child that gives its copy of a lock back takes nothing from its parent")
+        func childReleases() throws {
+            let held = try #require(try storage.lock(name(), for: "operation"))
+            let descriptor = try descriptor()
+            let (process, isClosed) = try child {
+                // What the child opens under the same number is its own, and stays open.
+                _ = dup2(0, descriptor)
+                held.release()
+                return fcntl(descriptor, F_GETFD) == -1 ? 1 : 0
+            }
+            defer { end(process) }
+            #expect(isClosed == 0)
+            #expect(try storage.lock(name(), for: "operation") == nil)
+            held.release()
+        }
+
+        @Test("a child that was made without libc's fork does not keep a lock that its parent gives back")
+        func childOfASystemCall() throws {
+            let held = try #require(try storage.lock(name(), for: "operation"))
+            let syscall = try Self.symbol("syscall", (@convention(c) (Int, Int, Int, Int, Int, Int, Int) -> Int).self)
+            #if arch(x86_64)
+                let clone = 56
+            #else
+                let clone = 220
+            #endif
+            let process = pid_t(syscall(clone, Int(SIGCHLD), 0, 0, 0, 0, 0))
+            if process == 0 { while true { pause() } }
+            defer { end(process) }
+            held.release()
+            #expect(try storage.lock(name(), for: "operation") != nil)
+        }
+
+        @Test("a program that is executed does not have the lock file open")
+        func executed() throws {
+            let held = try #require(try storage.lock(name(), for: "operation"))
+            var program: pid_t = 0
+            let arguments = [strdup("/bin/sleep"), strdup("1000"), nil]
+            defer { for argument in arguments { free(argument) } }
+            #expect(posix_spawn(&program, "/bin/sleep", nil, nil, arguments, nil) == 0)
+            defer { end(program) }
+            let folder = "/proc/\(program)/fd"
+            let open = try FileManager.default.contentsOfDirectory(atPath: folder).compactMap {
+                try? FileManager.default.destinationOfSymbolicLink(atPath: folder + "/" + $0)
+            }
+            #expect(!open.isEmpty && !open.contains { $0.hasSuffix(".lock") })
+            held.release()
+            #expect(try storage.lock(name(), for: "operation") != nil)
+        }
+
+        @Test("many locks at once are all held, and all given back")
+        func many() throws {
+            let scopes = (0..<50).map { "scope-\($0)" }
+            let held = try scopes.map { try #require(try storage.lock(name(), for: $0)) }
+            for scope in scopes { #expect(try storage.lock(name(), for: scope) == nil) }
+            for lock in held { lock.release() }
+            for scope in scopes { #expect(try storage.lock(name(), for: scope) != nil) }
+        }
+    }
+#endif

@@ -18,21 +18,23 @@ extern "C" {
  * Keys live under synheart_device_{device_id} and never touch an identity of the SDK. Returned strings are malloc'd; the caller
  * frees them with free(). */
 
-/* {"x":"<b64url>","y":"<b64url>"} of the P-256 key, which is loaded or made; NULL on failure. */
+/* {"x":"<b64url>","y":"<b64url>"} of the P-256 key, which is loaded or made; NULL on failure. Threads and processes that call it
+ * at once get the same key. */
 char *synheart_native_generate_key(const char *device_id);
 /* base64url(r || s) of the ECDSA signature over SHA-256(data); NULL on failure. */
 char *synheart_native_sign_bytes(const char *device_id, const uint8_t *data, intptr_t len);
-/* {"format":"apple-app-attest","blob":"<b64>"}, or {"format":"none","reason":"..."}. challenge_hash has 32 bytes. Each call makes
- * an App Attest key of its own. */
+/* {"format":"apple-app-attest","blob":"<b64>"}, or {"format":"none","blob":"","reason":"..."}. challenge_hash has 32 bytes. Each
+ * call makes an App Attest key of its own. */
 char *synheart_native_get_attestation(const char *device_id, const uint8_t *challenge_hash, intptr_t len);
-/* 1: there is a key; 0: there is none, or nobody can say now. */
+/* 0: there certainly is no key; 1: there is one, or the store cannot be read now. */
 int32_t synheart_native_key_exists(const char *device_id);
-/* 1: deleted, or there was none; 0: failed. */
+/* 0: deleted, or there was none; any other number: failed. */
 int32_t synheart_native_delete_key(const char *device_id);
-/* Small secrets in the platform's secure storage. 1: done; 0: failed. */
+/* Small secrets in the platform's secure storage. 0: stored; any other number: failed. */
 int32_t synheart_native_secure_store(const char *service, const char *key, const char *value);
 /* The value; NULL where there is none, or it cannot be read now. */
 char *synheart_native_secure_load(const char *service, const char *key);
+/* 0: deleted, or there was none; any other number: failed. */
 int32_t synheart_native_secure_delete(const char *service, const char *key);
 
 /* The callbacks as the runtime takes them, in its order. */

@@ -27,9 +27,10 @@ struct PrivateDirectory: Sendable {
     /// Files are small; a larger one is not ours.
     static let maximumSize = 256 * 1024
 
-    /// The bytes of a file; nil where there is none. Refuses a file that others may read or write, and links.
+    /// The bytes of a file; nil where there is none. Refuses a file that others may read or write, links, and anything that
+    /// is not a regular file: opening a FIFO would wait for its writer.
     func read(_ name: String) throws(Failure) -> [UInt8]? {
-        let descriptor = open(path + "/" + name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = open(path + "/" + name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             // The directory itself may be missing: that is absent too, nothing was ever written.
             if errno == ENOENT { return nil }
@@ -38,6 +39,7 @@ struct PrivateDirectory: Sendable {
         defer { close(descriptor) }
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { throw Failure(call: "fstat", number: errno) }
+        guard information.st_mode & S_IFMT == S_IFREG else { throw Failure(call: "not a file", number: EINVAL) }
         guard information.st_mode & 0o077 == 0, information.st_uid == geteuid() else {
             throw Failure(call: "permissions", number: EPERM)
         }
@@ -68,11 +70,10 @@ struct PrivateDirectory: Sendable {
     /// Replaces a file: temporary file, fsync, rename, fsync of the directory.
     func write(_ bytes: [UInt8], to name: String) throws(Failure) {
         try ensureExists()
-        let temporary = "\(path)/.\(name).\(getpid()).\(UInt32.random(in: 0 ... .max)).tmp"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(0o600))
-        guard descriptor >= 0 else { throw Failure(call: "open", number: errno) }
+        let (temporary, descriptor) = try makeTemporary(of: name)
+        // Closing ends the lock by which `remove` tells this file from a leftover: only once it has its name.
+        defer { close(descriptor) }
         do throws(Failure) {
-            defer { close(descriptor) }
             try write(bytes, descriptor)
             try synchronize(descriptor)
         } catch {
@@ -87,18 +88,56 @@ struct PrivateDirectory: Sendable {
         try synchronizeDirectory()
     }
 
-    /// Removes a file, and what writes of it left that were cut short; one that is not there counts as removed.
+    /// Removes a file, and what writes of it left that were cut short; one that is not there counts as removed. A write under
+    /// way keeps its temporary file.
     func remove(_ name: String) throws(Failure) {
-        let leftovers = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
         var isRemoved = false
-        for file in leftovers.filter({ isTemporary($0, of: name) }) + [name] {
-            if unlink(path + "/" + file) == 0 {
-                isRemoved = true
-            } else if errno != ENOENT {
-                throw Failure(call: "unlink", number: errno)
-            }
+        for file in files where isTemporary(file, of: name) {
+            if try removeLeftover(path + "/" + file) { isRemoved = true }
         }
+        if try unlinkIfThere(path + "/" + name) { isRemoved = true }
         if isRemoved { try synchronizeDirectory() }
+    }
+
+    /// A temporary file of this write's own, locked for as long as it is written.
+    private func makeTemporary(of name: String) throws(Failure) -> (path: String, descriptor: Int32) {
+        for _ in 0..<Self.temporaryAttempts {
+            let temporary = "\(path)/.\(name).\(getpid()).\(UInt32.random(in: 0 ... .max)).tmp"
+            let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(0o600))
+            guard descriptor >= 0 else { throw Failure(call: "open", number: errno) }
+            if isOurs(descriptor) { return (temporary, descriptor) }
+            // A remover took it for a leftover before it was locked.
+            close(descriptor)
+            unlink(temporary)
+        }
+        throw Failure(call: "flock", number: EAGAIN)
+    }
+
+    private static let temporaryAttempts = 100
+
+    /// Locks a new file, and says whether it still has its name. On a file system without locks `remove` leaves every temporary
+    /// file alone.
+    private func isOurs(_ descriptor: Int32) -> Bool {
+        if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { return false }
+        var information = stat()
+        return fstat(descriptor, &information) == 0 && information.st_nlink > 0
+    }
+
+    /// Removes a temporary file unless a writer has it locked.
+    private func removeLeftover(_ file: String) throws(Failure) -> Bool {
+        let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        // Without its bytes there is nothing to say about a link, or about a file that is gone.
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
+        return try unlinkIfThere(file)
+    }
+
+    private func unlinkIfThere(_ file: String) throws(Failure) -> Bool {
+        if unlink(file) == 0 { return true }
+        guard errno == ENOENT else { throw Failure(call: "unlink", number: errno) }
+        return false
     }
 
     private func isTemporary(_ file: String, of name: String) -> Bool {
@@ -108,16 +147,7 @@ struct PrivateDirectory: Sendable {
     /// Takes an advisory lock on a file of its own, never removed; nil where somebody holds it.
     func lock(_ name: String) throws(Failure) -> FileLock? {
         try ensureExists()
-        let descriptor = open(path + "/" + name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode_t(0o600))
-        guard descriptor >= 0 else { throw Failure(call: "open", number: errno) }
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            let number = errno
-            if number == EINTR { continue }
-            close(descriptor)
-            if number == EWOULDBLOCK { return nil }
-            throw Failure(call: "flock", number: number)
-        }
-        return FileLock(descriptor)
+        return try FileLock.take(path + "/" + name)
     }
 
     /// Makes the directory with mode 0700; one that others can enter is refused, not repaired.
@@ -201,22 +231,5 @@ struct PrivateDirectory: Sendable {
             if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
         #endif
         guard fsync(descriptor) == 0 else { throw Failure(call: "fsync", number: errno) }
-    }
-}
-
-/// A lock on an open file; it ends with the process at the latest.
-final class FileLock: StorageLock {
-    private let descriptor: Locked<Int32?>
-
-    init(_ descriptor: Int32) { self.descriptor = Locked(descriptor) }
-
-    deinit { release() }
-
-    func release() {
-        let held = descriptor.withLock { held in
-            defer { held = nil }
-            return held
-        }
-        if let held { close(held) }
     }
 }

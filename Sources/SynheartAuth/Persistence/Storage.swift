@@ -29,6 +29,19 @@ public protocol Storage: Sendable {
 extension Storage {
     /// Nothing is known without reading.
     public func versions(of name: RecordName) -> VersionProbe? { nil }
+
+    /// Takes a lock for a caller that may block, and calls `pause` after each attempt that found it held.
+    ///
+    /// - Throws: What `lock` throws, and `StorageError` once so many attempts were in vain.
+    package func takeTurn(
+        _ name: RecordName, for scope: String, attempts: Int, pause: () -> Void
+    ) throws(StorageError) -> any StorageLock {
+        for _ in 0..<attempts {
+            if let lock = try lock(name, for: scope) { return lock }
+            pause()
+        }
+        throw StorageError("another process holds the lock")
+    }
 }
 
 /// Says which version of something is there now; nil where nobody can say.
