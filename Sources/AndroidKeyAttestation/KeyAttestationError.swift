@@ -34,6 +34,8 @@ public struct KeyAttestationError: Error, Sendable {
         public static let attestationExtensionRepeated = Code("ATTESTATION_EXTENSION_REPEATED")
         /// The key description is not in the leaf: the chain was extended below the attested key.
         public static let attestationExtensionNotInLeaf = Code("ATTESTATION_EXTENSION_NOT_IN_LEAF")
+        /// The chain has another number of certificates than Google issues for its kind, or one of a virtual machine's key.
+        public static let chainShape = Code("CHAIN_SHAPE")
         /// A certificate above the leaf is not valid yet.
         public static let certificateNotYetValid = Code("CERTIFICATE_NOT_YET_VALID")
         /// A certificate above the leaf of a chain that is not a factory's has expired.
@@ -125,6 +127,8 @@ public enum KeyAttestationStep: String, Sendable, Hashable, CaseIterable {
     case names
     /// Exactly one key description, in the leaf.
     case attestationExtension = "attestation-extension"
+    /// As many certificates as Google issues for the kind of provisioning, none of a virtual machine's key.
+    case pathShape = "path-shape"
     /// Validity, by the rules of the kind of provisioning.
     case dates
     /// No certificate is on the status list.

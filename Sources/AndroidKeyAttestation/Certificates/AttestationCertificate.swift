@@ -129,6 +129,8 @@ func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
 extension DEROID {
     /// The key description: `id-attestation` of Google's arc.
     static let keyDescription = DEROID(1, 3, 6, 1, 4, 1, 11129, 2, 1, 17)
+    /// What the key of a protected virtual machine's payload carries: an attestation of that machine, not of a key.
+    static let virtualMachine = DEROID(1, 3, 6, 1, 4, 1, 11129, 2, 1, 29, 1)
     /// What remote provisioning says about a device.
     static let provisioningInfo = DEROID(1, 3, 6, 1, 4, 1, 11129, 2, 1, 30)
     static let keyUsage = DEROID(2, 5, 29, 15)

@@ -32,6 +32,12 @@ public struct CertificateName: Sendable {
         attributes.compactMap { $0.type == type ? $0.value : nil }
     }
 
+    /// The text of the one attribute of this type; nil where there is none, or more than one.
+    func onlyValue(of type: DEROID) -> String? {
+        let found = attributes.filter { $0.type == type }
+        return found.count == 1 ? found.first?.value : nil
+    }
+
     static let commonName = DEROID(2, 5, 4, 3)
     static let serialNumber = DEROID(2, 5, 4, 5)
     static let organization = DEROID(2, 5, 4, 10)

@@ -1,5 +1,6 @@
 internal import CBOR
 internal import LenientDER
+public import StrictJSON
 
 /// How a device came by the key that signs its attestations.
 public enum Provisioning: String, Sendable, Hashable {
@@ -16,13 +17,9 @@ public enum Provisioning: String, Sendable, Hashable {
 extension Provisioning {
     /// Google's way to tell, by the subject of the certificate below the root: `Droid CA2` provisions remotely, a serial
     /// number as a name is a factory's.
-    init(_ chain: KeyAttestationChain, rootIsIncluded: Bool) {
-        guard let subject = chain.certificates.dropLast(rootIsIncluded ? 1 : 0).last?.subject else {
-            self = .unknown
-            return
-        }
-        if subject.values(of: CertificateName.commonName) == ["Droid CA2"],
-            subject.values(of: CertificateName.organization) == ["Google LLC"]
+    init(certificateBelowRoot subject: CertificateName) {
+        if subject.onlyValue(of: CertificateName.commonName) == "Droid CA2",
+            subject.onlyValue(of: CertificateName.organization) == "Google LLC"
         {
             self = .remote
         } else {
@@ -32,18 +29,50 @@ extension Provisioning {
 }
 
 /// What Google's provisioning server noted about a device (extension 1.3.6.1.4.1.11129.2.1.30, CBOR): advice only.
+///
+/// It is read from the attestation certificate alone, the one above the leaf: only Google can have issued it.
 public struct ProvisioningInfo: Sendable, Hashable {
-    /// Certificates issued to the device in the last 30 days, roughly; a high number hints at abuse.
-    public let certificatesIssued: Int64?
-    /// The maker, by its own account.
-    public let manufacturer: String?
+    private let map: CBORMap
 
-    /// Nil unless a certificate above the leaf carries the extension in its known form.
-    init?(_ chain: KeyAttestationChain) {
-        guard let value = chain.issuers.lazy.compactMap({ $0.firstExtension(.provisioningInfo) }).first?.value,
-            let map = try? CBORValue(parsing: value).map
-        else { return nil }
-        certificatesIssued = map[.integer(1)]?.integer
-        manufacturer = map[.integer(3)]?.text
+    /// Certificates issued to the device in the last 30 days, roughly; a high number hints at abuse.
+    public var certificatesIssued: Int64? { map[.integer(1)]?.integer }
+    /// The maker, by its own account.
+    public var manufacturer: String? { map[.integer(3)]?.text }
+
+    /// Nil where the extension is no CBOR map.
+    init?(_ extensionValue: ArraySlice<UInt8>) {
+        guard let map = try? CBORValue(parsing: extensionValue).map else { return nil }
+        self.map = map
+    }
+
+    /// Every entry, also those that have no meaning here. Keys are texts or decimal numbers, octets lower-case
+    /// hexadecimal; a key or a value that JSON has no form for is the hexadecimal of its encoding.
+    public var json: JSONObject { map.json }
+}
+
+extension CBORMap {
+    fileprivate var json: JSONObject {
+        var object = JSONObject()
+        for entry in entries {
+            let encoded = hexadecimal(entry.key.encoded)
+            let name = entry.key.text ?? entry.key.integer.map { String($0) } ?? encoded
+            object[object[name] == nil ? name : encoded] = entry.value.json
+        }
+        return object
+    }
+}
+
+extension CBORValue {
+    fileprivate var json: JSONValue {
+        switch self {
+        case .text(let text): .string(text)
+        case .bytes(let octets): .string(hexadecimal(octets))
+        case .array(let elements): .array(elements.map(\.json))
+        case .map(let map): .object(map.json)
+        case .simple(20): false
+        case .simple(21): true
+        case .simple(22): .null
+        default: integer.map { .integer($0) } ?? .string(hexadecimal(encoded))
+        }
     }
 }

@@ -17,7 +17,7 @@ struct ClaimRules {
             // Keys of leaked trusted environments have signed attestations that claim a StrongBox.
             guard minimum < .strongBox || isStrongBoxCorroborated else {
                 throw KeyAttestationError(
-                    .strongBoxNotCorroborated, .securityLevel, "no certificate above the leaf speaks of StrongBox")
+                    .strongBoxNotCorroborated, .securityLevel, "the attestation certificate does not say StrongBox")
             }
         }
         guard

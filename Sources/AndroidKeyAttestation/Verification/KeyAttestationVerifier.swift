@@ -6,8 +6,8 @@ public import Foundation
 /// Generic X.509 validation refuses a third of genuine chains, so the path rules are those that Google documents
 /// ([Verify hardware-backed key pairs](https://developer.android.com/privacy-and-security/security-key-attestation)) and its
 /// verifier applies. They need no basicConstraints and no keyUsage: what stops a key from signing something below itself
-/// is that there is exactly one key description, that it is in the first certificate, and that nothing but the first
-/// certificate's key counts as attested.
+/// is that there is exactly one key description, that it is in the first certificate, that the path is as long as Google
+/// makes it, and that nothing but the first certificate's key counts as attested.
 public struct KeyAttestationVerifier: Sendable {
     /// The keys that chains must end in.
     public var anchors: AttestationAnchors
@@ -58,21 +58,20 @@ public struct KeyAttestationVerifier: Sendable {
     private func verify(
         _ chain: KeyAttestationChain, _ expected: Expectations, at time: Date?
     ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
-        let path = PathRules(chain: chain, anchors: anchors)
-        let (anchor, isRootIncluded) = try path.findAnchor()
-        try path.checkSignatures()
-        if policy.requiresChainedNames { try path.checkNames(anchor) }
-        let extensionValue = try path.findAttestationExtension()
-        let provisioning = Provisioning(chain, rootIsIncluded: isRootIncluded)
-        if policy.dates == .enforce, let time { try path.checkDates(at: time, provisioning) }
-        if let statusList { try path.checkRevocation(statusList, rootIsIncluded: isRootIncluded) }
+        let rules = PathRules(chain: chain, anchors: anchors)
+        let (anchor, isRootIncluded) = try rules.findAnchor()
+        try rules.checkSignatures()
+        if policy.requiresChainedNames { try rules.checkNames(anchor) }
+        let extensionValue = try rules.findAttestationExtension()
+        let path = try rules.checkShape(rootIsIncluded: isRootIncluded)
+        if policy.dates == .enforce, let time { try rules.checkDates(at: time, path.provisioning) }
+        if let statusList { try rules.checkRevocation(statusList, rootIsIncluded: isRootIncluded) }
 
         let description = try KeyDescription(extensionValue)
         let claims = ClaimRules(description: description, policy: policy)
-        let isStrongBoxCorroborated = path.speaksOfStrongBox()
-        try claims.checkSecurityLevel(isStrongBoxCorroborated: isStrongBoxCorroborated)
+        try claims.checkSecurityLevel(isStrongBoxCorroborated: path.isStrongBoxCorroborated)
         if let challenge = expected.challenge { try claims.checkChallenge(challenge) }
-        let publicKey = path.attestedKey()
+        let publicKey = rules.attestedKey()
         if let expectedKey = expected.publicKey { try claims.checkPublicKey(publicKey, is: expectedKey) }
         try claims.checkPackage(expected.package)
         try claims.checkBootState()
@@ -83,8 +82,8 @@ public struct KeyAttestationVerifier: Sendable {
 
         return VerifiedKeyAttestation(
             description: description, chain: chain, anchor: anchor, isRootIncluded: isRootIncluded,
-            provisioning: provisioning, provisioningInfo: ProvisioningInfo(chain), publicKey: publicKey,
-            isStrongBoxCorroborated: isStrongBoxCorroborated,
+            provisioning: path.provisioning, provisioningInfo: path.provisioningInfo, publicKey: publicKey,
+            isStrongBoxCorroborated: path.isStrongBoxCorroborated,
             unchecked: unchecked(challenge: expected.challenge, package: expected.package, at: time))
     }
 

@@ -94,6 +94,32 @@ struct PathRules {
         return value
     }
 
+    /// As many certificates as Google issues for a path of this kind, and none of a virtual machine's key.
+    ///
+    /// A protected virtual machine's payload holds a key that is chained to Google's roots and signs whatever it likes.
+    /// Any other key that a device certifies could sign a leaf too. Such a chain is longer than a genuine one, or another
+    /// organization stands where the TEE or the StrongBox belongs.
+    func checkShape(rootIsIncluded: Bool) throws(KeyAttestationError) -> AttestationPath {
+        for (index, certificate) in chain.certificates.enumerated()
+        where certificate.firstExtension(.virtualMachine) != nil {
+            throw KeyAttestationError(.chainShape, .pathShape, "certificate \(index) is of a virtual machine's key")
+        }
+        let belowRoot = chain.certificates.dropLast(rootIsIncluded ? 1 : 0)
+        let provisioning = belowRoot.last.map { Provisioning(certificateBelowRoot: $0.subject) } ?? .unknown
+        let count = provisioning == .remote ? 4 : 3
+        guard belowRoot.count == count, let attestation = belowRoot.dropFirst().first else {
+            throw KeyAttestationError(
+                .chainShape, .pathShape,
+                "\(belowRoot.count) certificates below the root, not \(count) as for \(provisioning.rawValue)")
+        }
+        let path = AttestationPath(provisioning: provisioning, attestation: attestation)
+        guard provisioning != .remote || path.isOfSecureHardware else {
+            throw KeyAttestationError(
+                .chainShape, .pathShape, "the attestation key belongs to \(attestation.subject)")
+        }
+        return path
+    }
+
     /// The leaf's dates are whatever the app asked for and never count.
     func checkDates(at time: Date, _ provisioning: Provisioning) throws(KeyAttestationError) {
         let now = time.timeIntervalSince1970
@@ -121,19 +147,35 @@ struct PathRules {
         }
     }
 
-    /// Whether the certificate of the attestation key was issued to a StrongBox. The leaf's own subject is whatever the
-    /// app asked for.
-    func speaksOfStrongBox() -> Bool {
-        guard let subject = chain.issuers.first?.subject else { return false }
-        return subject.values(of: CertificateName.title).contains("StrongBox")
-            || subject.values(of: CertificateName.organization).contains("StrongBox")
-    }
-
     func attestedKey() -> P256.Signing.PublicKey? {
         guard case .p256(let key) = CertificateKey(subjectPublicKeyInfo: chain.leaf.subjectPublicKeyNode) else {
             return nil
         }
         return key
+    }
+}
+
+/// A path of the shape that Google issues. In it the certificate above the leaf is one that only Google or a factory can
+/// have issued, so what it says may be believed. In a path of another shape an attested key could have signed it.
+struct AttestationPath {
+    let provisioning: Provisioning
+    /// The certificate of the key that signs attestations.
+    let attestation: AttestationCertificate
+
+    /// Whether remote provisioning certified a key of a TEE or a StrongBox.
+    fileprivate var isOfSecureHardware: Bool {
+        ["TEE", "StrongBox"].contains(attestation.subject.onlyValue(of: CertificateName.organization))
+    }
+
+    /// Whether the attestation key was certified as a StrongBox's. The leaf's own subject is whatever the app asked for.
+    var isStrongBoxCorroborated: Bool {
+        attestation.subject.onlyValue(of: CertificateName.title) == "StrongBox"
+            || attestation.subject.onlyValue(of: CertificateName.organization) == "StrongBox"
+    }
+
+    /// What Google's provisioning server noted.
+    var provisioningInfo: ProvisioningInfo? {
+        attestation.firstExtension(.provisioningInfo).flatMap { ProvisioningInfo($0.value) }
     }
 }
 

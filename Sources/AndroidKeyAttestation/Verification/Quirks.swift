@@ -34,6 +34,9 @@ extension KeyAttestationChain {
         if let issuer, !certificate.issuer.encoded.elementsEqual(issuer.subject.encoded) {
             texts.append("issuer-name-bytes-differ")
         }
+        if let value = certificate.firstExtension(.provisioningInfo)?.value, ProvisioningInfo(value) == nil {
+            texts.append("provisioningInfo-unreadable")
+        }
         if let value = certificate.firstExtension(.crlDistributionPoints)?.value,
             (try? DERNode(parsing: value)) == nil
         {

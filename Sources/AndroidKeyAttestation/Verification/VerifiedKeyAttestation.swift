@@ -16,7 +16,7 @@ public struct VerifiedKeyAttestation: Sendable {
     public let provisioningInfo: ProvisioningInfo?
     /// The attested key, where it is of P-256.
     public let publicKey: P256.Signing.PublicKey?
-    /// Whether the certificate of the attestation key speaks of StrongBox.
+    /// Whether the attestation certificate, the one above the leaf, says StrongBox.
     public let isStrongBoxCorroborated: Bool
     /// Checks that nothing was given for.
     public let unchecked: [KeyAttestationStep]
