@@ -26,6 +26,8 @@ public struct ServiceConfiguration: Sendable {
         public let key: ConfigurationKey
         let value: JSONValue
         public let origin: Origin
+        /// The path of the file of its own that a secret came from; nil: it stands in `origin` itself.
+        public var secretFile: String?
 
         /// The value as it may be shown: a secret only as being there.
         public var shown: JSONValue { key.kind == .secret && !value.isNull ? "(secret)" : value }
@@ -114,7 +116,8 @@ public struct ServiceConfiguration: Sendable {
         let name = key.variable + "_FILE"
         if key.kind == .secret, let path = environment[name] {
             guard direct == nil else { throw ConfigurationError(name, "excludes \(key.variable)") }
-            return Setting(key: key, value: try contents(of: path, named: name), origin: .environment(name))
+            return Setting(
+                key: key, value: try contents(of: path, named: name), origin: .environment(name), secretFile: path)
         }
         guard let direct else { return nil }
         return Setting(
@@ -126,20 +129,34 @@ public struct ServiceConfiguration: Sendable {
         let origin = Origin.file(file.path)
         let name = key.rawValue + "_file"
         if key.kind == .secret, let path = file.values[name] {
-            guard file.values[key.rawValue] == nil else { throw ConfigurationError(name, "excludes \(key.rawValue)") }
-            guard let path = path.string else { throw ConfigurationError(name, "must be the path of a file") }
-            return Setting(key: key, value: try contents(of: path, named: name), origin: origin)
+            let place = file.place(of: name)
+            guard file.values[key.rawValue] == nil else {
+                throw ConfigurationError(name, "excludes \(key.rawValue)" + place)
+            }
+            guard let path = path.string else { throw ConfigurationError(name, "must be the path of a file" + place) }
+            let value = try contents(of: path, named: name, place)
+            return Setting(key: key, value: value, origin: origin, secretFile: path)
         }
         guard let value = file.values[key.rawValue] else { return nil }
-        guard key.kind.allows(value) else { throw ConfigurationError(key.rawValue, key.kind.sentence) }
+        guard key.kind.allows(value) else {
+            throw ConfigurationError(key.rawValue, key.kind.sentence + file.place(of: key.rawValue))
+        }
         return Setting(key: key, value: value, origin: origin)
     }
 
-    private static func contents(of path: String, named name: String) throws(ConfigurationError) -> JSONValue {
-        guard let data = try? Data(contentsOf: URL(fileURLWithPath: path)), data.count <= 65_536 else {
-            throw ConfigurationError(name, "cannot read \(path)")
+    /// The text in a secret's file. The path is not shown: the secret itself may stand in its place by mistake.
+    private static func contents(
+        of path: String, named name: String, _ place: String = ""
+    ) throws(ConfigurationError) -> JSONValue {
+        let bytes: [UInt8]
+        do throws(FileContents.Failure) {
+            bytes = try FileContents.read(path, maximum: 65_536)
+        } catch {
+            throw ConfigurationError(name, "names a file that cannot be read: \(error)" + place)
         }
-        return .string(String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
+        let text = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !text.isEmpty else { throw ConfigurationError(name, "names a file that is empty" + place) }
+        return .string(text)
     }
 
     private static func read(

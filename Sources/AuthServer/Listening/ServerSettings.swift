@@ -27,12 +27,12 @@ public struct ServerSettings: Sendable {
         guard Self.isLoopback(host) || tls != nil || !trustedProxies.isEmpty || insecureHTTP else {
             throw ConfigurationError(
                 "server.host",
-                "\(host) is not a loopback address: give server.tls_certificate, server.trusted_proxies or "
+                "is not a loopback address: give server.tls_certificate, server.trusted_proxies or "
                     + "server.insecure_http")
         }
         guard Self.isLoopback(operations.host) || operations.insecureHTTP else {
             throw ConfigurationError(
-                "operations.host", "\(operations.host) is not a loopback address: that needs operations.insecure_http")
+                "operations.host", "is not a loopback address: that needs operations.insecure_http")
         }
         guard limits.allBodies >= limits.verifyBody else {
             throw ConfigurationError(

@@ -15,10 +15,10 @@ public struct TrustedProxies: Sendable, Hashable {
     /// - Throws: `ConfigurationError` for what is neither.
     public init(_ texts: [String]) throws(ConfigurationError) {
         var networks: [IPNetwork] = []
-        for text in texts {
+        for (number, text) in texts.enumerated() {
             guard let network = IPNetwork(text) else {
                 throw ConfigurationError(
-                    "server.trusted_proxies", "\(text) is no address and no network such as 10.0.0.0/8")
+                    "server.trusted_proxies", "element \(number + 1) is no address and no network such as 10.0.0.0/8")
             }
             networks.append(network)
         }

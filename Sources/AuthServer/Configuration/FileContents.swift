@@ -1,0 +1,58 @@
+internal import Foundation
+
+/// Reads whole files that a person names: regular files, pipes such as `<(…)` and `/dev/fd/3`, devices. What is read is
+/// bounded, and a named pipe that has no writer is an error, not a wait without end.
+package enum FileContents {
+    /// Why a file cannot be read. The sentence names no path: who asks knows it, and where a path is expected may stand a
+    /// secret by mistake.
+    package struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+        package let description: String
+
+        static var ofSystem: Failure { Failure(description: String(cString: strerror(errno))) }
+    }
+
+    /// How long a named pipe may take to get its first byte.
+    private static let patienceMilliseconds: Int32 = 5000
+
+    /// Reads the file at this path.
+    ///
+    /// - Parameter maximum: the largest size, in bytes.
+    package static func read(_ path: String, maximum: Int) throws(Failure) -> [UInt8] {
+        // Opened without blocking: a named pipe without a writer would wait for one inside of `open`.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard descriptor >= 0 else { throw .ofSystem }
+        defer { close(descriptor) }
+        try awaitWriter(of: descriptor, path)
+        guard fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK) == 0 else { throw .ofSystem }
+        return try read(descriptor: descriptor, maximum: maximum)
+    }
+
+    /// Reads to the end of a file that is open.
+    package static func read(descriptor: Int32, maximum: Int) throws(Failure) -> [UInt8] {
+        var (contents, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 1 << 16))
+        while true {
+            let count = Foundation.read(descriptor, &buffer, buffer.count)
+            if count == 0 { return contents }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw .ofSystem }
+            contents += buffer[..<count]
+            guard contents.count <= maximum else {
+                throw Failure(description: "it is larger than \(maximum >> 10) KiB")
+            }
+        }
+    }
+
+    private static func awaitWriter(of descriptor: Int32, _ path: String) throws(Failure) {
+        var about = stat()
+        guard fstat(descriptor, &about) == 0 else { throw .ofSystem }
+        // A pipe that was open before has its writer, or has its end; a slow one is no error.
+        let wasOpen = ["/dev/fd/", "/proc/", "/dev/stdin"].contains { path.hasPrefix($0) }
+        guard about.st_mode & S_IFMT == S_IFIFO, !wasOpen else { return }
+        var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        let ready = poll(&state, 1, patienceMilliseconds)
+        guard ready != 0 else {
+            throw Failure(description: "it is a named pipe, and nothing was written to it for 5 s")
+        }
+        guard ready > 0 else { throw .ofSystem }
+    }
+}

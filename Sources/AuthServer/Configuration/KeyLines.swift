@@ -1,0 +1,29 @@
+internal import Yams
+
+/// The lines on which the keys of a configuration file stand.
+enum KeyLines {
+    private static let maximumDepth = 8
+
+    /// The line of each key, from 1, by the key's path.
+    static func of(_ node: Node) -> [String: Int] {
+        var lines: [String: Int] = [:]
+        collect(node, at: "", depth: 0, into: &lines)
+        return lines
+    }
+
+    /// The same for JSON, which YAML contains all but a few odd forms of; in one of those no line is known.
+    static func ofJSON(_ text: String) -> [String: Int] {
+        guard let node = try? Yams.compose(yaml: text) else { return [:] }
+        return of(node)
+    }
+
+    private static func collect(_ node: Node, at path: String, depth: Int, into lines: inout [String: Int]) {
+        guard let mapping = node.mapping, depth < maximumDepth else { return }
+        for (key, value) in mapping {
+            guard let name = key.scalar?.string else { continue }
+            let below = path.isEmpty ? name : "\(path).\(name)"
+            lines[below] = key.mark?.line
+            collect(value, at: below, depth: depth + 1, into: &lines)
+        }
+    }
+}
