@@ -10,6 +10,16 @@
             return fcntl(descriptor, F_FULLFSYNC)
         }
 
+        // There the question about a lock of fcntl(2) also sees one of flock(2).
+        static func setMark(_ descriptor: Int32, _ kind: Int32) {}
+
+        static func isMarked(_ descriptor: Int32) -> Bool {
+            var mark = Darwin.flock()
+            mark.l_type = Int16(F_WRLCK)
+            mark.l_whence = Int16(SEEK_SET)
+            return fcntl(descriptor, F_GETLK, &mark) == 0 && mark.l_type != Int16(F_UNLCK)
+        }
+
         static func allocate(_ descriptor: Int32, _ size: Int) -> Int32 {
             var wanted = fstore_t(
                 fst_flags: UInt32(F_ALLOCATEALL), fst_posmode: F_PEOFPOSMODE, fst_offset: 0, fst_length: off_t(size),

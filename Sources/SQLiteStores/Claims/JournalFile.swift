@@ -14,11 +14,23 @@ final class JournalFile: @unchecked Sendable {
     /// Opens a lock file and takes its lock; nil where another process has it. The lock ends with the file.
     static func locked(_ path: String) throws(SystemError) -> JournalFile? {
         let file = try JournalFile(descriptor: Foundation.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600))
-        return flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 ? file : nil
+        guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
+        JournalFile.setMark(file.descriptor, F_WRLCK)
+        return file
+    }
+
+    /// Whether a process holds the lock at this path. The question takes no lock, not even for a moment: a service that
+    /// starts then would find it taken. So it is about the mark beside the lock, which can be asked for.
+    static func isLocked(_ path: String) -> Bool {
+        guard let file = try? JournalFile(descriptor: Foundation.open(path, O_RDONLY | O_CLOEXEC)) else { return false }
+        return JournalFile.isMarked(file.descriptor)
     }
 
     /// Lets another process have the lock.
-    func unlock() { flock(descriptor, LOCK_UN) }
+    func unlock() {
+        JournalFile.setMark(descriptor, F_UNLCK)
+        flock(descriptor, LOCK_UN)
+    }
 
     /// Makes the names in a folder durable.
     static func synchronizeFolder(_ path: String) throws(SystemError) {

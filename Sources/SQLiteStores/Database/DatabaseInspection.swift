@@ -29,8 +29,6 @@ public struct DatabaseInspection: Sendable, Hashable {
 
     /// The service holds the journal's lock for as long as it lives.
     private static func isServed(_ path: String) -> Bool {
-        let lock = path + "-claims/lock"
-        guard FileManager.default.fileExists(atPath: lock) else { return false }
-        do { return try JournalFile.locked(lock) == nil } catch { return false }
+        JournalFile.isLocked(path + "-claims/lock")
     }
 }

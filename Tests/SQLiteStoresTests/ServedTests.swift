@@ -1,0 +1,32 @@
+import AuthService
+import Foundation
+import Testing
+
+@testable import SQLiteStores
+
+/// Whether a service runs is asked without touching its lock: a service that starts at that moment must find it free.
+@Suite struct `A look at whether a service runs` {
+    private let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).sqlite").path
+
+    @Test func `sees the service, and that it ended`() async throws {
+        defer {
+            for end in ["", "-wal", "-shm", "-claims"] { try? FileManager.default.removeItem(atPath: path + end) }
+        }
+        let stores = try SQLiteStores(path: path)
+        #expect(try DatabaseInspection.of(path).isServed)
+        await stores.close()
+        #expect(try !DatabaseInspection.of(path).isServed)
+    }
+
+    @Test func `takes no lock`() async throws {
+        defer {
+            for end in ["", "-wal", "-shm", "-claims"] { try? FileManager.default.removeItem(atPath: path + end) }
+        }
+        await (try SQLiteStores(path: path)).close()
+        // A shared lock excludes the service's own, and so anything that would take that for a moment.
+        let lock = open(path + "-claims/lock", O_RDONLY)
+        defer { close(lock) }
+        try #require(flock(lock, LOCK_SH) == 0)
+        #expect(try !DatabaseInspection.of(path).isServed)
+    }
+}
