@@ -29,7 +29,11 @@ extension AdminAPI {
         try request.requireAccessToAll()
         let id = request.parameters["credential_id"] ?? ""
         guard try await service.credentials.revoke(id, actor: request.actor) else {
-            let reason = "there is no credential \(id), or it was revoked before"
+            // Revoked before, or by somebody else just now: what was asked for holds.
+            if try await service.credentials.list().contains(where: { $0.id == id && $0.revokedAt != nil }) {
+                return .noContent
+            }
+            let reason = "there is no credential \(id)"
             throw Refusal(.notFound, reason, hint: reason)
         }
         return .noContent

@@ -41,7 +41,10 @@ extension AdminAPI {
         let reason = try request.body.optionalString("reason")
         guard (reason?.utf8.count ?? 0) <= 1024 else { throw ContractError("reason has at most 1024 bytes") }
         return try await decide(request) { id, app in
-            try await service.administration.revoke(id, of: app, reason: reason, actor: request.actor)
+            let revoked = try await service.administration.revoke(id, of: app, reason: reason, actor: request.actor)
+            // Revoked before, or by somebody else just now: what was asked for holds.
+            guard !revoked else { return true }
+            return try await service.administration.show(id, of: app)?.status == .revoked
         }
     }
 
