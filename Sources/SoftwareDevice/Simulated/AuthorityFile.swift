@@ -10,8 +10,8 @@ public enum AuthorityFile {
         }
         // A day back, as Apple dates its own leaves, so that a clock that is a little behind still verifies.
         let authority = try AppleAuthority(from: Date(timeIntervalSinceNow: -2 * 86_400))
-        try save(Data(authority.pem.utf8), path)
-        return authority
+        // Another process may make it at the same time: then both have the first one's.
+        return try PrivateFile.make(Data(authority.pem.utf8), at: path) ? authority : load(path)
     }
 
     /// The Google in the file, JSON; made where there is none.
@@ -21,12 +21,6 @@ public enum AuthorityFile {
                 GoogleAuthority.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
         }
         let authority = try GoogleAuthority()
-        try save(JSONEncoder().encode(authority), path)
-        return authority
-    }
-
-    private static func save(_ content: Data, _ path: String) throws {
-        try content.write(to: URL(fileURLWithPath: path), options: .atomic)
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+        return try PrivateFile.make(JSONEncoder().encode(authority), at: path) ? authority : google(path)
     }
 }

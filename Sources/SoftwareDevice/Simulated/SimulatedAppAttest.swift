@@ -76,8 +76,7 @@ private struct AttestedKeyFolder: AttestedKeys {
         do {
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            try Data(text.utf8).write(to: file(key.keyID), options: .atomic)
-            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file(key.keyID).path)
+            try PrivateFile.write(Data(text.utf8), to: file(key.keyID).path)
         } catch { throw AttestationError(.unavailable, reason: "\(error)") }
     }
 
