@@ -1,0 +1,139 @@
+import AuthContract
+import Crypto
+import StrictJSON
+import Testing
+
+/// `docs/vectors/registration.json`, `rotation.json` and `assertions.json`.
+@Suite struct ProtocolRegistrationVectors {
+    struct Registration: Decodable {
+        let bindings: [Binding]
+        let keyProofs: [KeyProofCase]
+
+        struct Binding: Decodable {
+            let name: String
+            let challenge: String
+            let challengeHex: String
+            let publicKey: String
+            let bindingNonceHex: String
+            let playNonce: String
+            let keyProofMessageHex: String
+        }
+
+        struct KeyProofCase: Decodable {
+            let name: String
+            let publicKey: String
+            let bindingNonceHex: String
+            let keyProof: String
+            let verifies: Bool
+        }
+    }
+
+    struct Rotation: Decodable {
+        let newKeyProofs: [Proof]
+        let rotationNonces: [Nonce]
+        let bodies: [Body]
+
+        struct Proof: Decodable {
+            let name: String
+            let deviceId: String
+            let newPublicKey: String
+            let messageHex: String
+            let newKeyProof: String
+            let verifies: Bool
+        }
+
+        struct Nonce: Decodable {
+            let name: String
+            let challenge: String
+            let deviceId: String
+            let newPublicKey: String
+            let rotationNonceHex: String
+            let playNonce: String
+        }
+
+        struct Body: Decodable {
+            let name: String
+            let valid: Bool
+            let reason: String?
+        }
+    }
+
+    struct Assertions: Decodable {
+        let clientDataHashes: [Hash]
+
+        struct Hash: Decodable {
+            let name: String
+            let signedHex: String
+            let clientDataHashHex: String
+        }
+    }
+
+    @Test("the binding nonce, as Play Integrity carries it, and the message of key_proof")
+    func bindings() throws {
+        let file: Registration = try ProtocolVectors.load("registration")
+        for item in file.bindings {
+            let challenge = try [UInt8](base64: item.challenge)
+            let nonce = BindingNonce(challenge: challenge, publicKeyText: item.publicKey)
+            #expect(challenge == hex(item.challengeHex) && nonce.bytes == hex(item.bindingNonceHex), "\(item.name)")
+            #expect(nonce.playIntegrityText == item.playNonce, "\(item.name)")
+            #expect(KeyProof.registration(nonce) == hex(item.keyProofMessageHex), "\(item.name)")
+        }
+    }
+
+    @Test("key_proof: a DER signature by the new key over the message, and no other")
+    func keyProofs() throws {
+        let file: Registration = try ProtocolVectors.load("registration")
+        for item in file.keyProofs {
+            let message = KeyProof.registration(try BindingNonce(bytes: hex(item.bindingNonceHex)))
+            let proof = parsed { try RequestSignature(base64: item.keyProof) }
+            let verifies = proof?.isValid(for: message, by: try DevicePublicKey(base64: item.publicKey)) ?? false
+            #expect(verifies == item.verifies, "\(item.name)")
+        }
+    }
+
+    @Test("new_key_proof: the same for a rotation")
+    func newKeyProofs() throws {
+        let file: Rotation = try ProtocolVectors.load("rotation")
+        for item in file.newKeyProofs {
+            let message = KeyProof.rotation(
+                deviceID: try DeviceID(item.deviceId), newPublicKeyText: item.newPublicKey)
+            #expect(message == hex(item.messageHex), "\(item.name)")
+            let proof = parsed { try RequestSignature(base64: item.newKeyProof) }
+            let verifies = proof?.isValid(for: message, by: try DevicePublicKey(base64: item.newPublicKey)) ?? false
+            #expect(verifies == item.verifies, "\(item.name)")
+        }
+    }
+
+    @Test("the rotation nonce")
+    func rotationNonces() throws {
+        let file: Rotation = try ProtocolVectors.load("rotation")
+        for item in file.rotationNonces {
+            let nonce = BindingNonce(
+                rotationChallenge: try [UInt8](base64: item.challenge), deviceID: try DeviceID(item.deviceId),
+                newPublicKeyText: item.newPublicKey)
+            #expect(nonce.bytes == hex(item.rotationNonceHex), "\(item.name)")
+            #expect(nonce.playIntegrityText == item.playNonce, "\(item.name)")
+        }
+    }
+
+    @Test("bodies of rotations")
+    func rotationBodies() throws {
+        let file: Rotation = try ProtocolVectors.load("rotation")
+        // The bodies as they stand in the file: a typed copy would leave out what it does not know.
+        let raw = try JSONValue(parsing: ProtocolVectors.bytes("rotation"), limits: .init(bytes: 1 << 20))
+        let bodies = (raw.object?["bodies"]?.array ?? []).compactMap { $0.object?["body"] }
+        #expect(bodies.count == file.bodies.count)
+        for (item, body) in zip(file.bodies, bodies) {
+            let request = parsed { try RotateKeyRequest(parsing: body.bytes) }
+            #expect((request != nil) == item.valid && request?.reason.rawValue == item.reason, "\(item.name)")
+        }
+    }
+
+    @Test("the clientDataHash of an assertion is the SHA-256 of what the request signs")
+    func clientDataHashes() throws {
+        let file: Assertions = try ProtocolVectors.load("assertions")
+        for item in file.clientDataHashes {
+            #expect(Array(SHA256.hash(data: hex(item.signedHex))) == hex(item.clientDataHashHex), "\(item.name)")
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import AuthContract
+import Crypto
+import Foundation
+import Testing
+
+/// The files of `docs/vectors`, which every implementation of the protocol runs.
+enum ProtocolVectors {
+    /// The folder `docs` of the repository.
+    static let documentation = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("docs")
+
+    static let folder = documentation.appendingPathComponent("vectors")
+
+    /// Reads `docs/vectors/<name>.json`. A member such as `app_id` is the property `appId`.
+    static func load<Value: Decodable>(_ name: String, as type: Value.Type = Value.self) throws -> Value {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return try decoder.decode(type, from: Data(bytes(name)))
+    }
+
+    /// The bytes of `docs/vectors/<name>.json`.
+    static func bytes(_ name: String) throws -> [UInt8] {
+        Array(try Data(contentsOf: folder.appendingPathComponent("\(name).json")))
+    }
+
+    /// The keys of `keys.json` by their names.
+    static func keys() throws -> [String: Key] {
+        let file: KeyFile = try load("keys")
+        return Dictionary(uniqueKeysWithValues: file.keys.map { ($0.name, $0) })
+    }
+
+    private struct KeyFile: Decodable { let keys: [Key] }
+
+    struct Key: Decodable {
+        let name: String
+        let jwk: JWK
+        let publicKey: String
+        let x963Hex: String
+        let thumbprintInput: String
+        let thumbprint: String
+
+        /// The private key.
+        func signing() throws -> P256.Signing.PrivateKey {
+            try P256.Signing.PrivateKey(rawRepresentation: #require(jwk.d.flatMap { Base64.url.decode($0) }))
+        }
+
+        /// The public key.
+        func verifying() throws -> DevicePublicKey { try DevicePublicKey(base64: publicKey) }
+    }
+
+    struct JWK: Decodable {
+        let kty: String
+        let crv: String
+        let x: String
+        let y: String
+        let d: String?
+
+        /// The public key.
+        func verifying() throws -> DevicePublicKey {
+            try DevicePublicKey([0x04] + #require(Base64.url.decode(x)) + #require(Base64.url.decode(y)))
+        }
+    }
+}
+
+/// What a parser made of a text: nil where it refused.
+func parsed<Value>(_ parse: () throws -> Value) -> Value? { try? parse() }
+
+/// The error code that a parser refused with; nil where it accepted.
+func code(_ parse: () throws -> some Any) -> String? {
+    do {
+        _ = try parse()
+        return nil
+    } catch { return (error as? ContractError)?.code.rawValue ?? "\(error)" }
+}
