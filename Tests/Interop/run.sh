@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # The built service and the SDK meet other people's implementations: another client, another verifier, a validator of the
-# OpenAPI document, and requests that schemathesis makes up. Under a minute. Without the virtual environment of
-# `environment` it is made first, from PyPI.
+# OpenAPI document, and requests that schemathesis makes up. Before that, a second implementation of docs/protocol.md runs
+# docs/vectors. Under a minute. The virtual environment of `environment` is made first, from PyPI, if it is not there.
 #   Tests/Interop/run.sh [path/to/synheart-auth]
 set -euo pipefail
 binary=$(realpath "${1:-$(dirname "$0")/../../.build/debug/synheart-auth}")
 cd "$(dirname "$0")"
 python=$(./environment)
+"$python" vectors_check.py
 "$python" end_to_end.py "$binary"
 "$python" openapi_check.py "$binary"
 ./openapi_fuzz "$binary" 50
