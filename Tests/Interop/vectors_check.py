@@ -540,6 +540,20 @@ class Check:
         found, code = self.attempt(action, text)
         self.equal(f"{what} {item.get('name', text)!r}", (found, code is None), (value if item["valid"] else None, item["valid"]))
 
+    @staticmethod
+    def table(*titles):
+        """The rows of the document's table that has these titles first."""
+        lines = iter((DOCS / "protocol.md").read_text().split("\n"))
+        for line in lines:
+            if cells(line)[:len(titles)] == list(titles):
+                break
+        next(lines)
+        rows = []
+        for line in lines:
+            if not line.startswith("|"):
+                return rows
+            rows.append(cells(line))
+
     def run(self):
         names = {path.stem for path in (DOCS / "vectors").glob("*.json")}
         checks = {name[len("check_"):] for name in dir(self) if name.startswith("check_")} - {"document"}
@@ -682,12 +696,23 @@ class Check:
                        tuple(item[name] for name in ("client_code", "retryable", "recovery", "retry_after_seconds", "server_time")))
         for item in file["retry_after_fields"]:
             self.equal(f"Retry-After {item['text']!r}", retry_after(item["text"]), item["seconds"])
+        documented = {}
+        for names, statuses, recovery, *_ in self.table("code", "status", "recovery"):
+            names, statuses = re.findall(r"`([A-Z_]+)`", names), re.findall(r"[0-9]{3}", statuses)
+            if len(statuses) == 1:
+                statuses *= len(names)
+            documented |= {name: (int(status), recovery.strip("`")) for name, status in zip(names, statuses)}
         for item in file["codes"]:
-            self.equal(item["code"], item["status"] >= 500, item["client_code"] == "NETWORK_ERROR")
-            self.equal(item["code"], item["retryable"], item["recovery"] == "retry")
+            self.equal(item["code"], (item["status"], item["recovery"]), documented.get(item["code"]))
+            reported = "NETWORK_ERROR" if item["status"] >= 500 else item["code"].replace("INVALID_ATTESTATION", "ATTESTATION_FAILED")
+            self.equal(item["code"], (item["client_code"], item["retryable"]), (reported, item["recovery"] == "retry"))
 
     def check_retry(self, file):
         policies = {policy["name"]: policy for policy in file["policies"]}
+        rows = [[duration(text) for text in row[1:4]] + [int(row[4].split()[0])] for row in self.table("what", "base", "jitter")]
+        own = [[policies[name][part] for part in ("base_ms", "jitter_ms", "maximum_ms", "attempts")]
+               for name in ("registration", "rotation")]
+        self.equal("policies", own, rows)
         for item in file["delays"]:
             found = delay(policies[item["policy"]], item["attempt"], item["random"], item["retry_after_seconds"])
             self.equal(f"{item}", found, item["delay_ms"])
@@ -700,17 +725,29 @@ class Check:
             self.equal(f"{item}", (item["local_ms"] + item["offset_ms"]) // 1000, item["timestamp"])
 
     def check_states(self, file):
-        for row in file["transitions"]:
-            self.equal(f"{row}", (row["from"] in file["states"], row["cause"] in file["causes"], row["to"] in file["states"]),
-                       (True, True, True))
-        pairs = [(row["from"], row["cause"]) for row in file["transitions"]]
-        self.equal("one row for each state and cause", len(set(pairs)), len(pairs))
+        rows = {(row["from"], row["cause"], row["to"]) for row in file["transitions"]}
+        documented = set()
+        for from_, cause, to, _ in self.table("from", "cause", "to"):
+            for state in file["states"] if from_ == "any" else [from_.strip("`")]:
+                documented.add((state, cause.strip("`"), to.strip("`")))
+        self.equal("transitions", rows, documented)
+        self.equal("one row for each state and cause", len({row[:2] for row in rows}), len(file["transitions"]))
+        self.equal("states", {row[0] for row in rows}, set(file["states"]))
+        self.equal("causes", {row[1] for row in rows}, set(file["causes"]))
 
     def check_access(self, file):
-        codes = {item["code"] for item in self.load("errors")["codes"]} | {None}
-        for row in file["rows"]:
-            cells = [row[name] for name in ("status", "rotate_key", "deregister", "token", "verify")]
-            self.equal(row["state"], set(cells) <= codes, True)
+        documented = {}
+        for state, *outcomes in self.table("state of device or key"):
+            if "everywhere" in outcomes[0]:
+                outcomes = outcomes[:1] * 5
+            codes = [re.search(r"`([A-Z_]+)`", outcome) for outcome in outcomes]
+            # "deregistered or unknown", "app disabled or unknown": two states in one row.
+            for name in state.split(" or "):
+                documented.setdefault(name, [code and code[1] for code in codes])
+        rows = {row["state"]: [row[name] for name in ("status", "rotate_key", "deregister", "token", "verify")]
+                for row in file["rows"]}
+        for name in rows:
+            self.equal(name, rows[name], documented.get(name))
 
     # The worked examples of the document
 
@@ -787,6 +824,16 @@ class PrivateKey(PublicKey):
     def der(self, message):
         """Deterministic (RFC 6979), as the document's examples are."""
         return self.private.sign(message, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def duration(text):
+    """Milliseconds."""
+    number, *unit = text.split()
+    return int(number) * {"ms": 1, "s": 1000, "h": 3_600_000}[unit[0] if unit else "ms"]
 
 
 def compact(value):
