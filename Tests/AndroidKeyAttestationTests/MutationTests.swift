@@ -137,6 +137,19 @@ struct PolicyJSONTests {
         #expect(read.certificateDigests?.count == 2)
     }
 
+    @Test("A patch age is 0 to 36,500 days, and a digest is hexadecimal or base64url with or without padding")
+    func edges() throws {
+        #expect(try policy(#"{"maximum_patch_age_days": 0}"#).maximumPatchAgeDays == 0)
+        #expect(try policy(#"{"maximum_patch_age_days": 36500}"#).maximumPatchAgeDays == 36_500)
+        let zeros = Set([[UInt8](repeating: 0, count: 32)])
+        for text in [
+            String(repeating: "0", count: 64), String(repeating: "A", count: 43),
+            String(repeating: "A", count: 43) + "=",
+        ] {
+            #expect(try policy(#"{"boot_keys": ["\#(text)"]}"#).bootKeys == zeros)
+        }
+    }
+
     @Test(
         "A policy that is not understood is an error that names the member",
         arguments: [
@@ -148,6 +161,12 @@ struct PolicyJSONTests {
             (#"{"maximum_patch_age_days": -1}"#, "maximum_patch_age_days"),
             (#"{"security_level": null}"#, "security_level"),
             (#"{"certificate_digests": ["ab"]}"#, "certificate_digests"),
+            (#"{"maximum_patch_age_days": 36501}"#, "maximum_patch_age_days"),
+            // 31 octets with their padding are as long as 32 with theirs.
+            (#"{"boot_keys": ["\#(String(repeating: "A", count: 42))=="]}"#, "boot_keys"),
+            (#"{"boot_keys": ["\#(String(repeating: "A", count: 42))"]}"#, "boot_keys"),
+            (#"{"boot_keys": ["\#(String(repeating: "A", count: 44))"]}"#, "boot_keys"),
+            (#"{"boot_keys": ["\#(String(repeating: "ag", count: 32))"]}"#, "boot_keys"),
         ])
     func oddPolicies(text: String, path: String) throws {
         do {

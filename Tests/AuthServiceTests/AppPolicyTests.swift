@@ -121,6 +121,10 @@ struct AppPolicyTests {
         chain("key_attestation", "boot_states", admitting: ["Verified", "SelfSigned"]) {
             $0.rootOfTrust?.verifiedBootState = 1
         },
+        chain(
+            "key_attestation", "boot_keys", admitting: [.string(String(repeating: "ab", count: 32))],
+            refusing: [.string(String(repeating: "ac", count: 32))]
+        ) { $0.rootOfTrust?.verifiedBootState = 1 },
         chain("key_attestation", "maximum_patch_age_days", admitting: 3650, refusing: 90) { $0.osPatchLevel = 202_501 },
     ]
 

@@ -46,6 +46,9 @@ struct AppRecordTests {
                 ],
                 "key_attestation": [
                     "minimum_security_level": "StrongBox", "boot_states": ["Verified", "SelfSigned"],
+                    "boot_keys": [
+                        .string(String(repeating: "ab", count: 32)), .string(String(repeating: "0c", count: 32)),
+                    ],
                     "maximum_patch_age_days": 90, "status_list": "https://example.com/status",
                 ],
             ],
@@ -100,6 +103,25 @@ struct AppRecordTests {
         #expect(record.ios?.flagRiskMetricAbove == nil)
     }
 
+    @Test("Boot keys are read as hexadecimal and as base64url, and written as hexadecimal")
+    func bootKeys() throws {
+        let key = (0..<32).map { UInt8($0 * 8) }
+        let lower = Hexadecimal.encode(key)
+        for form in [lower, lower.uppercased(), Base64.url.encode(key)] {
+            let read = try record(
+                Self.setting(Self.everything(), ["android", "key_attestation", "boot_keys"], [.string(form)]))
+            #expect(read.android?.keyAttestation.bootKeys == [key])
+            let written = Self.value(
+                .object(read.json(secrets: .plain)), ["android", "key_attestation", "boot_keys"])
+            #expect(written == [.string(lower)])
+        }
+        for none: JSONValue in [[], .null] {
+            let read = try record(
+                Self.setting(Self.everything(), ["android", "key_attestation", "boot_keys"], none))
+            #expect(read.android?.keyAttestation.bootKeys == [])
+        }
+    }
+
     @Test("A member that is not known is refused by its path, at every level")
     func unknownMembers() throws {
         for path in [
@@ -131,7 +153,14 @@ struct AppRecordTests {
             ("android.play_integrity.maximum_age_seconds", 0),
             ("android.play_integrity.maximum_activity_level", "LEVEL_5"),
             ("android.key_attestation.minimum_security_level", "Software"), ("android.key_attestation.boot_states", []),
-            ("android.key_attestation.boot_states", ["Unverified"]), ("signature.minimum_scheme", 3),
+            ("android.key_attestation.boot_states", ["Unverified"]), ("android.key_attestation.boot_keys", "ab"),
+            ("android.key_attestation.boot_keys", [""]), ("android.key_attestation.boot_keys", [1]),
+            ("android.key_attestation.boot_keys", [.string(String(repeating: "ab", count: 31))]),
+            ("android.key_attestation.boot_keys", [.string(String(repeating: "ab", count: 33))]),
+            ("android.key_attestation.boot_keys", [.string(String(repeating: "xy", count: 32))]),
+            // 31 octets in base64url with padding, which is as long as 32 with theirs.
+            ("android.key_attestation.boot_keys", [.string(String(repeating: "A", count: 42) + "==")]),
+            ("signature.minimum_scheme", 3),
             ("signature.past_window_seconds", 601), ("signature.past_window_seconds", 0),
             ("signature.future_window_seconds", 301), ("signature.unsigned_query", "never"),
             ("signature.path_prefix_strip", "/"), ("signature.path_prefix_strip", "/a/"),

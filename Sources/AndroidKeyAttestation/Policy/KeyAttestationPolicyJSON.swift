@@ -68,12 +68,15 @@ extension JSONValue {
         return names.first { $0.value == string }?.key
     }
 
-    /// A SHA-256 in hexadecimal or in base64url, with or without padding.
-    fileprivate var digest: [UInt8]? {
-        guard let string else { return nil }
-        if string.utf8.count == 64 {
+    fileprivate var digest: [UInt8]? { string.flatMap { KeyAttestationPolicy.digest($0) } }
+}
+
+extension KeyAttestationPolicy {
+    /// The 32 octets of a SHA-256 in hexadecimal, or in base64url with or without padding; nil for another text.
+    package static func digest(_ text: String) -> [UInt8]? {
+        if text.utf8.count == 64 {
             var octets: [UInt8] = []
-            var rest = string[...]
+            var rest = text[...]
             while !rest.isEmpty {
                 guard rest.prefix(2).allSatisfy({ $0.isASCII && $0.isHexDigit }),
                     let octet = UInt8(rest.prefix(2), radix: 16)
@@ -83,9 +86,9 @@ extension JSONValue {
             }
             return octets
         }
-        let unpadded = string.hasSuffix("=") ? String(string.dropLast()) : string
+        let unpadded = text.hasSuffix("=") ? String(text.dropLast()) : text
         guard unpadded.utf8.count == 43, !unpadded.contains("+"), !unpadded.contains("/") else { return nil }
         let base64 = unpadded.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/") + "="
-        return Data(base64Encoded: base64).map { Array($0) }
+        return Data(base64Encoded: base64).flatMap { $0.count == 32 ? Array($0) : nil }
     }
 }

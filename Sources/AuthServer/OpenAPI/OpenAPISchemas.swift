@@ -150,6 +150,8 @@ enum OpenAPISchemas {
                 "minimum_security_level": {"type": ["string", "null"], "enum": ["TrustedEnvironment", "StrongBox", null]},
                 "boot_states": {"type": ["array", "null"], "minItems": 1, "items": {"type": "string",
                   "enum": ["Verified", "SelfSigned"]}},
+                "boot_keys": {"type": ["array", "null"], "items": {"type": "string"},
+                  "description": "SHA-256 of boot keys, hexadecimal or base64url. A locked device that booted SelfSigned with one of them is accepted."},
                 "maximum_patch_age_days": {"type": ["integer", "null"], "minimum": 1, "maximum": 36500},
                 "status_list": {"type": ["string", "null"],
                   "description": "A credential for some apps may name Google's list, the one there is, or none."}}}}},

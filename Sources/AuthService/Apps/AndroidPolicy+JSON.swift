@@ -1,3 +1,4 @@
+internal import AndroidKeyAttestation
 internal import AuthContract
 internal import StrictJSON
 
@@ -104,12 +105,16 @@ extension PlayIntegritySettings {
 
 extension KeyAttestationSettings {
     init(_ fields: JSONFields) throws {
-        try fields.allowOnly("minimum_security_level", "boot_states", "maximum_patch_age_days", "status_list")
+        try fields.allowOnly(
+            "minimum_security_level", "boot_states", "boot_keys", "maximum_patch_age_days", "status_list")
         minimumSecurityLevel = try fields.optionalChoice("minimum_security_level") ?? minimumSecurityLevel
         bootStates = try fields.optionalStrings("boot_states") ?? bootStates
         guard !bootStates.isEmpty, bootStates.allSatisfy({ ["Verified", "SelfSigned"].contains($0) }) else {
             throw JSONError(.wrongType, path: fields.pathOf("boot_states"))
         }
+        let keys = try fields.optionalStrings("boot_keys") ?? []
+        bootKeys = keys.compactMap { KeyAttestationPolicy.digest($0) }
+        guard bootKeys.count == keys.count else { throw JSONError(.wrongType, path: fields.pathOf("boot_keys")) }
         maximumPatchAgeDays = try fields.optionalInteger("maximum_patch_age_days", in: 1...36_500)
         statusList = try fields.optionalString("status_list")
     }
@@ -117,6 +122,7 @@ extension KeyAttestationSettings {
     var json: JSONObject {
         JSONObject([
             ("minimum_security_level", .string(minimumSecurityLevel.rawValue)), ("boot_states", .strings(bootStates)),
+            ("boot_keys", .strings(bootKeys.map { Hexadecimal.encode($0) })),
             ("maximum_patch_age_days", maximumPatchAgeDays.map { .integer($0) } ?? .null),
             ("status_list", statusList.map { .string($0) } ?? .null),
         ])

@@ -178,6 +178,8 @@ public struct KeyAttestationSettings: Sendable, Hashable {
     public var minimumSecurityLevel: SecurityLevel = .trustedEnvironment
     /// Verified boot states allowed: `Verified`, `SelfSigned`.
     public var bootStates = ["Verified"]
+    /// SHA-256 of boot keys, 32 bytes each: a locked device that booted `SelfSigned` with one of them is accepted.
+    public var bootKeys: [[UInt8]] = []
     public var maximumPatchAgeDays: Int64?
     /// A URL or a file of revoked serials, or `none`.
     public var statusList: String?

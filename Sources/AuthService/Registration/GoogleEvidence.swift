@@ -219,6 +219,7 @@ extension KeyAttestationPolicy {
         self.init(packages: Set(policy.packages), certificateDigests: Set(policy.certificateDigests))
         minimumSecurityLevel = settings.minimumSecurityLevel == .strongBox ? .strongBox : .trustedEnvironment
         bootStates = Set(settings.bootStates.map { $0 == "SelfSigned" ? .selfSigned : .verified })
+        bootKeys = Set(settings.bootKeys)
         maximumPatchAgeDays = settings.maximumPatchAgeDays.map { Int($0) }
     }
 }
