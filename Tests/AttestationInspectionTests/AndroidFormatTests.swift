@@ -76,6 +76,26 @@ struct AndroidKeyAttestationFormatTests {
         #expect(verdict.checks.first { $0.name == "challenge" }?.outcome == .passed)
     }
 
+    @Test("What provisioning noted is shown whole")
+    func provisioningInfo() throws {
+        let verdict = try fixture.keyAttestation([("chain_pem", fixture.pem { $0 = .remote })])
+        #expect(verdict.facts["provisioning"] == "rkp")
+        #expect(
+            verdict.facts["provisioning_info"] == [
+                "certificates_issued": 8, "manufacturer": "Example", "map": ["1": 8, "3": "Example"],
+            ])
+    }
+
+    @Test("A chain of a shape that Google does not issue is refused in a step of its own")
+    func pathShape() throws {
+        let key = P256.Signing.PrivateKey().publicKey
+        let leaf = KeyAttestationCertificate.leaf(
+            .publicKey(key), keyDescription: GoogleAuthority.keyDescription(challenge: [], at: Fixture.time))
+        let chain = try fixture.authority.sign([leaf, .droidCA2], under: .remote, at: Fixture.time)
+        let verdict = try fixture.keyAttestation([("chain_pem", .string(GoogleAuthority.pem(chain)))])
+        #expect(verdict.outcome == .refused && verdict.code == "CHAIN_SHAPE" && verdict.step == "path-shape")
+    }
+
     @Test("Missing members are listed, and the rest is judged")
     func missing() throws {
         let verdict = try fixture.keyAttestation([("chain_pem", fixture.pem())])

@@ -29,6 +29,7 @@ enum KeyAttestationFacts {
             var object = JSONObject()
             object["certificates_issued"] = info.certificatesIssued.map { .integer($0) }
             object["manufacturer"] = info.manufacturer.map { .string($0) }
+            object["map"] = .object(info.json)
             facts["provisioning_info"] = .object(object)
         }
     }
