@@ -235,7 +235,7 @@ struct PathShapeTests {
                     == .attestationExtensionMissing)
         }
         // Its signatures hold and its root is Google's: what refuses its certificates below a description is their shape.
-        let rules = PathRules(chain: chain, anchors: .google)
+        let rules = PathRules(chain: chain, anchors: .google, verified: VerifiedSteps())
         let (anchor, isRootIncluded) = try rules.findAnchor()
         try rules.checkSignatures()
         try rules.checkNames(anchor)

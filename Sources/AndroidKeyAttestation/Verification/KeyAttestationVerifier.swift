@@ -8,6 +8,9 @@ public import Foundation
 /// verifier applies. They need no basicConstraints and no keyUsage: what stops a key from signing something below itself
 /// is that there is exactly one key description, that it is in the first certificate, that the path is as long as Google
 /// makes it, and that nothing but the first certificate's key counts as attested.
+///
+/// Keep one verifier and copy it: copies share a bounded cache of the authorities' signatures, which are most of the cost.
+/// To swap the status list, set ``statusList`` of a copy.
 public struct KeyAttestationVerifier: Sendable {
     /// The keys that chains must end in.
     public var anchors: AttestationAnchors
@@ -15,6 +18,7 @@ public struct KeyAttestationVerifier: Sendable {
     public var policy: KeyAttestationPolicy
     /// Certificates that are no longer trusted; nil leaves that unchecked.
     public var statusList: RevocationStatusList?
+    let verified = VerifiedSteps()
 
     /// A verifier with Google's anchors unless others are given.
     public init(
@@ -58,7 +62,7 @@ public struct KeyAttestationVerifier: Sendable {
     private func verify(
         _ chain: KeyAttestationChain, _ expected: Expectations, at time: Date?
     ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
-        let rules = PathRules(chain: chain, anchors: anchors)
+        let rules = PathRules(chain: chain, anchors: anchors, verified: verified)
         let (anchor, isRootIncluded) = try rules.findAnchor()
         try rules.checkSignatures()
         if policy.requiresChainedNames { try rules.checkNames(anchor) }
@@ -66,6 +70,7 @@ public struct KeyAttestationVerifier: Sendable {
         let path = try rules.checkShape(rootIsIncluded: isRootIncluded)
         if policy.dates == .enforce, let time { try rules.checkDates(at: time, path.provisioning) }
         if let statusList { try rules.checkRevocation(statusList, rootIsIncluded: isRootIncluded) }
+        rules.rememberSignatures(anchor, path)
 
         let description = try KeyDescription(extensionValue)
         let claims = ClaimRules(description: description, policy: policy)

@@ -6,21 +6,31 @@ internal import LenientDER
 struct PathRules {
     let chain: KeyAttestationChain
     let anchors: AttestationAnchors
+    /// Signatures that need not be computed again.
+    let verified: VerifiedSteps
+    private let keyDigests: [SHA256Digest]
+
+    init(chain: KeyAttestationChain, anchors: AttestationAnchors, verified: VerifiedSteps) {
+        self.chain = chain
+        self.anchors = anchors
+        self.verified = verified
+        keyDigests = chain.certificates.map { SHA256.hash(data: $0.subjectPublicKeyInfo) }
+    }
 
     /// The pinned key that signed the last certificate: its own, or that of a root that was left out.
     func findAnchor() throws(KeyAttestationError) -> (AttestationAnchors.Anchor, isRootIncluded: Bool) {
-        guard let last = chain.certificates.last else {
+        guard let last = chain.certificates.last, let lastKeyDigest = keyDigests.last else {
             throw KeyAttestationError(.chainUnreadable, .anchor, "no certificate")
         }
         try refuseSoftwareRoot(last)
-        if let anchor = anchors.anchors.first(where: { $0.keyDigest.elementsEqual(last.keyDigest) }) {
-            guard last.isSigned(by: anchor.key) else {
+        if let anchor = anchors.anchors.first(where: { $0.keyDigest.elementsEqual(lastKeyDigest) }) {
+            guard isSigned(last, by: anchor) else {
                 throw KeyAttestationError(.signatureInvalid, .anchor, "the root is not signed by its own key")
             }
             try refuseRootBelowRoot(anchor)
             return (anchor, true)
         }
-        guard let anchor = anchors.anchors.first(where: { last.isSigned(by: $0.key) }) else {
+        guard let anchor = anchors.anchors.first(where: { isSigned(last, by: $0) }) else {
             throw KeyAttestationError(.untrustedRoot, .anchor, "the chain ends in \(last.subject)")
         }
         return (anchor, false)
@@ -30,7 +40,7 @@ struct PathRules {
     /// whose name tells the kind of provisioning, would be the root: RSA's has a factory's form of name, and expired
     /// certificates of a remotely provisioned device would pass.
     private func refuseRootBelowRoot(_ anchor: AttestationAnchors.Anchor) throws(KeyAttestationError) {
-        for certificate in chain.certificates.dropLast() where anchor.keyDigest.elementsEqual(certificate.keyDigest) {
+        for keyDigest in keyDigests.dropLast() where anchor.keyDigest.elementsEqual(keyDigest) {
             throw KeyAttestationError(.rootRepeated, .anchor, "the root is below the root")
         }
     }
@@ -45,8 +55,13 @@ struct PathRules {
     }
 
     /// Every certificate but the last is signed by the key of the next.
+    ///
+    /// From the anchor down: a sender without a certified key makes the verifier compute one signature at most, not five
+    /// of the most expensive kind.
     func checkSignatures() throws(KeyAttestationError) {
-        for (index, (certificate, issuer)) in zip(chain.certificates, chain.issuers).enumerated() {
+        for (index, (certificate, issuer)) in zip(chain.certificates, chain.issuers).enumerated().reversed() {
+            // Leaves are not cached.
+            if index > 0, verified.contains(step(of: certificate, at: index)) { continue }
             guard let algorithm = SignatureAlgorithm(certificate.signatureAlgorithm) else {
                 throw KeyAttestationError(
                     .signatureAlgorithmUnsupported, .signatures, "certificate \(index) is signed with another algorithm"
@@ -61,6 +76,28 @@ struct PathRules {
                     .signatureInvalid, .signatures, "certificate \(index) is not signed by certificate \(index + 1)")
             }
         }
+    }
+
+    private func isSigned(_ last: AttestationCertificate, by anchor: AttestationAnchors.Anchor) -> Bool {
+        verified.contains(SignatureStep(of: last, issuerKeyDigest: anchor.keyDigest)) || last.isSigned(by: anchor.key)
+    }
+
+    private func step(of certificate: AttestationCertificate, at index: Int) -> SignatureStep {
+        SignatureStep(of: certificate, issuerKeyDigest: keyDigests[index + 1])
+    }
+
+    /// Caches the signatures of this path. To be called once it has passed every rule.
+    func rememberSignatures(_ anchor: AttestationAnchors.Anchor, _ path: AttestationPath) {
+        var authorities: [SignatureStep] = []
+        for (index, certificate) in chain.certificates.enumerated().dropFirst(2).dropLast() {
+            authorities.append(step(of: certificate, at: index))
+        }
+        if let last = chain.certificates.last {
+            authorities.append(SignatureStep(of: last, issuerKeyDigest: anchor.keyDigest))
+        }
+        verified.insert(
+            authorities: authorities,
+            attestation: path.provisioning == .factory ? step(of: path.attestation, at: 1) : nil)
     }
 
     /// Each issuer is the subject of the next certificate, byte for byte.
@@ -180,8 +217,6 @@ struct AttestationPath {
 }
 
 extension AttestationCertificate {
-    fileprivate var keyDigest: SHA256Digest { SHA256.hash(data: subjectPublicKeyInfo) }
-
     fileprivate func isSigned(by key: CertificateKey) -> Bool {
         SignatureAlgorithm(signatureAlgorithm).map { isSigned(by: key, $0) } ?? false
     }

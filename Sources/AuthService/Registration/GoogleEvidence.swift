@@ -10,8 +10,8 @@ struct GoogleEvidence: Sendable {
     private let policy: AndroidPolicy
     private let integrity: PlayIntegrityVerifier
     private let responseKeys: [ResponseKeys]
-    private let keyPolicy: KeyAttestationPolicy
-    private let anchors: AttestationAnchors
+    /// Without a status list: that is another one each time, so each verification sets it on a copy.
+    private let keyAttestation: KeyAttestationVerifier
 
     init(_ policy: AndroidPolicy) throws {
         self.policy = policy
@@ -20,8 +20,10 @@ struct GoogleEvidence: Sendable {
         responseKeys = try settings.keys.map {
             try ResponseKeys(decryptionKey: $0.decryptionKey.exposed, verificationKey: $0.verificationKey)
         }
-        keyPolicy = KeyAttestationPolicy(policy)
-        anchors = try policy.trustAnchors.reduce(.google) { try $0.adding(AttestationAnchors(pem: $1)) }
+        keyAttestation = KeyAttestationVerifier(
+            policy: KeyAttestationPolicy(policy),
+            anchors: try policy.trustAnchors.reduce(.google) { try $0.adding(AttestationAnchors(pem: $1)) },
+            statusList: nil)
     }
 
     /// Verifies what was sent: local checks first, Google is asked last.
@@ -64,7 +66,9 @@ struct GoogleEvidence: Sendable {
         _ chain: [[UInt8]], _ input: EvidenceInput, _ providers: any EvidenceProviders
     ) async throws(Refusal) -> VerifiedKeyAttestation {
         let revocations = try await revocations(providers)
-        let verifier = KeyAttestationVerifier(policy: keyPolicy, anchors: anchors, statusList: revocations)
+        // Copies share the cached signatures of authorities.
+        var verifier = keyAttestation
+        verifier.statusList = revocations
         do throws(KeyAttestationError) {
             return try verifier.verify(
                 KeyAttestationChain(der: chain), challenge: input.challenge, publicKey: input.key.verifyingKey,
@@ -155,7 +159,7 @@ extension GoogleEvidence {
         _ error: KeyAttestationError, _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
     ) -> RefusedProof {
         var options = VerificationOptions()
-        options.policy = ["key_attestation": .object(keyPolicy.json)]
+        options.policy = ["key_attestation": .object(keyAttestation.policy.json)]
         if !policy.trustAnchors.isEmpty {
             options.keepsBuiltInRoots = true
             options.rootsPEM = policy.trustAnchors.joined(separator: "\n")
