@@ -69,6 +69,21 @@ struct AccessTests {
         try await expect(.deviceRevoked) { try await world.status(device) }
     }
 
+    @Test(
+        "A key is too old one second past its age, past grace one second past its grace, past a demand one second past it",
+        arguments: [
+            (30 * 86_400, nil, nil), (30 * 86_400 + 1, .keyExpired, nil), (37 * 86_400, .keyExpired, nil),
+            (37 * 86_400 + 1, .keyExpired, .keyExpired),
+        ] as [(Int64, ErrorCode?, ErrorCode?)])
+    func keyAge(seconds: Int64, token: ErrorCode?, rotation: ErrorCode?) async throws {
+        let world = try await World(["keys": ["maximum_age_days": 30, "grace_days": 7]])
+        let device = try await world.device()
+        world.clock.advance(seconds)
+        #expect(try await refusal { try await world.token(device) }?.code == token)
+        #expect(try await world.status(device).mustRotate == (token != nil && rotation == nil))
+        #expect(try await refusal { try await world.rotated(device) }?.code == rotation)
+    }
+
     @Test("A device of another app is unknown, whatever its key signs")
     func otherApp() async throws {
         let world = try await World()

@@ -151,7 +151,7 @@ struct AndroidRegistrationTests {
         try await expect(.invalidAttestation) { try await world.rotate(device, ofAnotherChallenge) }
         let withoutProof = RotateKeyRequest(
             appID: appID, deviceID: device.id, newPublicKeyText: DevicePublicKey(new.publicKey).base64)
-        try await expect(.invalidAttestation) { try await world.rotate(device, withoutProof) }
+        try await expect(.attestationRequired) { try await world.rotate(device, withoutProof) }
         #expect(try await world.row(device).assurance.key == .tee)
         try await world.rotate(device, try await body(new.publicKey))
         #expect(try await world.row(device).assurance.key == .strongbox)

@@ -77,6 +77,48 @@ struct RotationTests {
         #expect(try await world.stores.binding(of: first.publicKey.thumbprint)?.role == .retired)
     }
 
+    // MARK: Rate
+
+    @Test("Five rotations at once, then one in five minutes; repeats do not count")
+    func rate() async throws {
+        let world = try await World { $0.rotations = ProtectionSettings().rotations }
+        var device = try await world.device()
+        for _ in 0..<5 {
+            let (key, before) = (P256.Signing.PrivateKey(), device)
+            let body = try world.rotation(device, to: key)
+            for _ in 0..<3 { try await world.rotate(before, body) }
+            device.key = key
+            for _ in 0..<3 { try await world.rotate(device, body) }
+        }
+        let refusal = try await expect(.rateLimited) { try await world.rotated(device) }
+        #expect(refusal?.retryAfter == 300)
+        #expect(try await world.row(device).key == device.publicKey)
+        let other = try await world.device()
+        _ = try await world.rotated(other)
+        world.clock.advance(299)
+        try await expect(.rateLimited) { try await world.rotated(device) }
+        world.clock.advance(1)
+        device = try await world.rotated(device)
+        try await expect(.rateLimited) { try await world.rotated(device) }
+    }
+
+    @Test("A rotation that is refused counts as none, and one beyond the rate costs no challenge")
+    func rateCountsWhatWasAccepted() async throws {
+        let world = try await World { $0.rotations = Rate(burst: 1, perHour: 1) }
+        let device = try await world.device()
+        let other = try await world.device()
+        for _ in 0..<3 {
+            try await expect(.rotationFailed) { try await world.rotate(device, world.rotation(device, to: other.key)) }
+        }
+        let after = try await world.rotated(device)
+        let challenge = try await world.challenge(World.appID, .rotate)
+        let text = DevicePublicKey(P256.Signing.PrivateKey().publicKey).base64
+        let body = RotateKeyRequest(
+            appID: device.appID, deviceID: device.id, newPublicKeyText: text, challenge: challenge, assertion: [1])
+        try await expect(.rateLimited) { try await world.rotate(after, body) }
+        #expect(try await world.stores.take(challenge) != nil)
+    }
+
     // MARK: Idempotence
 
     @Test("The same rotation again, by either key: the same 200 with the first effective_at")
@@ -96,6 +138,39 @@ struct RotationTests {
         world.clock.advance(100_000)
         #expect(try await world.rotate(after, body) == first)
         #expect(try await world.row(device).keyRotatedAt == first.effectiveAt)
+    }
+
+    @Test("A repeat that says compromise ends the overlap at once, and is the same answer", arguments: [true, false])
+    func repeatedForCompromise(byThePreviousKey: Bool) async throws {
+        let world = try await World()
+        let device = try await world.device()
+        var after = device
+        after.key = P256.Signing.PrivateKey()
+        let first = try await world.rotate(device, try world.rotation(device, to: after.key))
+        try await world.verify(device)
+        world.clock.advance(10)
+        let again = try world.rotation(device, to: after.key, reason: .compromise)
+        #expect(try await world.rotate(byThePreviousKey ? device : after, again) == first)
+        for operation in Operation.allCases {
+            try await expect(.invalidSignature, "\(operation)") {
+                try await world.service.authenticate(try world.signed(device, for: operation), for: operation)
+            }
+        }
+        #expect(try await world.rotate(after, again) == first)
+        try await world.verify(after)
+        #expect(try await world.audited(.overlapEnded).count == 1)
+    }
+
+    @Test("A scheduled repeat leaves the overlap alone")
+    func repeatedAsScheduled() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        var after = device
+        after.key = P256.Signing.PrivateKey()
+        let body = try world.rotation(device, to: after.key)
+        try await world.rotate(device, body)
+        try await world.rotate(after, body)
+        try await world.verify(device)
     }
 
     @Test("To the registered key, where no rotation ever happened: 409")
@@ -204,7 +279,7 @@ struct RotationTests {
         var (device, attestKey) = try await world.device()
         let key = P256.Signing.PrivateKey()
         let text = DevicePublicKey(key.publicKey).base64
-        try await expect(.invalidAttestation, "no challenge") {
+        try await expect(.attestationRequired, "no challenge") {
             try await world.world.rotate(device, world.world.rotation(device, to: key))
         }
         func body(
@@ -220,7 +295,7 @@ struct RotationTests {
         let attempts: [(ErrorCode, RotateKeyRequest)] = [
             (.invalidChallenge, try await body(purpose: .register)),
             (.invalidAttestation, try await body(for: DeviceID(from: world.world.random))),
-            (.invalidAttestation, try await body(asserting: false)),
+            (.attestationRequired, try await body(asserting: false)),
         ]
         for (code, attempt) in attempts { try await expect(code) { try await world.world.rotate(device, attempt) } }
         let honest = try await body()
@@ -305,17 +380,73 @@ struct RotationTests {
     /// A rotation by an attestation of a new App Attest key, or of this one.
     private static func rebinding(
         _ device: TestDevice, _ purpose: ChallengePurpose = .rotate, with attestKey: AppleAttestKey = AppleAttestKey(),
-        for id: DeviceID? = nil, by authority: AppleAuthority? = nil, assertion: [UInt8]? = nil, in world: AppleWorld
+        for id: DeviceID? = nil, by authority: AppleAuthority? = nil, assertion: [UInt8]? = nil,
+        reason: RotationReason = .scheduled, proving: Bool = true, in world: AppleWorld
     ) async throws -> (request: RotateKeyRequest, key: P256.Signing.PrivateKey, attestKey: AppleAttestKey) {
         let key = P256.Signing.PrivateKey()
-        let text = DevicePublicKey(key.publicKey).base64
+        let plain = try world.world.rotation(device, to: key, reason: reason, proving: proving)
         let challenge = try await world.world.challenge(World.appID, purpose)
-        let nonce = BindingNonce(rotationChallenge: challenge, deviceID: id ?? device.id, newPublicKeyText: text)
+        let nonce = BindingNonce(
+            rotationChallenge: challenge, deviceID: id ?? device.id, newPublicKeyText: plain.newPublicKeyText)
         let proof = try world.attestation(of: attestKey, over: nonce, by: authority)
         let request = RotateKeyRequest(
-            appID: device.appID, deviceID: device.id, newPublicKeyText: text, challenge: challenge,
-            assertion: assertion, proof: proof)
+            appID: device.appID, deviceID: device.id, newPublicKeyText: plain.newPublicKeyText, reason: reason,
+            newKeyProof: plain.newKeyProof, challenge: challenge, assertion: assertion, proof: proof)
         return (request, key, attestKey)
+    }
+
+    @Test("A rebind needs new_key_proof, and is refused where the reason is compromise")
+    func rebindingRules() async throws {
+        let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
+        let (device, attestKey) = try await world.device()
+        for body in [
+            try await Self.rebinding(device, proving: false, in: world).request,
+            try await Self.rebinding(device, reason: .compromise, in: world).request,
+        ] {
+            try await expect(.invalidAttestation) { try await world.world.rotate(device, body) }
+        }
+        #expect(try await world.world.row(device).appAttest?.keyID == attestKey.keyID)
+        try await world.world.rotate(device, try await Self.rebinding(device, in: world).request)
+    }
+
+    @Test("A rebind is refused while policy on compromise demands the rotation, whatever the body says")
+    func rebindingOfACompromisedKey() async throws {
+        let members: [String: JSONValue] = ["rebind_on_rotation": true]
+        let world = try await AppleWorld(["keys": .object(World.object(members))])
+        let (device, _) = try await world.device()
+        world.world.clock.advance(10)
+        let compromise = Self.compromise(before: world.world.clock.now, by: world.world.clock.now + 100)
+        try await world.change(["keys": .object(World.object(members.merging(["compromise": compromise]) { $1 }))])
+        let body = try await Self.rebinding(device, in: world).request
+        try await expect(.invalidAttestation) { try await world.world.rotate(device, body) }
+    }
+
+    @Test("A certificate chain attests no rotation of an iOS device, an assertion none of an Android device")
+    func evidenceOfTheOtherPlatform() async throws {
+        let world = try await AppleWorld()
+        var (device, attestKey) = try await world.device()
+        let key = P256.Signing.PrivateKey()
+        let text = DevicePublicKey(key.publicKey).base64
+        let challenge = try await world.world.challenge(World.appID, .rotate)
+        let nonce = BindingNonce(rotationChallenge: challenge, deviceID: device.id, newPublicKeyText: text)
+        let chained = RotateKeyRequest(
+            appID: device.appID, deviceID: device.id, newPublicKeyText: text, challenge: challenge,
+            assertion: try world.assertion(&attestKey, over: nonce.bytes), keyAttestation: [[0x30, 0x00]])
+        try await expect(.invalidAttestation) { try await world.world.rotate(device, chained) }
+
+        let now = world.world.clock.now
+        let old = P256.Signing.PrivateKey()
+        let enrolment = try await world.world.enrolment(
+            old, platform: .android, proof: { TestGoogle.token($0, at: now) })
+        let phone = TestDevice(
+            appID: device.appID, id: try await world.world.register(enrolment, []).deviceID, key: old)
+        let another = try await world.world.challenge(World.appID, .rotate)
+        let token = TestGoogle.token(
+            BindingNonce(rotationChallenge: another, deviceID: phone.id, newPublicKeyText: text), at: now)
+        let asserted = RotateKeyRequest(
+            appID: phone.appID, deviceID: phone.id, newPublicKeyText: text, challenge: another, assertion: [1],
+            proof: token)
+        try await expect(.invalidAttestation) { try await world.world.rotate(phone, asserted) }
     }
 
     @Test("Android attests a rotation by a token over the rotation nonce")
@@ -373,16 +504,55 @@ struct RotationTests {
         #expect(forced)
         #expect(try await world.status(device).mustRotate)
         let verified = try await world.service.authenticate(try world.signed(device, for: .status), for: .status)
-        #expect(verified.device.mustRotateBy == by)
+        #expect(verified.rotationDemand == RotationDemand(by: by, reason: .scheduled))
         world.clock.advance(100)
         try await world.verify(device)
         world.clock.advance(1)
         try await expect(.keyExpired) { try await world.verify(device) }
         let refusal = try await expect(.keyExpired) { try await world.token(device) }
-        #expect(refusal?.mustRotateBy == by)
+        #expect(refusal?.rotationDemand == RotationDemand(by: by, reason: .scheduled))
         let after = try await world.rotated(device)
         try await world.verify(after)
         #expect(try await world.status(after).mustRotate == false)
+    }
+
+    private static func compromise(before: UnixTime, by: UnixTime) -> JSONValue {
+        .object(JSONObject([("keys_before", .string(before.iso8601)), ("rotate_by", .string(by.iso8601))]))
+    }
+
+    @Test("Past rotate_by a compromised key counts as past grace: it can no longer rotate")
+    func compromisedKeyPastItsTime() async throws {
+        let world = try await World()
+        let (early, late) = (try await world.device(), try await world.device())
+        world.clock.advance(10)
+        let by = world.clock.now + 100
+        try await world.change(["keys": ["compromise": Self.compromise(before: world.clock.now, by: by)]])
+        world.clock.advance(100)
+        try await world.verify(early)
+        let after = try await world.rotated(early)
+        world.clock.advance(1)
+        try await world.verify(after)
+        for operation in [Operation.rotateKey, .token, .foreign] {
+            try await expect(.keyExpired, "\(operation)") {
+                try await world.service.authenticate(try world.signed(late, for: operation), for: operation)
+            }
+        }
+        #expect(try await world.status(late).mustRotate)
+        try await world.deregister(late)
+    }
+
+    @Test("A rotation away from a compromised key has no overlap, whatever the body says")
+    func noOverlapOfACompromisedKey() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        world.clock.advance(10)
+        let now = world.clock.now
+        try await world.change(["keys": ["compromise": Self.compromise(before: now, by: now + 100)]])
+        let after = try await world.rotated(device)
+        try await expect(.invalidSignature) { try await world.verify(device) }
+        // The new key was made since: its own rotation has an overlap again.
+        _ = try await world.rotated(after)
+        try await world.verify(after)
     }
 
     @Test("A store that fails is 503, and the key stays")

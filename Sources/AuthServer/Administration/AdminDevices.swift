@@ -63,11 +63,12 @@ extension AdminAPI {
     }
 
     func forceRotation(_ request: AdminRequest) async throws -> Answer {
-        try request.body.allowOnly("within_seconds")
+        try request.body.allowOnly("within_seconds", "reason")
         let within = try request.body.optionalInteger("within_seconds", in: 0...31_536_000) ?? 86_400
+        let reason: RotationReason = try request.body.optionalChoice("reason") ?? .scheduled
         return try await decide(request) { id, app in
             try await service.administration.forceRotation(
-                id, of: app, by: service.clock.now + within, actor: request.actor)
+                id, of: app, by: service.clock.now + within, reason: reason, actor: request.actor)
         }
     }
 
@@ -132,14 +133,16 @@ extension DeviceRecord {
     /// Everything an operator may see: all but receipts and keys. `app` says which risk metrics are flagged, and which of its
     /// keys must be rotated.
     func administrationJSON(_ app: AppRecord?, at now: UnixTime) -> JSONObject {
-        let mustRotateBy = app.map { self.mustRotateBy(under: $0.keys, at: now) } ?? self.mustRotateBy
+        let demand = app.map { rotationDemand(under: $0.keys, at: now) } ?? mustRotate
+        let reason: JSONValue = demand.map { .string($0.reason.rawValue) } ?? .null
         return JSONObject([
             ("device_id", .string(deviceID.text)), ("app_id", .string(appID.text)),
             ("platform", .string(platform.rawValue)), ("status", .string(status.rawValue)),
             ("assurance", .object(assurance.json)), ("registered_at", .string(registeredAt.iso8601)),
             ("key_rotated_at", .time(keyRotatedAt)), ("last_seen", .time(lastSeen)),
             ("key_thumbprint", .string(key.thumbprint)), ("previous_key_until", .time(previousKeyUntil)),
-            ("must_rotate_by", .time(mustRotateBy)), ("highest_scheme", .integer(highestScheme.rawValue)),
+            ("must_rotate_by", .time(demand?.by)),
+            ("must_rotate_reason", reason), ("highest_scheme", .integer(highestScheme.rawValue)),
             ("admitted_under_observation", .bool(admittedUnderObservation)),
             ("device_local_id", localID.map { .string($0) } ?? .null),
             (

@@ -183,7 +183,7 @@ enum OpenAPISchemas {
             "apps": {"type": "array", "items": {"$ref": "#/components/schemas/AppRecord"}}}},
           "Device": {"type": "object",
             "required": ["device_id", "app_id", "platform", "status", "assurance", "registered_at", "key_rotated_at",
-              "last_seen", "key_thumbprint", "previous_key_until", "must_rotate_by", "highest_scheme",
+              "last_seen", "key_thumbprint", "previous_key_until", "must_rotate_by", "must_rotate_reason", "highest_scheme",
               "admitted_under_observation", "device_local_id", "app_attest"], "properties": {
             "device_id": {"$ref": "#/components/schemas/DeviceID"}, "app_id": {"$ref": "#/components/schemas/AppID"},
             "platform": {"$ref": "#/components/schemas/Platform"},
@@ -194,6 +194,7 @@ enum OpenAPISchemas {
             "last_seen": {"$ref": "#/components/schemas/OptionalTime"}, "key_thumbprint": {"type": "string"},
             "previous_key_until": {"$ref": "#/components/schemas/OptionalTime"},
             "must_rotate_by": {"$ref": "#/components/schemas/OptionalTime"},
+            "must_rotate_reason": {"type": ["string", "null"], "enum": ["scheduled", "compromise", null]},
             "highest_scheme": {"type": "integer", "enum": [1, 2]}, "admitted_under_observation": {"type": "boolean"},
             "device_local_id": {"type": ["string", "null"]},
             "app_attest": {"type": ["object", "null"],
@@ -231,7 +232,8 @@ enum OpenAPISchemas {
             "reason": {"type": ["string", "null"], "maxLength": 1024}}},
           "Nothing": {"type": "object", "additionalProperties": false},
           "ForcedRotation": {"type": "object", "additionalProperties": false, "properties": {
-            "within_seconds": {"type": ["integer", "null"], "minimum": 0, "maximum": 31536000, "default": 86400}}},
+            "within_seconds": {"type": ["integer", "null"], "minimum": 0, "maximum": 31536000, "default": 86400},
+            "reason": {"type": ["string", "null"], "enum": ["scheduled", "compromise", null], "default": "scheduled"}}},
           "SchemeFloor": {"type": "object", "additionalProperties": false, "required": ["scheme"], "properties": {
             "scheme": {"type": "integer", "enum": [1, 2]}}},
           "AuditPage": {"type": "object", "required": ["events", "next_before"], "properties": {

@@ -44,6 +44,9 @@ struct AnswerFrame: Sendable {
         var answer = Answer(status: refusal.code.httpStatus, outcome: refusal.code.rawValue)
         answer.body = prefersProblem ? JSONValue.object(body.problem).bytes : body.bytes
         if prefersProblem { answer.contentType = "application/problem+json" }
+        if let demand = refusal.assertionDemand {
+            answer.headers.append((HeaderName.assertion, demand.headerValue))
+        }
         if let retryAfter = refusal.retryAfter { answer.headers.append(("Retry-After", String(retryAfter))) }
         return answer
     }

@@ -46,7 +46,7 @@ struct PublicResponder: ListenerResponder {
         let frame = AnswerFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
         let final = rotating(
             answer ?? refused(refusal, progress, frame), progress,
-            by: progress.verified?.mustRotateBy ?? refusal?.mustRotateBy)
+            progress.verified?.rotationDemand ?? refusal?.rotationDemand)
         let took = started.duration(to: .now)
         metrics.publicRequest(progress.route, final, took: took)
         if !request.headers[values: .developmentMode].isEmpty { metrics.developmentRequest(final) }
@@ -76,11 +76,11 @@ struct PublicResponder: ListenerResponder {
     }
 
     /// Tells a device that it must rotate, with every answer to a request of its own, until it has.
-    private func rotating(_ answer: Answer, _ progress: Progress, by: UnixTime?) -> Answer {
-        guard let by else { return answer }
+    private func rotating(_ answer: Answer, _ progress: Progress, _ demand: RotationDemand?) -> Answer {
+        guard let demand else { return answer }
         if progress.route == .rotateKey, answer.status == 200 { return answer }
         var answer = answer
-        answer.headers.append((HeaderName.rotate, "required; by=\(by)"))
+        answer.headers.append((HeaderName.rotate, demand.headerValue))
         return answer
     }
 

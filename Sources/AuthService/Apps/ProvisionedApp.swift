@@ -56,6 +56,9 @@ public final class ProvisionedApp: Sendable {
         switch device.platform {
         case .ios:
             guard let apple else { throw Refusal(.invalidAttestation, "ios is not configured") }
+            guard body.keyAttestation == nil else {
+                throw Refusal(.invalidAttestation, "a key attestation is Android's")
+            }
             if body.proof != nil { return try rebind(device, body, nonce, by: apple, at: at) }
             guard let evidence = device.appAttest, let assertion = body.assertion else {
                 throw Refusal(.invalidAttestation, "a rotation attests again by an assertion of the attested key")
@@ -78,6 +81,7 @@ public final class ProvisionedApp: Sendable {
             guard let google, let challenge = body.challenge else {
                 throw Refusal(.invalidAttestation, "android is not configured")
             }
+            guard body.assertion == nil else { throw Refusal(.invalidAttestation, "an assertion is Apple's") }
             let input = EvidenceInput(
                 platform: .android, proof: body.proof, keyAttestation: body.keyAttestation, challenge: challenge,
                 key: key, nonce: nonce, at: at)
@@ -93,8 +97,13 @@ public final class ProvisionedApp: Sendable {
         guard record.keys.rebindOnRotation else {
             throw Refusal(.invalidAttestation, "the app allows no new attestation on rotation")
         }
+        // Whoever stole the signing key could bring a phone of their own.
+        guard body.reason != .compromise, !device.isCompromised(under: record.keys, at: at) else {
+            throw Refusal(.invalidAttestation, "a compromised key may not bring a new App Attest key")
+        }
+        guard body.newKeyProof != nil else { throw Refusal(.invalidAttestation, "a rebind needs new_key_proof") }
         // What is sent is verified, and of two keys it would not be clear which one is to count.
-        guard body.assertion == nil, body.keyAttestation == nil else {
+        guard body.assertion == nil else {
             throw Refusal(.invalidAttestation, "an assertion and a new attestation exclude each other")
         }
         let verified = try apple.verify(proof: body.proof, nonce: nonce, at: at)

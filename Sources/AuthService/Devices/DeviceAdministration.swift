@@ -50,12 +50,16 @@ public struct DeviceAdministration: Sendable {
     }
 
     /// Makes a device rotate by some time; false where it is not there.
+    ///
+    /// Past that time a key that must rotate for `compromise` can no longer rotate: only a new registration helps.
     public func forceRotation(
-        _ id: DeviceID, of app: AppID, by: UnixTime, actor: String
+        _ id: DeviceID, of app: AppID, by: UnixTime, reason: RotationReason = .scheduled, actor: String
     ) async throws(StoreError) -> Bool {
-        let event = event(.deviceMustRotate, id, app, actor, JSONObject([("by", .integer(by.seconds))]))
+        let detail = JSONObject([("by", .integer(by.seconds)), ("reason", .string(reason.rawValue))])
+        let event = event(.deviceMustRotate, id, app, actor, detail)
         defer { devices.forget(id) }
-        return try await store.setMustRotate(id, of: app, by: by, recording: event)
+        return try await store.setMustRotate(
+            id, of: app, to: RotationDemand(by: by, reason: reason), recording: event)
     }
 
     /// Lets a device sign under an older scheme again; false where it is not there.

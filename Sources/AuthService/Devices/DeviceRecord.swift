@@ -20,8 +20,8 @@ public struct DeviceRecord: Sendable, Hashable {
     public var lastSeen: UnixTime?
     /// The highest scheme under which a request verified: the device's floor.
     public var highestScheme: SignatureScheme
-    /// Past this time the key counts as too old.
-    public var mustRotateBy: UnixTime?
+    /// An operator's demand to rotate the key.
+    public var mustRotate: RotationDemand?
     /// Admitted only because the app was in mode `observe`.
     public var admittedUnderObservation: Bool
     /// The client's own id: shown, never trusted.
@@ -32,7 +32,7 @@ public struct DeviceRecord: Sendable, Hashable {
         appID: AppID, deviceID: DeviceID, platform: Platform, status: DeviceStatus, key: DevicePublicKey,
         previousKey: DevicePublicKey? = nil, previousKeyUntil: UnixTime? = nil, assurance: Assurance,
         appAttest: AppAttestEvidence? = nil, registeredAt: UnixTime, keyRotatedAt: UnixTime? = nil,
-        lastSeen: UnixTime? = nil, highestScheme: SignatureScheme = .one, mustRotateBy: UnixTime? = nil,
+        lastSeen: UnixTime? = nil, highestScheme: SignatureScheme = .one, mustRotate: RotationDemand? = nil,
         admittedUnderObservation: Bool = false, localID: String? = nil
     ) {
         self.appID = appID
@@ -48,7 +48,7 @@ public struct DeviceRecord: Sendable, Hashable {
         self.keyRotatedAt = keyRotatedAt
         self.lastSeen = lastSeen
         self.highestScheme = highestScheme
-        self.mustRotateBy = mustRotateBy
+        self.mustRotate = mustRotate
         self.admittedUnderObservation = admittedUnderObservation
         self.localID = localID
     }
@@ -65,14 +65,28 @@ public struct DeviceRecord: Sendable, Hashable {
         return metric > threshold
     }
 
-    /// By when the device must rotate, because an operator said so of it or, after a compromise, of all the app's keys of
-    /// some age; the sooner of the two.
-    public func mustRotateBy(under keys: KeyPolicy, at now: UnixTime) -> UnixTime? {
-        // A time to come would ask anew of every key that was made in obedience to it.
-        guard let compromise = keys.compromise, compromise.keysBefore <= now, keySince < compromise.keysBefore else {
-            return mustRotateBy
+    /// What the device is told about rotating: of an operator's demand and the policy's after a compromise, the sooner time
+    /// and the stronger reason.
+    public func rotationDemand(under keys: KeyPolicy, at now: UnixTime) -> RotationDemand? {
+        let demands = rotationDemands(under: keys, at: now)
+        guard let by = demands.map(\.by).min() else { return nil }
+        let isCompromised = demands.contains { $0.reason == .compromise }
+        return RotationDemand(by: by, reason: isCompromised ? .compromise : .scheduled)
+    }
+
+    /// Whether the key may be in other hands: it must rotate for that reason, whatever the device says.
+    func isCompromised(under keys: KeyPolicy, at now: UnixTime) -> Bool {
+        rotationDemands(under: keys, at: now).contains { $0.reason == .compromise }
+    }
+
+    /// Every demand to rotate this key.
+    func rotationDemands(under keys: KeyPolicy, at now: UnixTime) -> [RotationDemand] {
+        var demands = mustRotate.map { [$0] } ?? []
+        // While `keysBefore` is still to come, it would demand a rotation of every key that was made to obey it.
+        if let compromise = keys.compromise, compromise.keysBefore <= now, keySince < compromise.keysBefore {
+            demands.append(RotationDemand(by: compromise.rotateBy, reason: .compromise))
         }
-        return mustRotateBy.map { min($0, compromise.rotateBy) } ?? compromise.rotateBy
+        return demands
     }
 
     /// Key age counts from the last rotation, else from the registration.

@@ -10,6 +10,8 @@ public struct ProtectionSettings: Sendable {
     public var rereads = Rate(burst: 200, perMinute: 200)
     /// Verified requests of one device: it holds at most 20,000 live claims, two a request, over their 11 minutes.
     public var device = Rate(burst: 4000, perMinute: 360)
+    /// Accepted rotations of one device: each writes a row, an audit event and a key that is kept for ever.
+    public var rotations = Rate(burst: 5, perHour: 12)
     /// Live claims of one app at once: three quarters of what the SQLite stores hold.
     public var claimsOfOneApp = 18_000_000
     /// Devices whose rows are kept in memory.
@@ -26,6 +28,7 @@ final class Protection: Sendable {
     private let rereads: TokenBuckets<ClientAddress>
     private let foreignRereads: TokenBuckets<DeviceID>
     private let devices: TokenBuckets<DeviceID>
+    private let rotations: TokenBuckets<DeviceID>
     private let claims: ClaimShares
     private let securityEvents = Locked(RecentMemory<SecurityEventKey, SecurityEvents>(capacity: 20_000))
     private let clock: any ServiceClock
@@ -46,6 +49,7 @@ final class Protection: Sendable {
         rereads = TokenBuckets(settings.rereads)
         foreignRereads = TokenBuckets(settings.rereads)
         devices = TokenBuckets(settings.device)
+        rotations = TokenBuckets(settings.rotations)
         claims = ClaimShares(maximum: settings.claimsOfOneApp)
         self.clock = clock
     }
@@ -73,6 +77,13 @@ final class Protection: Sendable {
     func admitDevice(_ device: DeviceID) throws(Refusal) {
         try admit(devices.take(device, now: clock.now), "requests of one device")
     }
+
+    /// Whether a rotation of the device may still be accepted; `countRotation` counts it once it was.
+    func admitRotation(of device: DeviceID) throws(Refusal) {
+        try admit(rotations.waiting(device, now: clock.now), "rotations of one device")
+    }
+
+    func countRotation(of device: DeviceID) { _ = rotations.take(device, now: clock.now) }
 
     /// Counts claims that are to be taken; refuses an app that holds its share of live ones.
     func admitClaims(_ count: Int, of app: AppID, until expiry: UnixTime) throws(Refusal) {

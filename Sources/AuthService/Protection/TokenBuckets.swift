@@ -10,6 +10,12 @@ public struct Rate: Sendable, Hashable {
         self.burst = burst
         self.perMinute = perMinute
     }
+
+    /// A rate by the hour.
+    public init(burst: Double, perHour: Double) { self.init(burst: burst, perMinute: perHour / 60) }
+
+    /// How many an hour on average.
+    public var perHour: Double { perMinute * 60 }
 }
 
 /// A token bucket for each key; bounded, and forgetting the least recently used ones where there are too many.

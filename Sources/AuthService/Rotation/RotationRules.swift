@@ -6,16 +6,17 @@ struct RotationRules: Sendable {
     let devices: DeviceDirectory
     let store: any DeviceStore
     let challenges: ChallengeRules
+    let protection: Protection
     let recorder: EvidenceRecorder
 
     /// Judges a rotation whose request verified.
     func rotate(_ verified: VerifiedRequest, _ body: RotateKeyRequest) async throws(Refusal) -> RotateKeyResponse {
         let newKey = try wellFormed { try DevicePublicKey(base64: body.newPublicKeyText) }
-        // The remembered row may be of before a rotation that another node made.
+        // Another node may have rotated the key since the row was cached.
         guard let device = try await devices.read(verified.deviceID, of: verified.appID) else {
             throw Refusal(.notRegistered, "no such device")
         }
-        if newKey == device.key { return try repeated(device) }
+        if newKey == device.key { return try await repeated(device, verified, reason: body.reason) }
         guard verified.signedBy == .current, device.key == verified.device.key else {
             throw Refusal(.rotationFailed, "signed by a key that is no longer the current one")
         }
@@ -23,18 +24,31 @@ struct RotationRules: Sendable {
         if let demand = verified.owedAssertion, body.assertion == nil, body.proof == nil {
             throw Refusal(demanding: demand, "no assertion on rotate-key, in the header or the body")
         }
+        try protection.admitRotation(of: device.deviceID)
         try checkKeyProof(body, newKey, policy: verified.app.record.keys)
         let evidence = try await reattest(device, verified, body, newKey)
         return try await replace(device, with: newKey, verified, reason: body.reason, evidence: evidence)
     }
 
-    /// The same rotation again, whose first answer may have been lost.
-    private func repeated(_ device: DeviceRecord) throws(Refusal) -> RotateKeyResponse {
+    /// The same rotation again, whose first answer may have been lost. One that says `compromise` ends the overlap at once.
+    private func repeated(
+        _ device: DeviceRecord, _ verified: VerifiedRequest, reason: RotationReason
+    ) async throws(Refusal) -> RotateKeyResponse {
         guard device.status == .registered else {
             throw Refusal(.deviceRevoked, "the device is \(device.status.rawValue)")
         }
         guard let rotatedAt = device.keyRotatedAt else {
             throw Refusal(.rotationFailed, "the new key is the registered one: no rotation ever happened")
+        }
+        if reason == .compromise, device.previousKeyUntil != nil {
+            let event = AuditEvent(
+                .overlapEnded, at: verified.at, actor: "device", appID: device.appID, deviceID: device.deviceID,
+                detail: JSONObject([("reason", .string(reason.rawValue))]))
+            // False where a copy of this request was faster: then it is ended already.
+            _ = try await asking { () async throws(StoreError) in
+                try await store.endOverlap(device.deviceID, of: device.appID, key: device.key, recording: event)
+            }
+            devices.forget(device.deviceID)
         }
         return RotateKeyResponse(effectiveAt: rotatedAt)
     }
@@ -56,16 +70,16 @@ struct RotationRules: Sendable {
     private func reattest(
         _ device: DeviceRecord, _ verified: VerifiedRequest, _ body: RotateKeyRequest, _ newKey: DevicePublicKey
     ) async throws(Refusal) -> Reattestation? {
-        guard let challenge = body.challenge else {
-            // What is sent is verified, and without a challenge it cannot be.
-            guard body.assertion == nil, body.proof == nil, body.keyAttestation == nil else {
-                throw Refusal(malformed: ContractError("what attests a rotation needs a challenge"))
-            }
+        guard body.assertion != nil || body.proof != nil || body.keyAttestation != nil else {
             // Development mode has nothing to attest with; where it may not be, its devices do not get here.
             guard !verified.app.record.keys.reattestOnRotation || device.assurance.app == .development else {
-                throw Refusal(.invalidAttestation, "the app attests again on rotation: send a challenge and a proof")
+                throw Refusal(.attestationRequired, "the app attests again on rotation")
             }
             return nil
+        }
+        // What is sent is verified, and without a challenge it cannot be.
+        guard let challenge = body.challenge else {
+            throw Refusal(malformed: ContractError("what attests a rotation needs a challenge"))
         }
         try await challenges.take(challenge, of: verified.app.record.appID, for: .rotate)
         let nonce = BindingNonce(
@@ -85,7 +99,9 @@ struct RotationRules: Sendable {
         var assurance = device.assurance
         assurance.key = evidence?.key ?? .rotated
         if let vouched = evidence?.app { (assurance.app, assurance.labels) = (vouched.app, vouched.labels) }
-        let overlap = reason == .compromise ? 0 : verified.app.record.keys.overlapSeconds
+        let keys = verified.app.record.keys
+        let isCompromise = reason == .compromise || device.isCompromised(under: keys, at: verified.at)
+        let overlap = isCompromise ? 0 : keys.overlapSeconds
         let change = RotationChange(
             appID: device.appID, deviceID: device.deviceID, from: device.key, to: newKey, at: verified.at,
             overlapUntil: overlap == 0 ? nil : verified.at + overlap, assurance: assurance,
@@ -101,19 +117,22 @@ struct RotationRules: Sendable {
         }
         devices.forget(device.deviceID)
         switch outcome {
-        case .rotated: return RotateKeyResponse(effectiveAt: verified.at)
+        case .rotated:
+            protection.countRotation(of: device.deviceID)
+            return RotateKeyResponse(effectiveAt: verified.at)
         case .keyTaken: throw Refusal(.rotationFailed, "the new key, or the App Attest key, is or was bound")
-        case .conflict: return try await lostRace(device, newKey)
+        case .conflict: return try await lostRace(device, newKey, verified, reason: reason)
         }
     }
 
-    /// Somebody was faster: perhaps a copy of the same request.
-    private func lostRace(_ device: DeviceRecord, _ newKey: DevicePublicKey) async throws(Refusal) -> RotateKeyResponse
-    {
+    /// Another change was faster: perhaps a copy of the same request.
+    private func lostRace(
+        _ device: DeviceRecord, _ newKey: DevicePublicKey, _ verified: VerifiedRequest, reason: RotationReason
+    ) async throws(Refusal) -> RotateKeyResponse {
         guard let current = try await devices.read(device.deviceID, of: device.appID) else {
             throw Refusal(.notRegistered, "no such device")
         }
-        if current.key == newKey { return try repeated(current) }
+        if current.key == newKey { return try await repeated(current, verified, reason: reason) }
         switch current.status {
         case .revoked: throw Refusal(.deviceRevoked, "revoked meanwhile")
         case .deregistered: throw Refusal(.notRegistered, "deregistered meanwhile")

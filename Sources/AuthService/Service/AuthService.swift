@@ -100,7 +100,8 @@ public struct AuthService: Sendable {
             apps: apps, challenges: challenges, devices: devices, store: stores.devices, verifier: verifier,
             pendingProofs: pendingProofs, recorder: recorder, clock: clock, random: random)
         rotation = RotationRules(
-            devices: devices, store: stores.devices, challenges: challenges, recorder: recorder)
+            devices: devices, store: stores.devices, challenges: challenges, protection: protection,
+            recorder: recorder)
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
         auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
         tokens = TokenIssuer(
@@ -158,7 +159,7 @@ public struct AuthService: Sendable {
         // Also where the key is too old for anything else and may still do that.
         let app = verified.app.record
         let mustRotate =
-            device.mustRotateBy(under: app.keys, at: verified.at) != nil
+            device.rotationDemand(under: app.keys, at: verified.at) != nil
             || AccessTable.states(of: device, signedBy: .current, app: app, now: verified.at).age == .tooOldInGrace
         return StatusResponse(
             deviceID: device.deviceID, status: device.status(under: app.mode),

@@ -9,8 +9,8 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     public let retryAfter: Int64?
     /// Told to an honest developer where the fault is in the form of the request; says nothing of what the service knows.
     public let hint: String?
-    /// Where the signature verified and the device has been told to rotate: by when (`X-Synheart-Rotate`).
-    public internal(set) var mustRotateBy: UnixTime?
+    /// What the device is told about rotating its key (`X-Synheart-Rotate`), where its signature verified.
+    public internal(set) var rotationDemand: RotationDemand?
     /// What the answer asks for (`X-Synheart-Assertion`); with `ASSERTION_REQUIRED` alone.
     public internal(set) var assertionDemand: AssertionDemand?
     /// What was refused, where it was a proof.

@@ -18,6 +18,7 @@ public struct AuditEvent: Sendable, Hashable {
         case deviceSchemeLowered = "device.scheme_lowered"
         case deviceMustRotate = "device.must_rotate"
         case keyRotated = "device.key_rotated"
+        case overlapEnded = "device.overlap_ended"
         case credentialCreated = "credential.created"
         case credentialRevoked = "credential.revoked"
         case signingKeyRotated = "signing_key.rotated"

@@ -151,9 +151,15 @@ public protocol DeviceStore: Sendable {
         _ id: DeviceID, of app: AppID, to scheme: SignatureScheme, recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
-    /// Sets or clears the time by which the device must rotate.
+    /// Sets or clears an operator's demand to rotate.
     func setMustRotate(
-        _ id: DeviceID, of app: AppID, by: UnixTime?, recording event: AuditEvent
+        _ id: DeviceID, of app: AppID, to demand: RotationDemand?, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool
+
+    /// Ends the overlap of the rotation that made `key` the current one: the previous key verifies nothing from then on.
+    /// False where another key is current, or no overlap is left to end.
+    func endOverlap(
+        _ id: DeviceID, of app: AppID, key: DevicePublicKey, recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
     /// Makes every registered device of the app that was admitted under observation pending, and returns how many. Their

@@ -89,14 +89,15 @@ enum AccessTable {
     }
 
     private static func ageState(of device: DeviceRecord, under keys: KeyPolicy, now: UnixTime) -> State? {
-        var isTooOld = false
+        let overdue = device.rotationDemands(under: keys, at: now).filter { now > $0.by }
+        // Whoever holds a key that was compromised could rotate it as well as its owner.
+        guard !overdue.contains(where: { $0.reason == .compromise }) else { return .tooOldPastGrace }
+        var isTooOld = !overdue.isEmpty
         if let maximum = keys.maximumAgeDays {
             let age = now - device.keySince
             if age > (maximum + keys.graceDays) * 86_400 { return .tooOldPastGrace }
-            isTooOld = age > maximum * 86_400
+            isTooOld = isTooOld || age > maximum * 86_400
         }
-        // Past the time by which it must rotate a key may still do that one thing.
-        if let by = device.mustRotateBy(under: keys, at: now), now > by { isTooOld = true }
         return isTooOld ? .tooOldInGrace : nil
     }
 }

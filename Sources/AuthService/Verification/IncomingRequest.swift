@@ -62,8 +62,8 @@ public struct VerifiedRequest: Sendable {
     /// An assertion that policy demands and that the header did not bring: the body of rotate-key must.
     var owedAssertion: AssertionDemand?
 
-    /// By when the device must rotate; nil: it need not.
-    public var mustRotateBy: UnixTime? { device.mustRotateBy(under: app.record.keys, at: at) }
+    /// What the device is told about rotating its key; nil: nothing.
+    public var rotationDemand: RotationDemand? { device.rotationDemand(under: app.record.keys, at: at) }
 
     /// Who signed.
     public var identity: VerifiedIdentity {

@@ -35,7 +35,7 @@ struct RequestVerifier: Sendable {
             return try await judge(request, for: operation)
         } catch {
             var refusal = error.refusal
-            refusal.mustRotateBy = error.known.identified?.mustRotateBy
+            refusal.rotationDemand = error.known.identified?.rotationDemand
             throw refusal
         }
     }

@@ -15,8 +15,12 @@ enum Schema {
         }
         migrator.registerMigration("2") { try $0.execute(sql: receiptRefresh) }
         migrator.registerMigration("3") { try $0.execute(sql: evidence) }
+        migrator.registerMigration("4") { try $0.execute(sql: rotationReason) }
         return migrator
     }
+
+    /// Why an operator demands a rotation. Null, as in older rows: `scheduled`.
+    private static let rotationReason = "ALTER TABLE devices ADD COLUMN must_rotate_reason TEXT;"
 
     /// Refusals that are kept to be replayed, and an index that holds all that counting risk metrics needs.
     private static let evidence = """

@@ -29,9 +29,17 @@ extension DeviceRecord {
             registeredAt: UnixTime(try row.integer("registered_at")),
             keyRotatedAt: try row.optionalTime("key_rotated_at"), lastSeen: try row.optionalTime("last_seen"),
             highestScheme: try row.parsed("highest_scheme", scheme) { SignatureScheme(rawValue: Int($0)) },
-            mustRotateBy: try row.optionalTime("must_rotate_by"),
+            mustRotate: try RotationDemand(row: row),
             admittedUnderObservation: try row.integer("admitted_under_observation") != 0,
             localID: try row.optionalText("local_id"))
+    }
+}
+
+extension RotationDemand {
+    fileprivate init?(row: StoredRow) throws(StoreError) {
+        guard let by = try row.optionalTime("must_rotate_by") else { return nil }
+        let reason = try row.optionalText("must_rotate_reason") ?? RotationReason.scheduled.rawValue
+        self.init(by: by, reason: try row.parsed("must_rotate_reason", reason) { RotationReason(rawValue: $0) })
     }
 }
 

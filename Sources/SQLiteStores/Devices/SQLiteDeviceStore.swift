@@ -53,7 +53,7 @@ struct SQLiteDeviceStore: DeviceStore {
             else { return .keyTaken }
             var sql = """
                 UPDATE devices SET previous_key = key, previous_key_until = ?, key = ?, key_thumbprint = ?,
-                  key_rotated_at = ?, must_rotate_by = NULL, assurance = ?
+                  key_rotated_at = ?, must_rotate_by = NULL, must_rotate_reason = NULL, assurance = ?
                 """
             var arguments: StatementArguments = [
                 change.overlapUntil?.seconds, change.to.spki.data, change.to.thumbprint, change.at.seconds,
@@ -125,9 +125,19 @@ struct SQLiteDeviceStore: DeviceStore {
     }
 
     func setMustRotate(
-        _ id: DeviceID, of app: AppID, by: UnixTime?, recording event: AuditEvent
+        _ id: DeviceID, of app: AppID, to demand: RotationDemand?, recording event: AuditEvent
     ) async throws(StoreError) -> Bool {
-        try await change("must_rotate_by = ?", [by?.seconds], of: id, app, where: "TRUE", [], recording: event)
+        try await change(
+            "must_rotate_by = ?, must_rotate_reason = ?", [demand?.by.seconds, demand?.reason.rawValue], of: id, app,
+            where: "TRUE", [], recording: event)
+    }
+
+    func endOverlap(
+        _ id: DeviceID, of app: AppID, key: DevicePublicKey, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        try await change(
+            "previous_key_until = NULL", [], of: id, app, where: "key = ? AND previous_key_until IS NOT NULL",
+            [key.spki.data], recording: event)
     }
 
     func holdObserved(of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
@@ -220,14 +230,15 @@ extension Database {
             [
                 "device_id", "app_id", "platform", "status", "key", "key_thumbprint", "previous_key",
                 "previous_key_until", "assurance", "registered_at", "key_rotated_at", "last_seen", "highest_scheme",
-                "must_rotate_by", "admitted_under_observation", "local_id",
+                "must_rotate_by", "must_rotate_reason", "admitted_under_observation", "local_id",
             ] + AppAttestEvidence.columns
         let values: StatementArguments = [
             device.deviceID.text, device.appID.text, device.platform.rawValue, device.status.rawValue,
             device.key.spki.data, device.key.thumbprint, device.previousKey?.spki.data,
             device.previousKeyUntil?.seconds, device.assurance.storedText, device.registeredAt.seconds,
             device.keyRotatedAt?.seconds, device.lastSeen?.seconds, device.highestScheme.rawValue,
-            device.mustRotateBy?.seconds, device.admittedUnderObservation, device.localID,
+            device.mustRotate?.by.seconds, device.mustRotate?.reason.rawValue, device.admittedUnderObservation,
+            device.localID,
         ]
         try cachedStatement(
             sql: """

@@ -181,16 +181,21 @@ extension StoreConformance {
                     samples.deviceID(), of: device.appID, to: .one, recording: samples.event())
                 try expect(unknown, is: false, "lowering an unknown device's")
             },
-            ConformanceCheck("The time to rotate by is set and cleared") { stores in
+            ConformanceCheck("A demand to rotate is inserted, set and cleared, with its reason") { stores in
                 let samples = try Samples(stores)
-                let device = samples.device()
+                var device = samples.device()
+                device.mustRotate = RotationDemand(by: stores.now, reason: .compromise)
                 try await stores.add(device, samples)
-                for time in [stores.now + 3600, nil] {
+                try expect(try await stores.stored(device), is: device, "the device as inserted")
+                let time = stores.now + 3600
+                for demand in [
+                    RotationDemand(by: time, reason: .scheduled), RotationDemand(by: time, reason: .compromise), nil,
+                ] {
                     let done = try await stores.devices.setMustRotate(
-                        device.deviceID, of: device.appID, by: time,
+                        device.deviceID, of: device.appID, to: demand,
                         recording: samples.event(.deviceMustRotate, device: device.deviceID))
                     try expect(done, is: true, "setting")
-                    try expect(try await stores.stored(device).mustRotateBy, is: time, "the time")
+                    try expect(try await stores.stored(device).mustRotate, is: demand, "the demand")
                 }
             },
             ConformanceCheck("Devices admitted under observation are held once, and no others") { stores in

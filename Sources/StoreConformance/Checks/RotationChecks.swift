@@ -19,7 +19,8 @@ extension StoreConformance {
                 var device = samples.device(evidence: samples.evidence())
                 try await stores.add(device, samples)
                 _ = try await stores.devices.setMustRotate(
-                    device.deviceID, of: device.appID, by: stores.now + 100,
+                    device.deviceID, of: device.appID,
+                    to: RotationDemand(by: stores.now + 100, reason: .compromise),
                     recording: samples.event(.deviceMustRotate, device: device.deviceID))
                 let change = samples.rotation(of: device)
                 try expect(try await stores.rotate(change, samples), is: .rotated, "the rotation")
@@ -29,6 +30,26 @@ extension StoreConformance {
                 device.keyRotatedAt = change.at
                 device.assurance = change.assurance
                 try expect(try await stores.stored(device), is: device, "the device after")
+            },
+            ConformanceCheck("An overlap is ended once, by the current key alone, and nothing else changes") { stores in
+                let samples = try Samples(stores)
+                var device = samples.device()
+                try await stores.add(device, samples)
+                let change = samples.rotation(of: device)
+                func end(_ key: DevicePublicKey) async throws -> Bool {
+                    try await stores.devices.endOverlap(
+                        device.deviceID, of: device.appID, key: key,
+                        recording: samples.event(.overlapEnded, device: device.deviceID))
+                }
+                try expect(try await end(device.key), is: false, "before any rotation")
+                try expect(try await stores.rotate(change, samples), is: .rotated, "the rotation")
+                try expect(try await end(change.from), is: false, "for the previous key")
+                try expect(try await end(change.to), is: true, "for the current key")
+                try expect(try await end(change.to), is: false, "again")
+                (device.previousKey, device.previousKeyUntil) = (change.from, nil)
+                (device.key, device.keyRotatedAt, device.assurance) = (change.to, change.at, change.assurance)
+                try expect(try await stores.stored(device), is: device, "the device after")
+                try expect(try await stores.eventCount(of: device), is: 3, "the number of events")
             },
             ConformanceCheck("Without an overlap the previous key is known and verifies nothing") { stores in
                 let samples = try Samples(stores)

@@ -50,7 +50,7 @@ extension MemoryStores: DeviceStore {
         device.previousKeyUntil = change.overlapUntil
         device.key = change.to
         device.keyRotatedAt = change.at
-        device.mustRotateBy = nil
+        device.mustRotate = nil
         device.assurance = change.assurance
         if let evidence = change.evidence { device.appAttest = evidence }
         deviceRecords[device.deviceID] = device
@@ -110,10 +110,20 @@ extension MemoryStores: DeviceStore {
 
     /// See `DeviceStore`.
     public func setMustRotate(
-        _ id: DeviceID, of app: AppID, by: UnixTime?, recording event: AuditEvent
+        _ id: DeviceID, of app: AppID, to demand: RotationDemand?, recording event: AuditEvent
     ) throws(StoreError) -> Bool {
         try check(.setMustRotate)
-        return change(id, app, where: { _ in true }, recording: event) { $0.mustRotateBy = by }
+        return change(id, app, where: { _ in true }, recording: event) { $0.mustRotate = demand }
+    }
+
+    /// See `DeviceStore`.
+    public func endOverlap(
+        _ id: DeviceID, of app: AppID, key: DevicePublicKey, recording event: AuditEvent
+    ) throws(StoreError) -> Bool {
+        try check(.endOverlap)
+        return change(id, app, where: { $0.key == key && $0.previousKeyUntil != nil }, recording: event) {
+            $0.previousKeyUntil = nil
+        }
     }
 
     /// See `DeviceStore`.

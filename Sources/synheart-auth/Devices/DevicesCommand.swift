@@ -81,13 +81,17 @@ struct DevicesCommand: AsyncParsableCommand {
     struct ForceRotation: Decision {
         static let configuration = CommandConfiguration(
             abstract: "Make a device rotate its key.",
-            discussion: "Its answers say so from now on; past the time given it can do nothing else.")
+            discussion: """
+                Its answers say so from now on. Past the time given it can do nothing else; with --reason compromise it can
+                then not even rotate, and has to register anew.
+                """)
         static let decision = (route: AdminRoute.forceRotation, verb: "must rotate")
         @OptionGroup var target: Target
         @Option(help: "Seconds from now.") var within: Int64 = 86_400
+        @Option(help: "Why: scheduled or compromise.") var reason = "scheduled"
         @OptionGroup var options: AdministrationOptions
 
-        var body: JSONObject { JSONObject([("within_seconds", .integer(within))]) }
+        var body: JSONObject { JSONObject([("within_seconds", .integer(within)), ("reason", .string(reason))]) }
     }
 
     struct LowerScheme: Decision {

@@ -16,6 +16,8 @@ import Testing
             #expect(response.code == code.rawValue, "\(response.text)")
             #expect(response.status == code.httpStatus)
             #expect(response.json["message"]?.string?.isEmpty == false)
+            let demand = response.value(HeaderName.assertion)
+            #expect(demand == (code == .assertionRequired ? #"required; prefix="/v1/pay""# : nil))
             #expect(response.json["request_id"]?.string == response.value("X-Request-ID"))
             #expect(response.json["server_timestamp"]?.integer == server.clock.now.seconds)
             if [429, 503].contains(response.status) {
@@ -40,9 +42,10 @@ import Testing
             try await refusedRegistration(code, at: server)
         case .notRegistered, .invalidSignature, .clockSkew, .nonceReplay, .unsupportedSigVersion, .invalidAssertion:
             try await refusedRequest(code, at: server)
-        case .deviceRevoked, .devicePending, .keyExpired, .rotationFailed, .serviceUnavailable:
+        case .deviceRevoked, .devicePending, .keyExpired, .rotationFailed, .attestationRequired, .serviceUnavailable:
             try await refusedState(code, at: server)
         case .assertionRequired, .unauthorized, .forbidden: try await refusedQuestion(code, at: server)
+        case .conflict, .preconditionFailed: try answered(Refusal(code, "another state"), at: server)
         case .internalError: try await internalError(at: server)
         }
     }
@@ -115,6 +118,22 @@ import Testing
             #expect(try await operators.forceRotation(id, of: app, by: server.clock.now, actor: "test"))
             server.clock.advance(1)
         case .serviceUnavailable: await server.stores.fail(.claim)
+        case .attestationRequired:
+            // A device of development mode need not attest again: this one is an Android phone that Google vouched for.
+            try await change(server) { $0["keys"] = ["reattest_on_rotation": true] }
+            let (key, phone) = (P256.Signing.PrivateKey(), DeviceID(from: SystemRandom()))
+            _ = try await server.stores.insert(
+                DeviceRecord(
+                    appID: app, deviceID: phone, platform: .android, status: .registered,
+                    key: DevicePublicKey(key.publicKey), assurance: Assurance(app: .playIntegrity, key: .appVouched),
+                    registeredAt: server.clock.now), maximumPending: 1,
+                recording: AuditEvent(.deviceRegistered, at: server.clock.now, actor: "test"))
+            let next = Base64.standard.encode(Array(P256.Signing.PrivateKey().publicKey.derRepresentation))
+            return try await TestDevice(key: key, id: phone.text).send(
+                .rotateKey, to: server,
+                body: [
+                    "app_id": .string(app.text), "device_id": .string(phone.text), "new_public_key": .string(next),
+                ])
         case .rotationFailed:
             // To the key that was registered: no rotation ever happened.
             return try await device.send(
@@ -145,7 +164,10 @@ import Testing
     /// Nothing that a client sends leads there: it is what a defect of ours would be answered with.
     private static func internalError(at server: TestServer) async throws -> RawResponse {
         struct Defect: Error {}
-        let refusal = Refusal(answering: Defect())
+        return try answered(Refusal(answering: Defect()), at: server)
+    }
+
+    private static func answered(_ refusal: Refusal, at server: TestServer) throws -> RawResponse {
         let answer = AnswerFrame(requestID: "id", now: server.clock.now).answer(refusal)
         return RawResponse(
             status: answer.status, headers: [(name: "X-Request-ID", value: "id")], body: try #require(answer.body))

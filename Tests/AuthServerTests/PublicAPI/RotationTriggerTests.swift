@@ -70,7 +70,7 @@ import Testing
                 server.clock.now + 60, "/apps/\(TestServer.appID)/devices/\(device.id)/force-rotation"
             )
             #expect(try await server.administer("POST", path, credential, body: ["within_seconds": 60]).status == 200)
-            let told = ["required; by=\(by)"]
+            let told = ["required; by=\(by); reason=scheduled"]
             #expect(try await meets(device, server) == Met(mustRotate: true, told: told, token: "200", verified: "200"))
             server.clock.advance(60)
             #expect(try await meets(device, server) == Met(mustRotate: true, told: told, token: "200", verified: "200"))
@@ -117,7 +117,8 @@ import Testing
             #expect(try await meets(old, server) == trusted)
             server.clock.advance(10)
             let later = try await TestDevice.register(at: server)
-            let told = Met(mustRotate: true, told: ["required; by=\(by)"], token: "200", verified: "200")
+            let told = Met(
+                mustRotate: true, told: ["required; by=\(by); reason=compromise"], token: "200", verified: "200")
             #expect(try await meets(old, server) == told)
             #expect(try await meets(fresh, server) == told)
             #expect(try await meets(later, server) == trusted)
@@ -127,7 +128,31 @@ import Testing
             (expired.token, expired.verified) = ("KEY_EXPIRED", "KEY_EXPIRED")
             #expect(try await meets(old, server) == expired)
             #expect(try await meets(later, server) == trusted)
-            try await settles(old, server)
+            // Past the time only a new registration helps: whoever stole the key could rotate it too.
+            let (refused, _) = try await rotate(old, server)
+            #expect(refused.status == 403 && refused.code == "KEY_EXPIRED", "\(refused.text)")
+            #expect(try await old.send(.device, to: server).status == 204)
+        }
+    }
+
+    @Test func anOperatorDemandsARotationForCompromise() async throws {
+        try await TestServer.with { server in
+            let (device, late) = (try await TestDevice.register(at: server), try await TestDevice.register(at: server))
+            let credential = try await server.credential(.operator)
+            let by = server.clock.now + 60
+            for device in [device, late] {
+                let path = "/apps/\(TestServer.appID)/devices/\(device.id)/force-rotation"
+                let forced = try await server.administer(
+                    "POST", path, credential, body: ["within_seconds": 60, "reason": "compromise"])
+                #expect(forced.status == 200, "\(forced.text)")
+                #expect(forced.json["must_rotate_reason"]?.string == "compromise")
+            }
+            let told = ["required; by=\(by); reason=compromise"]
+            #expect(try await meets(device, server) == Met(mustRotate: true, told: told, token: "200", verified: "200"))
+            try await settles(device, server)
+            server.clock.advance(61)
+            let (refused, _) = try await rotate(late, server)
+            #expect(refused.status == 403 && refused.code == "KEY_EXPIRED", "\(refused.text)")
         }
     }
 
@@ -145,7 +170,7 @@ import Testing
                 ])
                 try await change(server, keys: ["compromise": .object(policy)])
                 let status = try await device.send(.status, to: server)
-                #expect(status.values("X-Synheart-Rotate") == ["required; by=\(now + sooner)"])
+                #expect(status.values("X-Synheart-Rotate") == ["required; by=\(now + sooner); reason=compromise"])
                 // An operator sees what the device is told.
                 let shown = try await server.administer(
                     "GET", "/apps/\(TestServer.appID)/devices/\(device.id)", try await server.credential(.admin))

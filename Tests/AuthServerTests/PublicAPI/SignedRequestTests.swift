@@ -170,10 +170,10 @@ import Testing
                 try await server.service.administration.forceRotation(
                     DeviceID(device.id), of: AppID(TestServer.appID), by: by, actor: "test"))
             let status = try await device.send(.status, to: server)
-            #expect(status.values("X-Synheart-Rotate") == ["required; by=\(by)"])
+            #expect(status.values("X-Synheart-Rotate") == ["required; by=\(by); reason=scheduled"])
             let refused = try await device.send(.token, to: server, body: ["audience": "nobody"])
             #expect(refused.status == 400)
-            #expect(refused.values("X-Synheart-Rotate") == ["required; by=\(by)"])
+            #expect(refused.values("X-Synheart-Rotate") == ["required; by=\(by); reason=scheduled"])
         }
     }
 

@@ -24,6 +24,9 @@ struct AppleWorld {
         world = try await World(members.merging(record) { $1 })
     }
 
+    /// Changes the app as an operator does.
+    func change(_ record: [String: JSONValue]) async throws { try await world.change(members.merging(record) { $1 }) }
+
     // Made once: keys on P-384 take their time.
     private static let shared = Result { try AppleAuthority(from: (World.start - 86_400).date) }
 

@@ -39,6 +39,7 @@ struct World {
         settings.device = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.rereads = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.failedSignatures = Rate(burst: 1_000_000, perMinute: 1_000_000)
+        settings.rotations = Rate(burst: 1_000_000, perMinute: 1_000_000)
         protection(&settings)
         service = try Self.node(stores, clock, random, google, origin: origin, settings)
         let apps: Set<AppID> = [try AppID(Self.appID), try AppID("com.example.other")]
