@@ -128,6 +128,9 @@ import Testing
                     receipt: first, receiptOutcome: "verified", refresh: ReceiptRefresh(dueAt: noon)),
                 registeredAt: noon)
             _ = try await stores.insert(
+                StoredApp(appID: device.appID, sealedJSON: "{}"),
+                recording: AuditEvent(.appAdded, at: noon, actor: "test"))
+            _ = try await stores.insert(
                 device, maximumPending: 1, recording: AuditEvent(.deviceRegistered, at: noon, actor: "device"))
             let pauses = Pauses(apple.clock, limit: 3)
             let job = ReceiptRefreshJob(

@@ -164,7 +164,7 @@ struct ProviderOutageTests {
 
     @Test("Pending rows are bounded here too, and leave no proof behind")
     func bounded() async throws {
-        let world = try await World(["registration": ["provider_outage": "pending", "maximum_pending": 1]])
+        let world = try await World(["registration": ["provider_outage": "pending", "maximum_unproven": 1]])
         _ = try await waitingDevice(world)
         let second = try await enrolment(world, P256.Signing.PrivateKey())
         try await expect(.rateLimited) { try await world.register(second, []) }

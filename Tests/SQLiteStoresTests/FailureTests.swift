@@ -37,7 +37,7 @@ struct FailureTests {
     func `A damaged row is unreadable, and no trap`(_ damage: String) async throws {
         let stores = try SQLiteStores.open(folder)
         let device = try sampleDevice()
-        _ = try await stores.devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))
+        try await stores.add(device)
         if damage.hasPrefix("device_id") { try change("DELETE FROM keys") }
         try change("UPDATE devices SET \(damage)")
         let error = await #expect(throws: StoreError.self) { try await stores.devices.devices(DeviceQuery()) }
@@ -112,7 +112,7 @@ struct FailureTests {
         let tool = try SQLiteStores.open(folder, role: .administration)
         var changes = service.devices.externalChanges().makeAsyncIterator()
         let device = try sampleDevice()
-        _ = try await tool.devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))
+        try await tool.add(device)
         #expect(await changes.next() != nil)
         #expect(try await service.devices.device(device.deviceID, of: device.appID) == device)
 

@@ -30,7 +30,7 @@ struct OpeningTests {
     @Test func `What was stored is there after opening again`() async throws {
         let device = try sampleDevice()
         let first = try SQLiteStores.open(folder)
-        _ = try await first.devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))
+        try await first.add(device)
         await first.close()
         let second = try SQLiteStores.open(folder)
         #expect(try await second.devices.device(device.deviceID, of: device.appID) == device)

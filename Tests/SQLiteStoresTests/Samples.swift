@@ -3,6 +3,7 @@ import AuthService
 import Crypto
 import Foundation
 import Logging
+import Testing
 
 @testable import SQLiteStores
 
@@ -46,6 +47,16 @@ func sampleDevice(_ app: String = "com.example.app") throws -> DeviceRecord {
         appID: try AppID(app), deviceID: DeviceID(from: SystemRandom()), platform: .android, status: .registered,
         key: DevicePublicKey(P256.Signing.PrivateKey().publicKey),
         assurance: Assurance(app: .playIntegrity, key: .strongbox), registeredAt: FixedClock().now)
+}
+
+extension SQLiteStores {
+    /// Inserts a device, and its app where that is not there.
+    func add(_ device: DeviceRecord) async throws {
+        _ = try await apps.insert(
+            StoredApp(appID: device.appID, sealedJSON: "{}"), recording: sampleEvent(.appAdded, device: device))
+        let outcome = try await devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))
+        try #require(outcome == .inserted)
+    }
 }
 
 func sampleEvent(_ code: AuditEvent.Code = .securityEvent, device: DeviceRecord? = nil) -> AuditEvent {

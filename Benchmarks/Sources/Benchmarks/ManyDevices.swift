@@ -15,7 +15,11 @@ enum ManyDevices {
         let (app, now) = (try AppID("bench.app"), SystemClock().now)
         var ids: [DeviceID] = []
         do {
-            let devices = try SQLiteStores(path: path).devices
+            let stores = try SQLiteStores(path: path)
+            let devices = stores.devices
+            _ = try await stores.apps.insert(
+                StoredApp(appID: app, sealedJSON: "{}"),
+                recording: AuditEvent(.appAdded, at: now, actor: "benchmark", appID: app))
             let batches = stride(from: 0, to: count, by: 64)
             for start in batches {
                 ids += try await withThrowingTaskGroup(of: DeviceID.self) { group in

@@ -145,17 +145,19 @@ extension KeyPolicy.Compromise {
 
 extension RegistrationPolicy {
     init(_ fields: JSONFields) throws {
-        try fields.allowOnly("approval", "provider_outage", "maximum_pending")
+        try fields.allowOnly("approval", "provider_outage", "maximum_pending", "maximum_unproven")
         approval = try fields.optionalChoice("approval") ?? approval
         providerOutage = try fields.optionalChoice("provider_outage") ?? providerOutage
         maximumPending = Int(
             try fields.optionalInteger("maximum_pending", in: 0...1_000_000) ?? Int64(maximumPending))
+        maximumUnproven = Int(
+            try fields.optionalInteger("maximum_unproven", in: 0...1_000_000) ?? Int64(maximumUnproven))
     }
 
     var json: JSONObject {
         JSONObject([
             ("approval", .string(approval.rawValue)), ("provider_outage", .string(providerOutage.rawValue)),
-            ("maximum_pending", .integer(maximumPending)),
+            ("maximum_pending", .integer(maximumPending)), ("maximum_unproven", .integer(maximumUnproven)),
         ])
     }
 }

@@ -84,8 +84,11 @@ public struct KeyPolicy: Sendable, Hashable {
 public struct RegistrationPolicy: Sendable, Hashable {
     public var approval: Approval = .auto
     public var providerOutage: ProviderOutage = .refuse
-    /// Devices of the app that may wait at once.
+    /// Devices of the app that may wait for approval at once.
     public var maximumPending = 10_000
+    /// Devices of the app whose proof may wait for its provider at once. Bounded apart: of these nothing is proven, so a
+    /// flood of them must not keep out devices that wait for approval.
+    public var maximumUnproven = 10_000
 
     /// Who lets a device in.
     public enum Approval: String, Sendable, Hashable {

@@ -4,11 +4,15 @@ internal import StrictJSON
 /// What operators do with devices: each change audited with its actor.
 public struct DeviceAdministration: Sendable {
     private let store: any DeviceStore
+    private let proofs: (any PendingProofStore)?
     private let devices: DeviceDirectory
     private let clock: any ServiceClock
 
-    init(store: any DeviceStore, devices: DeviceDirectory, clock: any ServiceClock) {
+    init(
+        store: any DeviceStore, proofs: (any PendingProofStore)?, devices: DeviceDirectory, clock: any ServiceClock
+    ) {
         self.store = store
+        self.proofs = proofs
         self.devices = devices
         self.clock = clock
     }
@@ -39,9 +43,26 @@ public struct DeviceAdministration: Sendable {
             id, of: app, from: [.pending, .registered, .rejected], to: .revoked, .deviceRevoked, actor, reason: reason)
     }
 
-    /// Lets a pending device in; false where it is not pending.
-    public func approve(_ id: DeviceID, of app: AppID, actor: String) async throws(StoreError) -> Bool {
-        try await setStatus(id, of: app, from: [.pending], to: .registered, .deviceApproved, actor)
+    /// Lets a pending device in; false where it is not pending, or where its proof never verified.
+    ///
+    /// - Parameter allowsUnproven: also where the proof never verified. The device then has no assurance and the label
+    ///   `unproven`, the audit log says so, and the stored proof is erased.
+    public func approve(
+        _ id: DeviceID, of app: AppID, allowsUnproven: Bool = false, actor: String
+    ) async throws(StoreError) -> Bool {
+        guard let device = try await store.device(id, of: app) else { return false }
+        guard device.assurance.isUnproven else {
+            return try await setStatus(id, of: app, from: [.pending], to: .registered, .deviceApproved, actor)
+        }
+        guard allowsUnproven else { return false }
+        let detail = JSONObject([("to", .string(DeviceStatus.registered.rawValue)), ("unproven", true)])
+        defer { devices.forget(id) }
+        let admitted = try await store.admit(
+            id, of: app, known: device.assurance, as: .approvedUnproven,
+            recording: event(.deviceApproved, id, app, actor, detail))
+        // Where this fails, the next round over the pending proofs erases it.
+        if admitted { try? await proofs?.erasePendingProof(of: id) }
+        return admitted
     }
 
     /// Turns a pending device away; false where it is not pending.

@@ -65,7 +65,20 @@ struct GoogleEvidence: Sendable {
     private func verify(
         _ chain: [[UInt8]], _ input: EvidenceInput, _ providers: any EvidenceProviders
     ) async throws(Refusal) -> VerifiedKeyAttestation {
-        let revocations = try await revocations(providers)
+        let revocations: RevocationStatusList?
+        do {
+            revocations = try await self.revocations(providers)
+        } catch {
+            // What no list could save is refused, and not held for the outage.
+            _ = try verify(chain, input, nil)
+            throw error
+        }
+        return try verify(chain, input, revocations)
+    }
+
+    private func verify(
+        _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
+    ) throws(Refusal) -> VerifiedKeyAttestation {
         // Copies share the cached signatures of authorities.
         var verifier = keyAttestation
         verifier.statusList = revocations
@@ -123,6 +136,10 @@ struct GoogleEvidence: Sendable {
         case .decoded(let verdict): return verdict
         case .refused(let error): throw error
         case .couldNotCheck(let reason):
+            // Without a service account nothing that is configured can ever judge the token: that is no outage.
+            guard policy.playIntegrity.serviceAccount != nil else {
+                throw Refusal(.invalidAttestation, "play integrity: no configured key fits: \(reason)")
+            }
             throw Refusal(.providerUnavailable, "play integrity: \(reason)", retryAfter: 30)
         }
     }

@@ -34,10 +34,8 @@ struct RegistrationRules: Sendable {
             evidence = try await app.verify(EvidenceInput(request, key: key, nonce: nonce, at: clock.now))
         } catch {
             await recorder.note(error.proof, .registration, of: app)
-            guard error.code == .providerUnavailable, app.record.registration.providerOutage == .pending,
-                let pendingProofs
-            else { throw error }
-            return try await hold(request, key, app: app, proofs: pendingProofs, outage: error)
+            guard error.code == .providerUnavailable else { throw error }
+            return try await duringOutage(request, key, app: app, outage: error)
         }
         await recorder.note(evidence.refusedReceipt, .registration, of: app)
         return try await admit(request, key, evidence, app: app)
@@ -95,12 +93,24 @@ struct RegistrationRules: Sendable {
             return RegisterResponse(deviceID: device.deviceID, status: status == .pending ? .pending : .registered)
         case .keyTaken(let binding): return try await again(request, key, evidence, binding, app: app)
         case .attestedKeyTaken: throw Refusal(.invalidAttestation, "the App Attest key is another device's")
-        case .tooManyPending:
-            throw Refusal(.rateLimited, "too many devices of the app are pending", retryAfter: 300)
+        case .tooManyPending: throw Self.tooManyPending
+        case .appMissing: throw appMissing(request.appID)
         }
     }
 
-    /// Admits a device as pending whose provider cannot be asked: its proof is kept until it can be.
+    /// A registration whose proof passed every local check while its provider cannot be asked. Nothing of the proof has
+    /// verified, so only the holder of the key is held, or learns that it waits already.
+    private func duringOutage(
+        _ request: RegisterRequest, _ key: DevicePublicKey, app: ProvisionedApp, outage: Refusal
+    ) async throws(Refusal) -> RegisterResponse {
+        guard request.keyProof != nil else { throw outage }
+        let binding = try await asking { () async throws(StoreError) in try await store.binding(of: key.thumbprint) }
+        if let binding { return try await waiting(request, key, binding, outage: outage) }
+        guard app.record.registration.providerOutage == .pending, let pendingProofs else { throw outage }
+        return try await hold(request, key, app: app, proofs: pendingProofs, outage: outage)
+    }
+
+    /// Admits a device as pending: its proof is kept until its provider can be asked.
     private func hold(
         _ request: RegisterRequest, _ key: DevicePublicKey, app: ProvisionedApp, proofs: PendingProofs, outage: Refusal
     ) async throws(Refusal) -> RegisterResponse {
@@ -113,22 +123,36 @@ struct RegistrationRules: Sendable {
         guard outcome != .inserted else { return RegisterResponse(deviceID: device.deviceID, status: .pending) }
         try await proofs.erase(device.deviceID)
         switch outcome {
-        case .keyTaken(let binding):
-            // Nothing of this proof has verified: only who holds the key learns that it waits already.
-            guard request.keyProof != nil,
-                let known = try await current(binding, key, request), known.status == .pending
-            else { throw outage }
-            return RegisterResponse(deviceID: known.deviceID, status: .pending)
-        case .tooManyPending:
-            throw Refusal(.rateLimited, "too many devices of the app are pending", retryAfter: 300)
+        case .keyTaken(let binding): return try await waiting(request, key, binding, outage: outage)
+        case .tooManyPending: throw Self.tooManyPending
+        case .appMissing: throw appMissing(request.appID)
         case .inserted, .attestedKeyTaken: throw outage
         }
     }
 
+    /// What the holder of a bound key is told during an outage.
+    private func waiting(
+        _ request: RegisterRequest, _ key: DevicePublicKey, _ binding: KeyBinding, outage: Refusal
+    ) async throws(Refusal) -> RegisterResponse {
+        guard let known = try await current(binding, key, request), known.status == .pending else { throw outage }
+        return RegisterResponse(deviceID: known.deviceID, status: .pending)
+    }
+
+    private static let tooManyPending = Refusal(
+        .rateLimited, "too many devices of the app are pending", retryAfter: 300)
+
+    /// The app was removed while the registration was judged.
+    private func appMissing(_ app: AppID) -> Refusal {
+        apps.forget()
+        return Refusal(.unknownApp, "\(app) was removed meanwhile")
+    }
+
     private func insert(_ device: DeviceRecord, app: ProvisionedApp) async throws(Refusal) -> InsertOutcome {
-        try await asking { () async throws(StoreError) in
+        let policy = app.record.registration
+        return try await asking { () async throws(StoreError) in
             try await store.insert(
-                device, maximumPending: app.record.registration.maximumPending,
+                device,
+                maximumPending: device.assurance == .unproven ? policy.maximumUnproven : policy.maximumPending,
                 recording: event(device.status == .pending ? .devicePending : .deviceRegistered, device))
         }
     }
@@ -158,7 +182,7 @@ struct RegistrationRules: Sendable {
             if request.keyProof != nil { try await replaceEvidence(evidence, device) }
             return RegisterResponse(deviceID: device.deviceID, status: .registered)
         case .pending:
-            if device.assurance == .unproven { try await prove(evidence, device) }
+            if device.assurance.isUnproven { try await prove(evidence, device) }
             // An admission that only observation would grant is not granted to who waits already: it could not be marked.
             let (status, underObservation) = status(for: app)
             guard status == .registered, !underObservation else {

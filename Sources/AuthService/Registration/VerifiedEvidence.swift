@@ -1,4 +1,4 @@
-internal import AuthContract
+public import AuthContract
 
 /// What the proofs of a registration say, once every check of them passed.
 struct VerifiedEvidence: Sendable {
@@ -32,5 +32,13 @@ extension EvidenceInput {
 
 extension Assurance {
     /// Of a device whose provider could not be asked yet.
-    static let unproven = Assurance(app: .none, key: .unattested)
+    public static let unproven = Assurance(app: .none, key: .unattested)
+
+    /// Of a device that an operator approved though its proof never verified.
+    static let approvedUnproven = Assurance(app: .none, key: .unattested, labels: [unprovenLabel])
+
+    static let unprovenLabel = "unproven"
+
+    /// Whether nothing at all is proven of the device.
+    public var isUnproven: Bool { app == .none && key == .unattested }
 }

@@ -99,6 +99,7 @@ struct RotationRules: Sendable {
         var assurance = device.assurance
         assurance.key = evidence?.key ?? .rotated
         if let vouched = evidence?.app { (assurance.app, assurance.labels) = (vouched.app, vouched.labels) }
+        if evidence != nil { assurance.labels.removeAll { $0 == Assurance.unprovenLabel } }
         let keys = verified.app.record.keys
         let isCompromise = reason == .compromise || device.isCompromised(under: keys, at: verified.at)
         let overlap = isCompromise ? 0 : keys.overlapSeconds

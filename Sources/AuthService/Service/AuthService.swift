@@ -107,7 +107,8 @@ public struct AuthService: Sendable {
         tokens = TokenIssuer(
             keys: signingKeys, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
         credentials = CredentialRules(store: stores.credentials, clock: clock, random: random)
-        administration = DeviceAdministration(store: stores.devices, devices: devices, clock: clock)
+        administration = DeviceAdministration(
+            store: stores.devices, proofs: stores.pendingProofs, devices: devices, clock: clock)
         evidence = EvidenceAdministration(store: stores.evidence, audit: stores.audit, key: key, clock: clock)
     }
 

@@ -28,6 +28,8 @@ public enum InsertOutcome: Sendable, Hashable {
     case attestedKeyTaken
     /// The app has as many pending devices as it may.
     case tooManyPending
+    /// The app was removed.
+    case appMissing
 }
 
 /// A rotation, as a condition and what becomes of it.
@@ -115,7 +117,10 @@ public protocol DeviceStore: Sendable {
     /// The role of a key, by its thumbprint.
     func binding(of thumbprint: String) async throws(StoreError) -> KeyBinding?
 
-    /// Adds a device. `maximumPending` bounds the app's devices that wait, for a pending one.
+    /// Adds a device, where its app is there: a removal of the app and an insertion never both succeed.
+    ///
+    /// For a pending device `maximumPending` bounds the app's pending devices of the same kind: those of which nothing is
+    /// proven (`Assurance.unproven`), or all others.
     func insert(
         _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
     ) async throws(StoreError) -> InsertOutcome
@@ -128,6 +133,11 @@ public protocol DeviceStore: Sendable {
     /// Changes the status, where it is one of `from`; false where it is not.
     func setStatus(
         _ id: DeviceID, of app: AppID, from: Set<DeviceStatus>, to: DeviceStatus, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool
+
+    /// Lets a pending device in whose assurance is still `known`, and replaces that; false where either no longer holds.
+    func admit(
+        _ id: DeviceID, of app: AppID, known: Assurance, as assurance: Assurance, recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
     /// Replaces the evidence of a device whose current key is `key` and whose assurance is `known`; false where either no

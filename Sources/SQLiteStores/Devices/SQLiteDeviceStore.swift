@@ -24,6 +24,11 @@ struct SQLiteDeviceStore: DeviceStore {
         _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
     ) async throws(StoreError) -> InsertOutcome {
         try await database.write { database in
+            // Within the transaction: no removal of the app comes between.
+            let isProvisioned = try Bool.fetchOne(
+                database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM apps WHERE app_id = ?)"),
+                arguments: [device.appID.text])
+            guard isProvisioned == true else { return .appMissing }
             for key in [device.key, device.previousKey].compactMap({ $0 }) {
                 if let binding = try database.binding(of: key.thumbprint) { return .keyTaken(binding) }
             }
@@ -33,8 +38,14 @@ struct SQLiteDeviceStore: DeviceStore {
             if device.status == .pending {
                 let pending =
                     try Int.fetchOne(
-                        database, sql: "SELECT count(*) FROM devices WHERE app_id = ? AND status = ?",
-                        arguments: [device.appID.text, DeviceStatus.pending.rawValue]) ?? .max
+                        database,
+                        sql: """
+                            SELECT count(*) FROM devices WHERE app_id = ? AND status = ? AND (assurance = ?) = ?
+                            """,
+                        arguments: [
+                            device.appID.text, DeviceStatus.pending.rawValue, Assurance.unproven.storedText,
+                            device.assurance == .unproven,
+                        ]) ?? .max
                 guard pending < maximumPending else { return .tooManyPending }
             }
             try database.insert(device)
@@ -83,6 +94,14 @@ struct SQLiteDeviceStore: DeviceStore {
         return try await change(
             "status = ?", [to.rawValue], of: id, app, where: "status IN (\(marks))", StatementArguments(allowed),
             recording: event)
+    }
+
+    func admit(
+        _ id: DeviceID, of app: AppID, known: Assurance, as assurance: Assurance, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        try await change(
+            "status = ?, assurance = ?", [DeviceStatus.registered.rawValue, assurance.storedText], of: id, app,
+            where: "status = ? AND assurance = ?", [DeviceStatus.pending.rawValue, known.storedText], recording: event)
     }
 
     func replaceEvidence(

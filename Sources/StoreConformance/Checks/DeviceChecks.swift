@@ -28,6 +28,7 @@ extension StoreConformance {
                 let samples = try Samples(stores)
                 let key = samples.key()
                 let devices = (0..<64).map { _ in samples.device(key: key) }
+                try await stores.provide(samples.app, samples)
                 let outcomes = try await concurrently(64) { number in
                     try await stores.devices.insert(
                         devices[number], maximumPending: 1,
@@ -46,6 +47,7 @@ extension StoreConformance {
                 let device = samples.device(status: .deregistered)
                 try await stores.add(device, samples)
                 let other = samples.device(key: device.key, app: try Samples.appID())
+                try await stores.provide(other.appID, samples)
                 let outcome = try await stores.devices.insert(
                     other, maximumPending: 1, recording: samples.event(app: other.appID))
                 let binding = KeyBinding(appID: device.appID, deviceID: device.deviceID, role: .current)
@@ -63,6 +65,7 @@ extension StoreConformance {
             },
             ConformanceCheck("Devices that wait are bounded, of 64 at once too; others are not") { stores in
                 let samples = try Samples(stores)
+                try await stores.provide(samples.app, samples)
                 let outcomes = try await concurrently(64) { _ in
                     try await stores.devices.insert(
                         samples.device(status: .pending), maximumPending: 5, recording: samples.event(.devicePending))
@@ -72,6 +75,47 @@ extension StoreConformance {
                 let registered = try await stores.devices.insert(
                     samples.device(), maximumPending: 5, recording: samples.event())
                 try expect(registered, is: .inserted, "the outcome of a device that does not wait")
+            },
+            ConformanceCheck("Pending devices of which nothing is proven have a bound of their own") { stores in
+                let samples = try Samples(stores)
+                try await stores.provide(samples.app, samples)
+                func insert(_ assurance: Assurance) async throws -> InsertOutcome {
+                    var device = samples.device(status: .pending)
+                    device.assurance = assurance
+                    return try await stores.devices.insert(
+                        device, maximumPending: 2, recording: samples.event(.devicePending))
+                }
+                let proven = samples.device().assurance
+                for assurance in [Assurance.unproven, proven] {
+                    for expected in [InsertOutcome.inserted, .inserted, .tooManyPending] {
+                        try expect(try await insert(assurance), is: expected, "the outcome for \(assurance)")
+                    }
+                }
+            },
+            ConformanceCheck("A device of an app that is not there is refused, and nothing of it is left") { stores in
+                let samples = try Samples(stores)
+                let device = samples.device()
+                let outcome = try await stores.devices.insert(
+                    device, maximumPending: 1, recording: samples.event(device: device.deviceID))
+                try expect(outcome, is: .appMissing, "the outcome")
+                try expect(try await stores.devices.device(device.deviceID, of: device.appID), is: nil, "the device")
+                try expect(try await stores.devices.binding(of: device.key.thumbprint), is: nil, "the binding")
+                try expect(try await stores.eventCount(of: device), is: 0, "the number of events")
+            },
+            ConformanceCheck("Of 64 races of an insertion and the removal of its app, none leaves a device without one")
+            {
+                stores in
+                for _ in 0..<64 {
+                    let samples = try Samples(stores)
+                    try await stores.provide(samples.app, samples)
+                    async let outcome = stores.devices.insert(
+                        samples.device(), maximumPending: 1, recording: samples.event())
+                    async let removed = stores.apps.remove(samples.app, recording: samples.event(.appRemoved))
+                    let (inserted, gone) = (try await outcome == .inserted, try await removed)
+                    try expect(inserted, is: !gone, "the insertion beside the removal")
+                    let count = try await stores.devices.count(of: samples.app).values.reduce(0, +)
+                    try expect(count, is: inserted ? 1 : 0, "the number of devices")
+                }
             },
         ]
     }
@@ -96,6 +140,26 @@ extension StoreConformance {
                 let unknown = try await stores.devices.setStatus(
                     samples.deviceID(), of: samples.app, from: [.registered], to: .revoked, recording: samples.event())
                 try expect(unknown, is: false, "of an unknown device")
+            },
+            ConformanceCheck("A pending device is admitted with the assurance that is known, once") { stores in
+                let samples = try Samples(stores)
+                let device = samples.device(status: .pending)
+                try await stores.add(device, samples)
+                let assurance = Assurance(app: .none, key: .unattested, labels: ["unproven"])
+                @Sendable func admit(_ known: Assurance) async throws -> Bool {
+                    try await stores.devices.admit(
+                        device.deviceID, of: device.appID, known: known, as: assurance,
+                        recording: samples.event(.deviceApproved, device: device.deviceID))
+                }
+                try expect(try await admit(.unproven), is: false, "with another assurance")
+                let known = device.assurance
+                let done = try await concurrently(64) { _ in try await admit(known) }
+                try expect(done.count { $0 }, is: 1, "how many admitted it")
+                var admitted = device
+                (admitted.status, admitted.assurance) = (.registered, assurance)
+                try expect(try await stores.stored(device), is: admitted, "the device after")
+                try expect(try await admit(assurance), is: false, "a device that is not pending")
+                try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
             },
             ConformanceCheck("Of 64 changes of one status one is done") { stores in
                 let samples = try Samples(stores)

@@ -69,8 +69,15 @@ struct Samples: Sendable {
 }
 
 extension StoresUnderTest {
+    /// Provisions an app, where it is not there. The log tells of it under another id: checks count what it says of theirs.
+    func provide(_ app: AppID, _ samples: Samples) async throws {
+        _ = try await apps.insert(
+            StoredApp(appID: app, sealedJSON: "{}"), recording: samples.event(.appAdded, app: Samples.appID()))
+    }
+
     /// Inserts a device that must be new.
     func add(_ device: DeviceRecord, _ samples: Samples) async throws {
+        try await provide(device.appID, samples)
         let outcome = try await devices.insert(
             device, maximumPending: 100, recording: samples.event(device: device.deviceID, app: device.appID))
         try expect(outcome, is: .inserted, "the outcome of inserting a new device")

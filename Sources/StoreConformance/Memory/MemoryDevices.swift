@@ -19,12 +19,16 @@ extension MemoryStores: DeviceStore {
         _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
     ) throws(StoreError) -> InsertOutcome {
         try check(.insertDevice)
+        guard appRecords[device.appID] != nil else { return .appMissing }
         for key in [device.key, device.previousKey].compactMap({ $0 }) {
             if let binding = bindings[key.thumbprint] { return .keyTaken(binding) }
         }
         guard !isAttestedKeyTaken(device.appAttest, of: device) else { return .attestedKeyTaken }
         if device.status == .pending {
-            let pending = deviceRecords.values.count { $0.appID == device.appID && $0.status == .pending }
+            let isUnproven = device.assurance == .unproven
+            let pending = deviceRecords.values.count {
+                $0.appID == device.appID && $0.status == .pending && ($0.assurance == .unproven) == isUnproven
+            }
             guard pending < maximumPending else { return .tooManyPending }
         }
         guard deviceRecords[device.deviceID] == nil else { throw StoreError(.unavailable, "the device id exists") }
@@ -64,6 +68,16 @@ extension MemoryStores: DeviceStore {
     ) throws(StoreError) -> Bool {
         try check(.setStatus)
         return change(id, app, where: { from.contains($0.status) }, recording: event) { $0.status = to }
+    }
+
+    /// See `DeviceStore`.
+    public func admit(
+        _ id: DeviceID, of app: AppID, known: Assurance, as assurance: Assurance, recording event: AuditEvent
+    ) throws(StoreError) -> Bool {
+        try check(.admit)
+        return change(id, app, where: { $0.status == .pending && $0.assurance == known }, recording: event) {
+            ($0.status, $0.assurance) = (.registered, assurance)
+        }
     }
 
     /// See `DeviceStore`.

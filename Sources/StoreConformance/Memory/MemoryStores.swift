@@ -9,7 +9,7 @@ public actor MemoryStores {
     public enum Call: String, Sendable, Hashable, CaseIterable {
         case put, take, claim, app, apps, insertApp, replaceApp, removeApp, device, binding, insertDevice, rotate
         case setStatus, replaceEvidence, advanceCounter, raiseScheme, lowerScheme, setMustRotate, holdObserved, noteSeen
-        case endOverlap
+        case endOverlap, admit
         case devices, count, riskMetrics, append, events, firstBrokenLink, link
         case takeDueReceipt, recordReceipt
         case insertCredential, credential, credentials, revokeCredential

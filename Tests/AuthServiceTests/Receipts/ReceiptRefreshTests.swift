@@ -84,6 +84,8 @@ import Testing
                 receipt: [9, 9, 9], receiptOutcome: "verified", riskMetric: 1,
                 refresh: ReceiptRefresh(dueAt: due, failures: failures)),
             registeredAt: Self.start)
+        _ = try await stores.insert(
+            StoredApp(appID: app, sealedJSON: "{}"), recording: AuditEvent(.appAdded, at: Self.start, actor: "test"))
         let event = AuditEvent(
             .deviceRegistered, at: Self.start, actor: "device", appID: app, deviceID: device.deviceID)
         #expect(try await stores.insert(device, maximumPending: 1, recording: event) == .inserted)
@@ -224,7 +226,6 @@ import Testing
 
     @Test func `A receipt of Apple's that is refused is recorded where the app asks for it, and replays`() async throws
     {
-        let device = try await add()
         let key = try #require(ServiceKey([UInt8](repeating: 1, count: 32)))
         let service = AuthService(
             stores: .init(
@@ -235,6 +236,7 @@ import Testing
             "evidence": ["record": true],
         ]
         #expect(try await service.apps.add(AppRecord(JSONFields(record)), actor: "test"))
+        let device = try await add()
         // By Apple's own roots, a receipt of the kit's is nobody's.
         let job = ReceiptRefreshJob(
             store: stores, exchange: Apple([.receipt(try receipt())]), clock: clock, random: NoRandom(),
