@@ -59,7 +59,7 @@ struct TokenTests {
     func keySet() async throws {
         let world = try await World()
         let keys = try await world.service.signingKeys.keySet()["keys"]?.array?.compactMap(\.object) ?? []
-        #expect(keys.count == 1)
+        #expect(keys.count == 2)
         #expect(keys.first?.members.map(\.name).sorted() == ["alg", "crv", "kid", "kty", "use", "x", "y"])
         let stored = try #require(try await world.stores.signingKeys().first)
         #expect(stored.sealedKey.count > 32)
@@ -79,6 +79,43 @@ struct TokenTests {
         }
     }
 
+    @Test("No audience is the id of another app, and the error names it: in a changed record and in an added one")
+    func audienceOfAnotherApp() async throws {
+        let world = try await World()
+        try await world.add(World.record(["app_id": "com.example.other"]))
+        let audience = try World.record(["signature": ["token_audiences": ["com.example.other"]]])
+        let changed = await #expect(throws: ContractError.self) {
+            try await world.service.apps.change(audience, actor: "test")
+        }
+        #expect(changed?.code == .conflict && changed?.description.contains("com.example.other") == true)
+        try await world.change(["signature": ["token_audiences": ["com.example.third", .string(World.appID)]]])
+        let third = try World.record(["app_id": "com.example.third"])
+        let added = await #expect(throws: ContractError.self) {
+            try await world.service.apps.add(third, actor: "test")
+        }
+        #expect(added?.code == .conflict && added?.description.contains(World.appID) == true)
+        #expect(try await world.service.apps.record(AppID("com.example.third")) == nil)
+        let fourth = try World.record([
+            "app_id": "com.example.fourth", "signature": ["token_audiences": [.string(World.appID)]],
+        ])
+        await #expect(throws: ContractError.self) { try await world.service.apps.add(fourth, actor: "test") }
+    }
+
+    @Test("No token is issued for another app, also where its record was added at the same time")
+    func audienceThatBecameAnApp() async throws {
+        let world = try await World(["signature": ["token_audiences": ["com.example.third"]]])
+        let device = try await world.device()
+        try await world.token(device, audience: "com.example.third")
+        // What two concurrent changes would leave: the store does not look into records.
+        let other = try await World()
+        try await other.add(World.record(["app_id": "com.example.third"]))
+        let third = try #require(try await other.stores.app(AppID("com.example.third")))
+        _ = try await world.stores.insert(
+            third, recording: AuditEvent(.appAdded, at: world.clock.now, actor: "test"))
+        try await expect(.invalidRequest) { try await world.token(device, audience: "com.example.third") }
+        try await world.token(device)
+    }
+
     @Test("After a rotation the token names the new key")
     func rotatedKey() async throws {
         let world = try await World()
@@ -89,39 +126,167 @@ struct TokenTests {
         #expect(x == Base64.url.encode(device.publicKey.x963[1..<33]))
     }
 
-    @Test(
-        "A new signing key is published before its first use for longer than the set may be cached; an old one until its last token has expired"
-    )
+    private func kid(_ world: World, _ device: TestDevice) async throws -> String {
+        let (header, _) = try claims(
+            try await world.token(device).token, try await world.service.signingKeys.keySet())
+        return header["kid"]?.string ?? ""
+    }
+
+    private func published(_ world: World) async throws -> [String] {
+        try await world.service.signingKeys.keySet()["keys"]?.array?.compactMap { $0.object?["kid"]?.string } ?? []
+    }
+
+    @Test("One standby key is always published ahead, and signs at once after a rotation")
     func signingKeyRotation() async throws {
         let world = try await World()
         let device = try await world.device()
-        func kid() async throws -> String {
-            let (header, _) = try claims(
-                try await world.token(device).token, try await world.service.signingKeys.keySet())
-            return header["kid"]?.string ?? ""
-        }
-        func published() async throws -> [String] {
-            try await world.service.signingKeys.keySet()["keys"]?.array?.compactMap { $0.object?["kid"]?.string } ?? []
-        }
-        let old = try await kid()
-        world.clock.advance(1000)
-        let new = try await world.service.signingKeys.rotate(actor: "test")
-        #expect(try await published() == [old, new])
-        #expect(try await kid() == old)
-        world.clock.advance(SigningKeys.cacheLife)
-        #expect(try await kid() == old)
-        world.clock.advance(60)
-        #expect(try await kid() == new)
+        let first = try await published(world)
+        try #require(first.count == 2)
+        #expect(try await kid(world, device) == first[0])
+        // However long it is published, the standby waits for a rotation.
+        world.clock.advance(100_000)
+        #expect(try await kid(world, device) == first[0])
+        #expect(try await published(world) == first)
+        let standby = try await world.service.signingKeys.rotate(actor: "test")
+        #expect(try await published(world) == first + [standby])
+        #expect(try await kid(world, device) == first[1])
+        #expect(try await world.service.signingKeys.list().map(\.use) == [.retiring, .signing, .standby])
         // The old key's last token was issued just now; it is published for its whole life.
-        world.clock.advance(600)
-        #expect(try await published() == [old, new])
-        world.clock.advance(61)
-        #expect(try await published() == [new])
-        #expect(try await world.stores.signingKeys().map(\.id) == [new])
-        #expect(try await kid() == new)
+        world.clock.advance(660)
+        #expect(try await published(world) == first + [standby])
+        // Keys are cached for five seconds.
+        world.clock.advance(5)
+        #expect(try await published(world) == [first[1], standby])
+        #expect(try await world.stores.signingKeys().map(\.id) == [first[1], standby])
+        #expect(try await kid(world, device) == first[1])
     }
 
-    @Test("64 first tokens at once make one signing key")
+    @Test("A standby that was made just now signs only when no cached key set can lack it")
+    func freshStandby() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let first = try await published(world)
+        let standby = try await world.service.signingKeys.rotate(actor: "test")
+        #expect(try await kid(world, device) == first[0])
+        world.clock.advance(SigningKeys.cacheLife + 59)
+        #expect(try await kid(world, device) == first[0])
+        world.clock.advance(1)
+        #expect(try await kid(world, device) == first[1])
+        world.clock.advance(660)
+        #expect(try await published(world) == first + [standby])
+        // Keys are cached for five seconds.
+        world.clock.advance(5)
+        #expect(try await published(world) == [first[1], standby])
+    }
+
+    @Test("A revoked signing key leaves the key set at once, and the standby signs at once")
+    func revocation() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let before = try await published(world)
+        #expect(try await kid(world, device) == before[0])
+        #expect(try await world.service.signingKeys.revoke(before[0], actor: "test"))
+        let after = try await published(world)
+        #expect(after.count == 2 && after[0] == before[1] && !before.contains(after[1]))
+        #expect(try await kid(world, device) == before[1])
+        #expect(try await world.audited(.signingKeyRevoked).map { $0.detail["kid"] } == [.string(before[0])])
+        #expect(try await !world.service.signingKeys.revoke(before[0], actor: "test"))
+        // Another node learns it within the seconds that it may cache the keys.
+        let node = try world.anotherNode()
+        #expect(try await node.signingKeys.keySet() == (try await world.service.signingKeys.keySet()))
+    }
+
+    @Test("What was read before a revocation is not cached after it")
+    func revocationDuringARead() async throws {
+        let world = try await World()
+        let keys = SlowKeys(stores: world.stores)
+        let stores = world.stores
+        let service = AuthService(
+            stores: .init(
+                challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
+                signingKeys: keys), key: try #require(ServiceKey(World.serviceKey)), clock: world.clock)
+        _ = try await service.signingKeys.keySet()
+        let revoked = try #require(try await service.signingKeys.list().first).id
+        world.clock.advance(5)
+        keys.afterTheNextRead { _ = try? await service.signingKeys.revoke(revoked, actor: "test") }
+        _ = try await service.signingKeys.keySet()
+        let after = try await service.signingKeys.keySet()["keys"]?.array?.map { $0.object?["kid"] }
+        #expect(after?.count == 2 && after?.contains(.string(revoked)) == false)
+    }
+
+    /// Lets something happen between a read of the keys and its answer.
+    private final class SlowKeys: SigningKeyStore {
+        private let stores: MemoryStores
+        private let action = Locked<(@Sendable () async -> Void)?>(nil)
+
+        init(stores: MemoryStores) { self.stores = stores }
+
+        func afterTheNextRead(_ action: @escaping @Sendable () async -> Void) { self.action.access { $0 = action } }
+
+        func signingKeys() async throws(StoreError) -> [StoredSigningKey] {
+            let keys = try await stores.signingKeys()
+            let action = action.access { action in
+                defer { action = nil }
+                return action
+            }
+            await action?()
+            return keys
+        }
+
+        func addSigningKey(
+            _ key: StoredSigningKey, after newest: String?, recording event: AuditEvent
+        ) async throws(StoreError) -> Bool {
+            try await stores.addSigningKey(key, after: newest, recording: event)
+        }
+
+        func revokeSigningKey(
+            _ id: String, newest: String, adding key: StoredSigningKey?, recording event: AuditEvent
+        ) async throws(StoreError) -> Bool {
+            try await stores.revokeSigningKey(id, newest: newest, adding: key, recording: event)
+        }
+
+        func removeSigningKeys(_ ids: Set<String>) async throws(StoreError) {
+            try await stores.removeSigningKeys(ids)
+        }
+    }
+
+    @Test("A revoked standby is replaced, and the signing key goes on")
+    func revokedStandby() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let before = try await published(world)
+        #expect(try await world.service.signingKeys.revoke(before[1], actor: "test"))
+        let after = try await published(world)
+        #expect(after.count == 2 && after[0] == before[0] && after[1] != before[1])
+        #expect(try await kid(world, device) == before[0])
+    }
+
+    @Test("A revoked retiring key leaves the others as they are")
+    func revokedRetiringKey() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let first = try await published(world)
+        world.clock.advance(1000)
+        let standby = try await world.service.signingKeys.rotate(actor: "test")
+        #expect(try await world.service.signingKeys.revoke(first[0], actor: "test"))
+        #expect(try await published(world) == [first[1], standby])
+        #expect(try await kid(world, device) == first[1])
+    }
+
+    @Test("After a revocation the published standby signs, and no retired key")
+    func retiredKeysStayRetired() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let first = try await published(world)
+        world.clock.advance(1000)
+        let standby = try await world.service.signingKeys.rotate(actor: "test")
+        world.clock.advance(400)
+        #expect(try await world.service.signingKeys.revoke(first[1], actor: "test"))
+        #expect(try await kid(world, device) == standby)
+        #expect(try await published(world).prefix(2) == [first[0], standby])
+    }
+
+    @Test("64 first tokens at once make one signing key and one standby")
     func firstKey() async throws {
         let world = try await World()
         let ids = try await withThrowingTaskGroup(of: JSONObject.self) { group in
@@ -129,7 +294,7 @@ struct TokenTests {
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }
         #expect(ids.count == 1)
-        #expect(try await world.audited(.signingKeyRotated).count == 1)
+        #expect(try await world.audited(.signingKeyRotated).count == 2)
     }
 
     @Test("Another node signs with the same keys")

@@ -80,6 +80,13 @@ struct ChecksCanFailTests {
         }
 
         func removeSigningKeys(_ ids: Set<String>) async throws(StoreError) {}
+
+        func revokeSigningKey(
+            _ id: String, newest: String, adding key: StoredSigningKey?, recording event: AuditEvent
+        ) async throws(StoreError) -> Bool {
+            guard let actual = try await stores.signingKeys().last?.id else { return false }
+            return try await stores.revokeSigningKey(id, newest: actual, adding: key, recording: event)
+        }
     }
 
     /// Reads the first page again and again.

@@ -38,6 +38,12 @@ public final class AppRegistry: Sendable {
         return app
     }
 
+    /// Whether an app has this id, enabled or not.
+    func isProvisioned(_ id: AppID) async throws(Refusal) -> Bool { try await provisioned(id) != nil }
+
+    /// Whether the app is cached, so that asking for it reads no store.
+    func isCached(_ id: AppID) -> Bool { memory.value(id) != nil }
+
     @inline(__always)
     private func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
         if let app = memory.value(id) { return app }
@@ -73,6 +79,8 @@ public final class AppRegistry: Sendable {
     /// Adds an app; false where its id is taken.
     public func add(_ record: AppRecord, actor: String) async throws -> Bool {
         try check(record)
+        try await checkAudiences(of: record)
+        try await checkNoAudience(is: record.appID)
         defer { forget() }
         return try await store.insert(try sealed(record), recording: event(.appAdded, record, actor))
     }
@@ -80,13 +88,14 @@ public final class AppRegistry: Sendable {
     /// Replaces an app's record. Throws where its channel changes though it has devices.
     public func change(_ record: AppRecord, actor: String) async throws -> Bool {
         try check(record)
+        try await checkAudiences(of: record)
         defer { forget() }
         guard let stored = try await store.app(record.appID) else { return false }
         let current = try opened(stored)
         if current.buildChannel != record.buildChannel,
             try await devices.count(of: record.appID).values.contains(where: { $0 > 0 })
         {
-            throw ContractError("build_channel cannot change once the app has devices")
+            throw ContractError("build_channel cannot change once the app has devices", code: .conflict)
         }
         let changed = try await store.replace(
             stored, with: try sealed(record), recording: event(.appChanged, record, actor, before: current))
@@ -95,6 +104,25 @@ public final class AppRegistry: Sendable {
             _ = try await devices.holdObserved(of: record.appID, recording: event(.devicePending, record, actor))
         }
         return changed
+    }
+
+    /// A backend of an app takes tokens whose audience is the app's id. Another app may not have tokens made that it takes.
+    private func checkAudiences(of record: AppRecord) async throws {
+        let audiences = Set(record.signature.tokenAudiences)
+        guard !audiences.isEmpty else { return }
+        for other in try await store.apps() where other.appID != record.appID && audiences.contains(other.appID.text) {
+            throw ContractError(
+                "signature.token_audiences: \(other.appID) is the id of another app", code: .conflict)
+        }
+    }
+
+    /// The same for an app that comes later. `TokenIssuer` checks again, because two changes can be made at once.
+    private func checkNoAudience(is id: AppID) async throws {
+        for stored in try await store.apps() where stored.appID != id {
+            // A record that cannot be opened must not keep out every other app.
+            guard let other = try? opened(stored), other.signature.tokenAudiences.contains(id.text) else { continue }
+            throw ContractError("app_id: \(id) is one of the token_audiences of \(other.appID)", code: .conflict)
+        }
     }
 
     /// Throws where a record cannot be used, such as for an anchor that is no certificate. One that was put together in code

@@ -105,7 +105,7 @@ public struct AuthService: Sendable {
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
         auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
         tokens = TokenIssuer(
-            keys: signingKeys, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
+            keys: signingKeys, apps: apps, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
         credentials = CredentialRules(store: stores.credentials, clock: clock, random: random)
         administration = DeviceAdministration(
             store: stores.devices, proofs: stores.pendingProofs, devices: devices, clock: clock)
@@ -267,6 +267,7 @@ public struct AuthService: Sendable {
                     devices.forgetAll()
                     apps.forget()
                     credentials.forget()
+                    await signingKeys.forget()
                 }
             }
             group.addTask {

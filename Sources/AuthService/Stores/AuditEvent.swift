@@ -22,6 +22,7 @@ public struct AuditEvent: Sendable, Hashable {
         case credentialCreated = "credential.created"
         case credentialRevoked = "credential.revoked"
         case signingKeyRotated = "signing_key.rotated"
+        case signingKeyRevoked = "signing_key.revoked"
         case evidenceExported = "evidence.exported"
         case evidenceErased = "evidence.erased"
         case securityEvent = "security.event"

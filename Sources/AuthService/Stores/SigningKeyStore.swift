@@ -25,6 +25,12 @@ public protocol SigningKeyStore: Sendable {
         _ key: StoredSigningKey, after newest: String?, recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
+    /// Removes a key and adds another, where the newest one is still `newest`; false where it is not, or the key to remove is
+    /// not there.
+    func revokeSigningKey(
+        _ id: String, newest: String, adding key: StoredSigningKey?, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool
+
     /// Removes keys that no token is of any more.
     func removeSigningKeys(_ ids: Set<String>) async throws(StoreError)
 }

@@ -1,14 +1,20 @@
-internal import AuthContract
+public import AuthContract
 internal import Crypto
 public import StrictJSON
 
-/// The keys that sign device tokens. A new key is published for `publishedAhead` before it signs, and an old one for as long
-/// as a token of it can be good, so that nobody who caches the key set meets a key it does not know.
+/// The keys that sign device tokens, oldest first.
+///
+/// The newest key is the standby: it is published, and signs only after the next rotation or when the signing key is
+/// revoked. The signing key is the newest of the others that has been published for `publishedAhead`. Older keys stay
+/// published for as long as a token of theirs can be good. So a backend that caches the key set never meets a key that it
+/// does not know.
 public actor SigningKeys {
     private let store: any SigningKeyStore
     private let key: ServiceKey
     private let clock: any ServiceClock
     private var remembered: (keys: [SigningKey], life: Range<UnixTime>)?
+    /// Counts changes, so that what was read before one is not cached after it.
+    private var epoch = 0
 
     /// Seconds that the key set may be cached (`max-age`).
     public static let cacheLife: Int64 = 300
@@ -16,6 +22,28 @@ public actor SigningKeys {
     private static let memory: Int64 = 5
     /// How far the clocks of two nodes may be apart: the slower one signs with the old key for that much longer.
     private static let clockDifference: Int64 = 60
+    /// A fresh store needs two keys; each attempt adds one, or finds that another node did.
+    private static let maximumAttempts = 8
+
+    /// What a key does now.
+    public enum Use: String, Sendable, Hashable {
+        /// It signs.
+        case signing
+        /// It is published ahead, to sign next.
+        case standby
+        /// It signs no more, and is published for its last tokens.
+        case retiring
+    }
+
+    /// A key as an operator sees it.
+    public struct Listed: Sendable, Hashable {
+        /// The RFC 7638 thumbprint: the `kid` of tokens and of the key set.
+        public let id: String
+        /// When it was made.
+        public let createdAt: UnixTime
+        /// What it does now.
+        public let use: Use
+    }
 
     private struct SigningKey: Sendable {
         let id: String
@@ -27,6 +55,23 @@ public actor SigningKeys {
         self.store = store
         self.key = key
         self.clock = clock
+    }
+
+    /// The keys, oldest first. Makes none.
+    public func list() async throws(Refusal) -> [Listed] {
+        let keys = try await stored()
+        let signing = Self.signing(keys.map(\.createdAt), at: clock.now) ?? 0
+        return keys.enumerated().map { index, key in
+            Listed(
+                id: key.id, createdAt: key.createdAt,
+                use: index == signing ? .signing : index < signing ? .retiring : .standby)
+        }
+    }
+
+    /// Forgets what was read, because something changed it.
+    func forget() {
+        epoch += 1
+        remembered = nil
     }
 
     /// The key set (RFC 7517): every key that a token may be of, now or as soon as the set may have been cached.
@@ -44,25 +89,47 @@ public actor SigningKeys {
         ])
     }
 
-    /// Makes a new key, which signs once it has been published long enough. Returns its id.
+    /// Makes a new standby key and returns its id. The standby before it signs from now on, or once it has been published for
+    /// long enough.
     public func rotate(actor: String) async throws(Refusal) -> String {
-        let privateKey = P256.Signing.PrivateKey()
-        let id = DevicePublicKey(privateKey.publicKey).thumbprint
-        let newest = try await stored().last?.id
-        guard try await add(privateKey, id: id, after: newest, actor: actor) else {
-            throw Refusal(.serviceUnavailable, "somebody else rotated the signing keys just now", retryAfter: 1)
+        let made = try Self.made(sealing: key, at: clock.now)
+        guard try await add(made, after: try await withStandby().last?.id, actor: actor) else {
+            throw Refusal(.serviceUnavailable, "another process rotated the signing keys just now", retryAfter: 1)
         }
-        return id
+        return made.id
+    }
+
+    /// Takes a key out of the key set at once, with the tokens that it signed; false where it is not there.
+    ///
+    /// Where it was the signing key, the standby signs at once, and a new standby is made. A backend learns of it when it next
+    /// reads the key set.
+    public func revoke(_ id: String, actor: String) async throws(Refusal) -> Bool {
+        for _ in 0..<Self.maximumAttempts {
+            let keys = try await withStandby()
+            guard let place = keys.firstIndex(where: { $0.id == id }), let newest = keys.last else { return false }
+            // Without a new one, the last standby would stay standby and a retired key would sign again.
+            let needsStandby = place >= Self.signing(keys.map(\.createdAt), at: clock.now) ?? 0
+            let standby = try needsStandby ? Self.made(sealing: key, at: clock.now) : nil
+            let event = AuditEvent(
+                .signingKeyRevoked, at: clock.now, actor: actor,
+                detail: JSONObject([("kid", .string(id)), ("standby", standby.map { .string($0.id) } ?? .null)]))
+            defer { forget() }
+            let revoked = try await asking { () async throws(StoreError) in
+                try await store.revokeSigningKey(id, newest: newest.id, adding: standby, recording: event)
+            }
+            if revoked { return true }
+        }
+        throw Refusal(.serviceUnavailable, "the signing keys changed each time that they were read", retryAfter: 1)
     }
 
     /// A compact JWS (RFC 7515) over these claims by the key that signs now.
     func sign(_ claims: JSONObject, type: String) async throws(Refusal) -> String {
         let now = clock.now
         let keys = try await keys()
-        // The first key of all signs at once: nobody can have cached a set without it.
-        guard let key = keys.last(where: { now >= $0.createdAt + Self.publishedAhead }) ?? keys.first else {
+        guard let place = Self.signing(keys.map(\.createdAt), at: now), keys.indices.contains(place) else {
             throw Refusal(.serviceUnavailable, "there is no signing key", retryAfter: 5)
         }
+        let key = keys[place]
         let header: JSONObject = JSONObject([("alg", "ES256"), ("typ", .string(type)), ("kid", .string(key.id))])
         let input =
             Base64.url.encode(JSONValue.object(header).bytes) + "." + Base64.url.encode(JSONValue.object(claims).bytes)
@@ -75,24 +142,39 @@ public actor SigningKeys {
     private func keys() async throws(Refusal) -> [SigningKey] {
         let now = clock.now
         if let remembered, remembered.life.contains(now) { return remembered.keys }
-        var stored = try await stored()
-        if stored.isEmpty {
-            let privateKey = P256.Signing.PrivateKey()
-            _ = try await add(
-                privateKey, id: DevicePublicKey(privateKey.publicKey).thumbprint, after: nil, actor: "service")
-            stored = try await self.stored()
-        }
-        stored = try await withoutSpent(stored, now: now)
+        let epoch = epoch
+        let stored = try await withoutSpent(withStandby(), now: now)
         var keys: [SigningKey] = []
         for stored in stored { keys.append(try opened(stored)) }
-        remembered = (keys, now..<(now + Self.memory))
+        if epoch == self.epoch { remembered = (keys, now..<(now + Self.memory)) }
         return keys
     }
 
-    /// Drops keys whose successor has signed for longer than a token lives.
+    /// The place of the key that signs, of keys made at these times; nil where there is none.
+    private static func signing(_ createdAt: [UnixTime], at now: UnixTime) -> Int? {
+        guard !createdAt.isEmpty else { return nil }
+        let candidates = createdAt.count == 1 ? createdAt[...] : createdAt.dropLast()
+        // Where none has been published for long enough the oldest signs: it has been published the longest.
+        return candidates.lastIndex { now >= $0 + publishedAhead } ?? candidates.startIndex
+    }
+
+    /// Every key, after the signing key and the standby were made where they were missing.
+    private func withStandby() async throws(Refusal) -> [StoredSigningKey] {
+        for _ in 0..<Self.maximumAttempts {
+            let keys = try await stored()
+            guard keys.count < 2 else { return keys }
+            _ = try await add(try Self.made(sealing: key, at: clock.now), after: keys.last?.id, actor: "service")
+        }
+        throw Refusal(.serviceUnavailable, "the signing keys changed each time that they were read", retryAfter: 1)
+    }
+
+    /// Drops keys whose successor has signed for longer than a token lives. The successor began once it had been published for
+    /// long enough and a standby had been made after it.
     private func withoutSpent(_ keys: [StoredSigningKey], now: UnixTime) async throws(Refusal) -> [StoredSigningKey] {
-        let spent = zip(keys, keys.dropFirst()).filter { _, successor in
-            now > successor.createdAt + Self.publishedAhead + TokenIssuer.maximumLife + Self.clockDifference
+        let spent = zip(keys, zip(keys.dropFirst(), keys.dropFirst(2))).filter { _, later in
+            let (successor, standby) = later
+            let began = max(successor.createdAt + Self.publishedAhead, standby.createdAt)
+            return now > began + TokenIssuer.maximumLife + Self.clockDifference
         }.map(\.0.id)
         guard !spent.isEmpty else { return keys }
         try await asking { () async throws(StoreError) in try await store.removeSigningKeys(Set(spent)) }
@@ -103,18 +185,23 @@ public actor SigningKeys {
         try await asking { () async throws(StoreError) in try await store.signingKeys() }
     }
 
-    private func add(
-        _ privateKey: P256.Signing.PrivateKey, id: String, after newest: String?, actor: String
-    ) async throws(Refusal) -> Bool {
-        guard let sealed = try? key.seal(Array(privateKey.rawRepresentation), context: Self.context(id)) else {
+    private static func made(sealing key: ServiceKey, at now: UnixTime) throws(Refusal) -> StoredSigningKey {
+        let privateKey = P256.Signing.PrivateKey()
+        let id = DevicePublicKey(privateKey.publicKey).thumbprint
+        guard let sealed = try? key.seal(Array(privateKey.rawRepresentation), context: context(id)) else {
             throw Refusal(.internalError, "a signing key could not be sealed")
         }
-        let stored = StoredSigningKey(id: id, sealedKey: sealed, createdAt: clock.now)
+        return StoredSigningKey(id: id, sealedKey: sealed, createdAt: now)
+    }
+
+    private func add(
+        _ made: StoredSigningKey, after newest: String?, actor: String
+    ) async throws(Refusal) -> Bool {
         let event = AuditEvent(
-            .signingKeyRotated, at: clock.now, actor: actor, detail: JSONObject([("kid", .string(id))]))
-        defer { remembered = nil }
+            .signingKeyRotated, at: made.createdAt, actor: actor, detail: JSONObject([("kid", .string(made.id))]))
+        defer { forget() }
         return try await asking { () async throws(StoreError) in
-            try await store.addSigningKey(stored, after: newest, recording: event)
+            try await store.addSigningKey(made, after: newest, recording: event)
         }
     }
 

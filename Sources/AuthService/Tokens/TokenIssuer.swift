@@ -4,6 +4,7 @@ internal import StrictJSON
 /// Issues device tokens: JWTs that any backend can check offline against the key set.
 struct TokenIssuer: Sendable {
     let keys: SigningKeys
+    let apps: AppRegistry
     let issuer: String
     let random: any RandomSource
 
@@ -16,6 +17,10 @@ struct TokenIssuer: Sendable {
         let audience = request.audience ?? record.appID.text
         guard audience == record.appID.text || record.signature.tokenAudiences.contains(audience) else {
             throw Refusal(malformed: ContractError("audience must be one of the app's token_audiences"))
+        }
+        // Records may be older than this rule, and two changes of apps can be made at once.
+        if audience != record.appID.text, let id = try? AppID(audience), try await apps.isProvisioned(id) {
+            throw Refusal(.invalidRequest, "audience \(id) is another app")
         }
         let claims = JSONObject([
             ("iss", .string(issuer)), ("aud", .string(audience)), ("sub", .string(device.deviceID.text)),

@@ -26,6 +26,24 @@ struct SQLiteSigningKeyStore: SigningKeyStore {
         }
     }
 
+    func revokeSigningKey(
+        _ id: String, newest: String, adding key: StoredSigningKey?, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        try await database.write { database in
+            let removed = try database.change(
+                """
+                DELETE FROM signing_keys
+                WHERE id = ? AND (SELECT id FROM signing_keys ORDER BY number DESC LIMIT 1) = ?
+                """, [id, newest], recording: event)
+            guard removed > 0 else { return false }
+            guard let key else { return true }
+            _ = try database.change(
+                "INSERT INTO signing_keys (id, sealed_key, created_at) VALUES (?, ?, ?)",
+                [key.id, key.sealedKey.data, key.createdAt.seconds], recording: nil)
+            return true
+        }
+    }
+
     func removeSigningKeys(_ ids: Set<String>) async throws(StoreError) {
         try await database.write { database in
             for id in ids {

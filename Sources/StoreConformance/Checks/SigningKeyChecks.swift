@@ -43,6 +43,38 @@ extension StoreConformance {
                 try expect(try await stores.signingKeys.signingKeys().last, is: keys[winner], "the newest key")
                 try expect(try await stores.codes(samples).count, is: 1, "the number of events")
             },
+            ConformanceCheck("A signing key is revoked while the newest is known, and the new one is the newest") {
+                stores in
+                let samples = try Samples(stores)
+                var keys = [samples.signingKey(), samples.signingKey()]
+                for key in keys {
+                    _ = try await stores.signingKeys.addSigningKey(
+                        key, after: try await stores.signingKeys.signingKeys().last?.id,
+                        recording: samples.event(.signingKeyRotated))
+                }
+                func revoke(_ id: String, newest: String, adding key: StoredSigningKey?) async throws -> Bool {
+                    try await stores.signingKeys.revokeSigningKey(
+                        id, newest: newest, adding: key, recording: samples.event(.signingKeyRevoked))
+                }
+                func left() async throws -> [StoredSigningKey] {
+                    try await stores.signingKeys.signingKeys().suffix(keys.count)
+                }
+                let added = samples.signingKey()
+                try expect(
+                    try await revoke(keys[0].id, newest: keys[0].id, adding: added), is: false,
+                    "with another newest key")
+                try expect(
+                    try await revoke("not there", newest: keys[1].id, adding: added), is: false,
+                    "a key that is not there")
+                try expect(try await left(), is: keys, "the keys after both")
+                try expect(try await revoke(keys[1].id, newest: keys[1].id, adding: added), is: true, "the newest")
+                keys = [keys[0], added]
+                try expect(try await left(), is: keys, "the keys after the newest was revoked")
+                try expect(try await revoke(keys[0].id, newest: added.id, adding: nil), is: true, "an older one")
+                keys = [added]
+                try expect(try await left(), is: keys, "the keys after the older one was revoked")
+                try expect(try await stores.codes(samples).count, is: 4, "the number of events")
+            },
             ConformanceCheck("Signing keys that are removed are gone, and no others") { stores in
                 let samples = try Samples(stores)
                 let keys = [samples.signingKey(), samples.signingKey(), samples.signingKey()]

@@ -19,6 +19,21 @@ extension MemoryStores: SigningKeyStore {
     }
 
     /// See `SigningKeyStore`.
+    public func revokeSigningKey(
+        _ id: String, newest: String, adding key: StoredSigningKey?, recording event: AuditEvent
+    ) throws(StoreError) -> Bool {
+        try check(.revokeSigningKey)
+        guard signingKeyRecords.last?.id == newest, let place = signingKeyRecords.firstIndex(where: { $0.id == id })
+        else {
+            return false
+        }
+        signingKeyRecords.remove(at: place)
+        if let key { signingKeyRecords.append(key) }
+        record(event)
+        return true
+    }
+
+    /// See `SigningKeyStore`.
     public func removeSigningKeys(_ ids: Set<String>) throws(StoreError) {
         try check(.removeSigningKeys)
         signingKeyRecords.removeAll { ids.contains($0.id) }

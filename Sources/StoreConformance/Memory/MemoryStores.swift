@@ -13,7 +13,7 @@ public actor MemoryStores {
         case devices, count, riskMetrics, append, events, firstBrokenLink, link
         case takeDueReceipt, recordReceipt
         case insertCredential, credential, credentials, revokeCredential
-        case signingKeys, addSigningKey, removeSigningKeys
+        case signingKeys, addSigningKey, removeSigningKeys, revokeSigningKey
         case keepProof, pendingProofs, eraseProof
         case keepEvidence, evidence, eraseEvidence
     }
