@@ -19,7 +19,8 @@ struct CredentialTests {
         let world = try await World()
         let (credential, text) = try await made(world)
         for scheme in ["Bearer", "bearer", "BEARER"] {
-            let found = try await world.service.credentials.authenticate(authorization: "\(scheme) \(text.exposed)")
+            let found = try await world.service.credentials.authenticate(
+                authorization: "\(scheme) \(text.exposed)", from: world.address)
             #expect(found == credential)
         }
         #expect(text.exposed.hasPrefix("sya_") && "\(text)" == "(secret)")
@@ -41,7 +42,7 @@ struct CredentialTests {
         ]
         for authorization in wrong {
             try await expect(.unauthorized, "\(authorization?.prefix(40) ?? "none")") {
-                try await world.service.credentials.authenticate(authorization: authorization)
+                try await world.service.credentials.authenticate(authorization: authorization, from: world.address)
             }
         }
     }
@@ -56,13 +57,13 @@ struct CredentialTests {
         #expect(try await credentials.revoke(first.id, actor: "test") == false)
         #expect(try await credentials.revoke("nobody", actor: "test") == false)
         try await expect(.unauthorized) {
-            try await credentials.authenticate(authorization: "Bearer \(firstText.exposed)")
+            try await credentials.authenticate(authorization: "Bearer \(firstText.exposed)", from: world.address)
         }
         world.clock.advance(999)
-        _ = try await credentials.authenticate(authorization: "Bearer \(secondText.exposed)")
+        _ = try await credentials.authenticate(authorization: "Bearer \(secondText.exposed)", from: world.address)
         world.clock.advance(1)
         try await expect(.unauthorized) {
-            try await credentials.authenticate(authorization: "Bearer \(secondText.exposed)")
+            try await credentials.authenticate(authorization: "Bearer \(secondText.exposed)", from: world.address)
         }
     }
 
@@ -71,15 +72,55 @@ struct CredentialTests {
         let world = try await World()
         let (credential, text) = try await made(world)
         let authorization = "Bearer \(text.exposed)"
-        _ = try await world.service.credentials.authenticate(authorization: authorization)
+        _ = try await world.service.credentials.authenticate(authorization: authorization, from: world.address)
         try await expect(.unauthorized) {
-            try await world.service.credentials.authenticate(authorization: authorization.dropLast() + "!")
+            try await world.service.credentials.authenticate(
+                authorization: authorization.dropLast() + "!", from: world.address)
         }
         #expect(try await world.anotherNode().credentials.revoke(credential.id, actor: "test"))
         world.clock.advance(5)
         try await expect(.unauthorized) {
-            try await world.service.credentials.authenticate(authorization: authorization)
+            try await world.service.credentials.authenticate(authorization: authorization, from: world.address)
         }
+    }
+
+    @Test("An address that sent too many unknown credentials is refused before the store is read")
+    func unknownCredentials() async throws {
+        let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 1) }
+        let known = "Bearer \(try await made(world).text.exposed)"
+        let fresh = "Bearer \(try await made(world).text.exposed)"
+        let credentials = world.service.credentials
+        _ = try await credentials.authenticate(authorization: known, from: world.address)
+        // What is no credential at all reads nothing, and counts as nothing.
+        for _ in 0..<10 {
+            try await expect(.unauthorized) {
+                try await credentials.authenticate(authorization: nil, from: world.address)
+            }
+        }
+        let wrong = ["Bearer sya_0000000000000000_AAAA", known + "x", "Bearer sya_1111111111111111_AAAA"]
+        for authorization in wrong {
+            try await expect(.unauthorized) {
+                try await credentials.authenticate(authorization: authorization, from: world.address)
+            }
+        }
+        await world.stores.fail(.credential)
+        for authorization in wrong + [fresh] {
+            let refusal = try await expect(.rateLimited) {
+                try await credentials.authenticate(authorization: authorization, from: world.address)
+            }
+            #expect(refusal?.retryAfter == 60)
+        }
+        // A neighbour at the same address locks out no credential that was good before, cached or read again.
+        _ = try await credentials.authenticate(authorization: known, from: world.address)
+        await world.stores.recover()
+        world.clock.advance(5)
+        _ = try await credentials.authenticate(authorization: known, from: world.address)
+        try await expect(.rateLimited) {
+            try await credentials.authenticate(authorization: fresh, from: world.address)
+        }
+        _ = try await credentials.authenticate(authorization: fresh, from: ClientAddress("192.0.2.99"))
+        world.clock.advance(55)
+        _ = try await credentials.authenticate(authorization: fresh, from: world.address)
     }
 
     @Test("A service credential names its apps; a credential has a name and an end")
@@ -112,7 +153,7 @@ struct CredentialTests {
         let text = try await made(world).text.exposed
         await world.stores.fail(.credential)
         try await expect(.serviceUnavailable) {
-            try await world.service.credentials.authenticate(authorization: "Bearer \(text)")
+            try await world.service.credentials.authenticate(authorization: "Bearer \(text)", from: world.address)
         }
     }
 }

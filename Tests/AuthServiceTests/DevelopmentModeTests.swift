@@ -87,6 +87,36 @@ struct DevelopmentModeTests {
         #expect(events.first?.detail["address"] == "192.0.2.7")
     }
 
+    @Test("However many addresses there are, an app has at most 10 such rows in any minute; the rest is counted")
+    func rowsOfOneApp() async throws {
+        let world = try await World(Self.production)
+        func attempts(_ numbers: Range<Int>, app: String = World.appID) async throws {
+            for number in numbers {
+                var http = world.http([World.developmentHeader])
+                http.address = ClientAddress("2001:db8:\(String(number, radix: 16))::1")
+                try await expect(.devModeNotAllowed) {
+                    try await world.service.issueChallenge(ChallengeRequest(appID: AppID(app)), http)
+                }
+            }
+        }
+        try await attempts(0..<6)
+        world.clock.advance(30)
+        try await attempts(6..<300)
+        #expect(try await world.audited(.securityEvent).count == 10)
+        // Half a minute later the first six rows are a minute old: six more, not ten.
+        world.clock.advance(30)
+        try await attempts(300..<400)
+        #expect(try await world.audited(.securityEvent).count == 16)
+        let first = try await world.audited(.securityEvent).reversed()[10]
+        #expect(first.detail["unrecorded_of_app_before"] == .integer(290))
+        #expect(first.detail["unrecorded_before"] == 0)
+        var record = Self.production
+        record["app_id"] = "com.example.other"
+        try await world.add(World.record(record))
+        try await attempts(0..<20, app: "com.example.other")
+        #expect(try await world.audited(.securityEvent).count == 26)
+    }
+
     @Test("On channels dev and staging the header is nobody's business", arguments: ["dev", "staging"])
     func otherChannels(channel: String) async throws {
         let world = try await World(["build_channel": .string(channel)])

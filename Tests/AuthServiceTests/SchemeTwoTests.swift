@@ -203,4 +203,49 @@ struct SchemeTwoTests {
         let world = try await World(["signature": ["unsigned_query": "refuse", "authorities": ["api.example.com"]]])
         try await world.verify(try await world.device(), two.with { $0.query = "a=1" })
     }
+
+    // MARK: Without a public origin
+
+    @Test(
+        "Without a public origin scheme 2 is refused at an authority that is not loopback, and scheme 1 is not below a floor"
+    )
+    func floorWithoutOrigin() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        try await world.verify(device, RequestDraft().with { $0.scheme = .two })
+        #expect(try await world.row(device).highestScheme == .two)
+        let elsewhere = RequestDraft(.status).with { $0.origin = "https://auth.example.com" }
+        let local = RequestDraft(.status)
+        func status(_ draft: RequestDraft) async throws {
+            _ = try await world.service.authenticate(try world.signed(device, draft), for: .status)
+        }
+        try await expect(.unsupportedSigVersion) { try await status(elsewhere.with { $0.scheme = .two }) }
+        try await status(elsewhere)
+        // On loopback scheme 2 can be used, so the floor holds. So it does in other services' requests.
+        try await expect(.unsupportedSigVersion) { try await status(local) }
+        try await status(local.with { $0.scheme = .two })
+        try await expect(.unsupportedSigVersion) { try await world.verify(device) }
+    }
+
+    @Test("Without a public origin the app's minimum_scheme still holds")
+    func minimumWithoutOrigin() async throws {
+        let world = try await World(["signature": ["minimum_scheme": 2, "authorities": ["api.example.com"]]])
+        let device = try await world.device()
+        let draft = RequestDraft(.status).with { $0.origin = "https://auth.example.com" }
+        try await expect(.unsupportedSigVersion) {
+            try await world.service.authenticate(try world.signed(device, draft), for: .status)
+        }
+    }
+
+    @Test("With a public origin the whole floor holds on our own routes")
+    func floorWithOrigin() async throws {
+        let world = try await World(origin: "https://auth.example.com")
+        let device = try await world.device()
+        let draft = RequestDraft(.status).with { $0.origin = "https://auth.example.com" }
+        _ = try await world.service.authenticate(
+            try world.signed(device, draft.with { $0.scheme = .two }), for: .status)
+        try await expect(.unsupportedSigVersion) {
+            try await world.service.authenticate(try world.signed(device, draft), for: .status)
+        }
+    }
 }

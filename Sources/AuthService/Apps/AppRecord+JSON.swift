@@ -76,7 +76,8 @@ extension SignaturePolicy {
             minimumScheme = scheme == 2 ? .two : .one
         }
         pastWindowSeconds = try fields.optionalInteger("past_window_seconds", in: 1...600) ?? pastWindowSeconds
-        futureWindowSeconds = try fields.optionalInteger("future_window_seconds", in: 0...300) ?? futureWindowSeconds
+        futureWindowSeconds =
+            try fields.optionalInteger("future_window_seconds", in: 0...Self.maximumFutureWindow) ?? futureWindowSeconds
         unsignedQuery = try fields.optionalChoice("unsigned_query") ?? unsignedQuery
         replayOnReads = try fields.optionalBool("replay_on_reads") ?? replayOnReads
         pathPrefixStrip = try fields.optionalParsed("path_prefix_strip") { text in

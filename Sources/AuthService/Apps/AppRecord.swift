@@ -34,8 +34,9 @@ public struct SignaturePolicy: Sendable, Hashable {
     public var minimumScheme: SignatureScheme = .one
     /// How old a request may be, in seconds; at most 600.
     public var pastWindowSeconds: Int64 = 300
-    /// How far ahead it may be dated; at most 300.
+    /// How far ahead it may be dated; at most `maximumFutureWindow`.
     public var futureWindowSeconds: Int64 = 60
+    static let maximumFutureWindow: Int64 = 300
     public var unsignedQuery: UnsignedQuery = .refuseOnWrites
     /// Whether GET, HEAD and OPTIONS are protected against replay.
     public var replayOnReads = true

@@ -41,8 +41,8 @@ public final class AppRegistry: Sendable {
     /// Whether an app has this id, enabled or not.
     func isProvisioned(_ id: AppID) async throws(Refusal) -> Bool { try await provisioned(id) != nil }
 
-    /// Whether the app is cached, so that asking for it reads no store.
-    func isCached(_ id: AppID) -> Bool { memory.value(id) != nil }
+    /// Whether the app was there when it was last read: asking for it reads the store every few seconds at most.
+    func isKnown(_ id: AppID) -> Bool { memory.known(id) != nil }
 
     @inline(__always)
     private func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {

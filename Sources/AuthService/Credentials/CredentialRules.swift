@@ -5,13 +5,17 @@ internal import StrictJSON
 /// Credentials of services and operators: made once, shown once, kept as hashes, expiring.
 public struct CredentialRules: Sendable {
     private let store: any CredentialStore
+    private let protection: Protection
     private let clock: any ServiceClock
     private let random: any RandomSource
     private let memory: ReadMemory<String, Credential>
 
     private static let maximumRemembered = 1000
 
-    init(store: any CredentialStore, clock: any ServiceClock, random: any RandomSource) {
+    init(
+        store: any CredentialStore, protection: Protection, clock: any ServiceClock, random: any RandomSource
+    ) {
+        self.protection = protection
         memory = ReadMemory(capacity: Self.maximumRemembered, clock: clock)
         self.store = store
         self.clock = clock
@@ -62,13 +66,21 @@ public struct CredentialRules: Sendable {
     func forget() { memory.forgetAll() }
 
     /// Who the bearer of an `Authorization` header is; refuses with `UNAUTHORIZED`.
-    public func authenticate(authorization: String?) async throws(Refusal) -> Credential {
+    ///
+    /// An address that sent too many unknown credentials is refused with `RATE_LIMITED` before the store is read for it. A
+    /// credential that was good before is exempt: a neighbour at the same address does not lock it out.
+    public func authenticate(
+        authorization: String?, from address: ClientAddress
+    ) async throws(Refusal) -> Credential {
         let refused = Refusal(.unauthorized, "no credential, or not one of ours")
         guard let authorization, authorization.utf8.count <= 256, let (id, secret) = Self.bearer(authorization) else {
             throw refused
         }
         let hash = Self.hash(secret)
+        let isKnown = memory.known(id).map { constantTimeEquals($0.secretHash, hash) } ?? false
+        if !isKnown { try protection.admitUnproven(from: address) }
         guard let credential = try await credential(id), constantTimeEquals(credential.secretHash, hash) else {
+            protection.countFailure(from: address)
             throw refused
         }
         guard credential.revokedAt == nil, clock.now < credential.expiresAt else {

@@ -4,11 +4,11 @@ internal import AuthContract
 public struct ProtectionSettings: Sendable {
     /// Challenges and registrations of one address.
     public var enrolment = Rate(burst: 300, perMinute: 300)
-    /// Signatures of one address that did not verify, and requests of devices that are not there.
+    /// Failures of one address: signatures that did not verify, and devices, apps and credentials that are not there.
     public var failedSignatures = Rate(burst: 100, perMinute: 60)
     /// Rows of one address that were read again before they refused.
     public var rereads = Rate(burst: 200, perMinute: 200)
-    /// Verified requests of one device: it holds at most 20,000 live claims, two a request, over their 11 minutes.
+    /// Verified requests of one device, counted before their claims: see `liveClaimsOfOneDevice`.
     public var device = Rate(burst: 4000, perMinute: 360)
     /// Accepted rotations of one device: each writes a row, an audit event and a key that is kept for ever.
     public var rotations = Rate(burst: 5, perHour: 12)
@@ -16,6 +16,15 @@ public struct ProtectionSettings: Sendable {
     public var claimsOfOneApp = 18_000_000
     /// Devices whose rows are kept in memory.
     public var cachedDevices = 100_000
+
+    /// How many live claims one device can hold at most: 19,520 by default.
+    ///
+    /// A request makes two claims. They live for 11 minutes from its timestamp, which may be five minutes ahead.
+    public var liveClaimsOfOneDevice: Int {
+        let seconds = RequestVerifier.claimLife + SignaturePolicy.maximumFutureWindow
+        let requests = (device.burst + device.perMinute * Double(seconds) / 60).rounded(.up)
+        return Int(exactly: 2 * requests) ?? .max
+    }
 
     /// The defaults.
     public init() {}
@@ -30,18 +39,8 @@ final class Protection: Sendable {
     private let devices: TokenBuckets<DeviceID>
     private let rotations: TokenBuckets<DeviceID>
     private let claims: ClaimShares
-    private let securityEvents = Locked(RecentMemory<SecurityEventKey, SecurityEvents>(capacity: 20_000))
+    private let securityEvents: SecurityEvents
     private let clock: any ServiceClock
-
-    private struct SecurityEventKey: Hashable, Sendable {
-        let appID: AppID
-        let address: ClientAddress
-    }
-
-    private struct SecurityEvents: Sendable {
-        let recordedAt: UnixTime
-        var unrecorded = 0
-    }
 
     init(_ settings: ProtectionSettings, clock: any ServiceClock) {
         enrolment = TokenBuckets(settings.enrolment)
@@ -51,6 +50,7 @@ final class Protection: Sendable {
         devices = TokenBuckets(settings.device)
         rotations = TokenBuckets(settings.rotations)
         claims = ClaimShares(maximum: settings.claimsOfOneApp)
+        securityEvents = SecurityEvents()
         self.clock = clock
     }
 
@@ -58,12 +58,13 @@ final class Protection: Sendable {
         try admit(enrolment.take(address, now: clock.now), "enrolments of \(address)")
     }
 
-    /// Whether the address has failed too often to be listened to.
-    func admitSignature(from address: ClientAddress) throws(Refusal) {
-        try admit(failedSignatures.waiting(address, now: clock.now), "failed signatures of \(address)")
+    /// Refuses an address that has failed too often, before the store is read for it.
+    func admitUnproven(from address: ClientAddress) throws(Refusal) {
+        try admit(failedSignatures.waiting(address, now: clock.now), "failures of \(address)")
     }
 
-    func countFailedSignature(from address: ClientAddress) {
+    /// Counts a failed signature, or an unknown device, app or credential.
+    func countFailure(from address: ClientAddress) {
         _ = failedSignatures.take(address, now: clock.now)
     }
 
@@ -95,19 +96,9 @@ final class Protection: Sendable {
         claims.giveBack(count, of: app, until: expiry)
     }
 
-    /// Whether a security event is recorded, and how many were not since the last one: the header behind it is
-    /// unauthenticated, so one a minute for each app and address, the rest counted.
-    func securityEvent(app: AppID, address: ClientAddress) -> Int? {
-        let (key, now) = (SecurityEventKey(appID: app, address: address), clock.now)
-        return securityEvents.access { known in
-            if var events = known[key], (0..<60).contains(now - events.recordedAt) {
-                events.unrecorded += 1
-                known[key] = events
-                return nil
-            }
-            defer { known[key] = SecurityEvents(recordedAt: now) }
-            return known[key]?.unrecorded ?? 0
-        }
+    /// Whether a security event of an unauthenticated request is recorded, with what was not; nil: it is only counted.
+    func securityEvent(app: AppID, address: ClientAddress) -> SecurityEvents.Unrecorded? {
+        securityEvents.note(app: app, address: address, now: clock.now)
     }
 
     private func admit(_ wait: Int64?, _ what: @autoclosure () -> String) throws(Refusal) {

@@ -106,7 +106,8 @@ public struct AuthService: Sendable {
         auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
         tokens = TokenIssuer(
             keys: signingKeys, apps: apps, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
-        credentials = CredentialRules(store: stores.credentials, clock: clock, random: random)
+        credentials = CredentialRules(
+            store: stores.credentials, protection: protection, clock: clock, random: random)
         administration = DeviceAdministration(
             store: stores.devices, proofs: stores.pendingProofs, devices: devices, clock: clock)
         evidence = EvidenceAdministration(store: stores.evidence, audit: stores.audit, key: key, clock: clock)
@@ -126,7 +127,7 @@ public struct AuthService: Sendable {
     public func issueChallenge(
         _ request: ChallengeRequest, _ http: IncomingRequest
     ) async throws(Refusal) -> ChallengeResponse {
-        let app = try await apps.enabled(request.appID)
+        let app = try await verifier.enabledApp(request.appID, for: http.address)
         try await verifier.refuseDevelopmentHeader(http, of: app)
         return try await challenges.issue(request, source: http.address)
     }
@@ -270,12 +271,16 @@ public struct AuthService: Sendable {
                     await signingKeys.forget()
                 }
             }
-            group.addTask {
-                while !Task.isCancelled {
-                    try? await Task.sleep(for: interval)
-                    await noteSeen()
-                    await settlePendingProofs()
-                    await eraseExpiredEvidence()
+            // Each in a loop of its own: a provider that answers slowly delays nothing else.
+            let loops: [@Sendable () async -> Void] = [
+                { await noteSeen() }, { await settlePendingProofs() }, { await eraseExpiredEvidence() },
+            ]
+            for work in loops {
+                group.addTask {
+                    while !Task.isCancelled {
+                        try? await Task.sleep(for: interval)
+                        await work()
+                    }
                 }
             }
         }
@@ -295,27 +300,7 @@ public struct AuthService: Sendable {
     public func eraseExpiredEvidence() async { await recorder.sweep() }
 
     private func noteSeen() async {
-        let batch = seen.take()
         // Coarse by nature: what a failed write loses, the next request brings back.
-        if !batch.isEmpty { try? await deviceStore.noteSeen(batch) }
-    }
-}
-
-/// When devices were last seen, until it is written down.
-private final class SeenDevices: Sendable {
-    private let seen = Locked<[DeviceID: UnixTime]>([:])
-    private static let maximum = 100_000
-
-    func note(_ device: DeviceID, at: UnixTime) {
-        seen.access { seen in
-            if seen.count < Self.maximum || seen[device] != nil { seen[device] = at }
-        }
-    }
-
-    func take() -> [DeviceID: UnixTime] {
-        seen.access { seen in
-            defer { seen = [:] }
-            return seen
-        }
+        for batch in seen.take() { try? await deviceStore.noteSeen(batch) }
     }
 }

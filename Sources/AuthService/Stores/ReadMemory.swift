@@ -42,12 +42,18 @@ final class ReadMemory<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
+    /// The value as it was when it was last read, however long ago: nothing to judge by, but it was there.
+    func known(_ key: Key) -> Value? { state.access { $0.values[key]?.value } }
+
     /// The value from the store, remembered from then on.
     func reading(
         _ key: Key, _ read: () async throws(Refusal) -> Value?
     ) async throws(Refusal) -> Value? {
         let (epoch, now) = (state.access { $0.epoch }, clock.now)
-        guard let value = try await read() else { return nil }
+        guard let value = try await read() else {
+            state.access { $0.values[key] = nil }
+            return nil
+        }
         state.access { state in
             guard state.epoch == epoch else { return }
             state.values[key] = Remembered(value: value, life: now..<(now + Self.life))

@@ -46,9 +46,9 @@ struct RequestVerifier: Sendable {
         do throws(Refusal) {
             return try await judge(request, for: operation, &known)
         } catch {
-            // Ids that nobody has cost a look into the store, as signatures that nobody made cost a verification.
-            if [.invalidSignature, .notRegistered].contains(error.code), operation != .foreign {
-                protection.countFailedSignature(from: request.address)
+            // An unknown id costs a read of the store, a wrong signature a verification.
+            if [.invalidSignature, .notRegistered, .unknownApp].contains(error.code), operation != .foreign {
+                protection.countFailure(from: request.address)
             }
             throw Refused(refusal: error, known: known)
         }
@@ -60,7 +60,7 @@ struct RequestVerifier: Sendable {
     ) async throws(Refusal) -> VerifiedRequest {
         let signed = try SignedRequest(request)
         // Another service's clients are not known by address: its own limits hold for them.
-        if operation != .foreign { try protection.admitSignature(from: request.address) }
+        if operation != .foreign { try protection.admitUnproven(from: request.address) }
         let app = try await apps.enabled(signed.appID)
         known.app = app
         try await refuseDevelopmentHeader(request, of: app)
@@ -75,12 +75,13 @@ struct RequestVerifier: Sendable {
             signed: signed,
             message: try signed.message(
                 path: path, origin: signed.scheme == .one ? nil : try origin(of: request, app: app, operation)),
-            app: app, operation: operation, now: now)
+            app: app, operation: operation, canUseSchemeTwo: canUseSchemeTwo(request, operation), now: now)
         var verified: VerifiedRequest
         do {
             verified = try admit(attempt, found.row, &known)
         } catch {
-            // A remembered row never refuses: the device may have been approved or its key rotated elsewhere.
+            // A cached row never refuses a request. Re-read it first: another node may have approved the device or rotated
+            // its key.
             guard !found.isFresh else { throw error }
             known.identified = nil
             guard protection.allowsReread(of: signed.deviceID, from: operation == .foreign ? nil : request.address)
@@ -107,10 +108,24 @@ struct RequestVerifier: Sendable {
         let message: SignedMessage
         let app: ProvisionedApp
         let operation: Operation
+        /// False on our own routes at an authority that is not loopback, while no public origin is configured.
+        let canUseSchemeTwo: Bool
         let now: UnixTime
     }
 
     // MARK: Steps
+
+    /// The app of a challenge or a registration. An address that named too many unknown ones is refused before the store is
+    /// read for it.
+    func enabledApp(_ id: AppID, for address: ClientAddress) async throws(Refusal) -> ProvisionedApp {
+        if !apps.isKnown(id) { try protection.admitUnproven(from: address) }
+        do {
+            return try await apps.enabled(id)
+        } catch {
+            if error.code == .unknownApp { protection.countFailure(from: address) }
+            throw error
+        }
+    }
 
     /// On a production app the development header is a security event, whatever its value.
     @inline(__always)
@@ -118,12 +133,13 @@ struct RequestVerifier: Sendable {
         guard app.record.buildChannel == .production,
             request.headers.contains(HeaderName.developmentMode)
         else { return }
-        if let uncounted = protection.securityEvent(app: app.record.appID, address: request.address) {
+        if let unrecorded = protection.securityEvent(app: app.record.appID, address: request.address) {
             let event = AuditEvent(
                 .securityEvent, at: clock.now, actor: "service", appID: app.record.appID,
                 detail: JSONObject([
                     ("event", "development_header_on_production"), ("address", .string(request.address.network)),
-                    ("unrecorded_before", .integer(uncounted)),
+                    ("unrecorded_before", .integer(unrecorded.ofAddress)),
+                    ("unrecorded_of_app_before", .integer(unrecorded.ofApp)),
                 ]))
             try await asking { () async throws(StoreError) in try await audit.append(event) }
         }
@@ -192,7 +208,9 @@ struct RequestVerifier: Sendable {
             throw Refusal(code, "a device in state \(states) may not \(attempt.operation.rawValue)")
         }
         try requireTrusted(device, app: attempt.app)
-        let floor = max(attempt.app.record.signature.minimumScheme, device.highestScheme)
+        // Where scheme 2 cannot be used, for want of an origin, the device's own floor would lock it out.
+        let minimum = attempt.app.record.signature.minimumScheme
+        let floor = attempt.canUseSchemeTwo ? max(minimum, device.highestScheme) : minimum
         guard attempt.signed.scheme >= floor else {
             throw Refusal(.unsupportedSigVersion, "below the floor, scheme \(floor.rawValue)")
         }
@@ -227,6 +245,11 @@ struct RequestVerifier: Sendable {
             throw Refusal(.invalidSignature, "sent to \(received), which is not one of the app's authorities")
         }
         return received
+    }
+
+    private func canUseSchemeTwo(_ request: IncomingRequest, _ operation: Operation) -> Bool {
+        if operation == .foreign || publicOrigin != nil { return true }
+        return (try? RequestOrigin(scheme: request.scheme, authority: request.authority))?.isLoopback ?? false
     }
 
     /// On production what a test kit or development mode vouched for never counts, however it got into the store.

@@ -13,15 +13,22 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     private var list: RevocationStatusList?
     private var asked = 0
     private var unsure: Set<String> = []
+    private var hangs = false
+    private var observer: @Sendable () -> Void = {}
 
     /// Has no answer to this token, whatever else it answers.
     func neverAnswer(_ token: String) { lock.withLock { _ = unsure.insert(token) } }
     func goAway() { lock.withLock { away = true } }
-    func comeBack() { lock.withLock { away = false } }
+    func comeBack() { lock.withLock { (away, hangs) = (false, false) } }
+    /// Answers no question until it comes back.
+    func neverReturn() { lock.withLock { hangs = true } }
+    func whenAsked(_ observer: @escaping @Sendable () -> Void) { lock.withLock { self.observer = observer } }
     /// How often it was asked.
     var questions: Int { lock.withLock { asked } }
 
     func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
+        lock.withLock { observer }()
+        while lock.withLock({ hangs }), !Task.isCancelled { await Task.yield() }
         let isAway = lock.withLock {
             asked += 1
             return away || unsure.contains(token)

@@ -1,0 +1,34 @@
+package import AuthContract
+
+/// When devices were last seen, until it is written to the store.
+package final class SeenDevices: Sendable {
+    private let seen = Locked<[DeviceID: UnixTime]>([:])
+    private static let maximum = 100_000
+    /// Rows of one write: it must end before the store's deadline, and let others in.
+    package static let batchSize = 1000
+
+    package init() {}
+
+    package func note(_ device: DeviceID, at: UnixTime) {
+        seen.access { seen in
+            if seen.count < Self.maximum || seen[device] != nil { seen[device] = at }
+        }
+    }
+
+    /// Takes everything, in batches of at most `batchSize`.
+    package func take() -> [[DeviceID: UnixTime]] {
+        let taken = seen.access { seen in
+            defer { seen = [:] }
+            return seen
+        }
+        var batches: [[DeviceID: UnixTime]] = []
+        var batch: [DeviceID: UnixTime] = [:]
+        for (device, time) in taken {
+            batch[device] = time
+            guard batch.count == Self.batchSize else { continue }
+            batches.append(batch)
+            batch = [:]
+        }
+        return batch.isEmpty ? batches : batches + [batch]
+    }
+}

@@ -1,0 +1,127 @@
+import AuthContract
+import AuthService
+import Crypto
+import StoreConformance
+import StrictJSON
+import Testing
+
+@Suite("Protection")
+struct ProtectionTests {
+    @Test("By default one device holds at most 20,000 live claims")
+    func liveClaims() {
+        var settings = ProtectionSettings()
+        // 4,000 requests at once, then 360 a minute for 660 s and the 300 s that a request may be dated ahead; two claims each.
+        #expect(settings.liveClaimsOfOneDevice == 19_520)
+        settings.device = Rate(burst: 1, perMinute: 0)
+        #expect(settings.liveClaimsOfOneDevice == 2)
+    }
+
+    @Test("A request beyond the device's rate takes no claims")
+    func deviceBeforeClaims() async throws {
+        let world = try await World { $0.device = Rate(burst: 1, perMinute: 60) }
+        let device = try await world.device()
+        try await world.verify(device)
+        let second = try world.signed(device)
+        try await expect(.rateLimited) { try await world.verify(second) }
+        world.clock.advance(1)
+        try await world.verify(second)
+    }
+
+    @Test("An address that named too many unknown apps is refused before the store is read: challenge and registration")
+    func unknownApps() async throws {
+        let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 1) }
+        let enrolment = try await world.enrolment(P256.Signing.PrivateKey())
+        for number in 0..<3 { try await expect(.unknownApp) { try await world.challenge("com.example.no\(number)") } }
+        await world.stores.fail(.app)
+        let refusal = try await expect(.rateLimited) { try await world.challenge("com.example.no9") }
+        #expect(refusal?.retryAfter == 60)
+        let unknown = try await world.enrolment(
+            P256.Signing.PrivateKey(), app: "com.example.no9", challenge: [UInt8](repeating: 1, count: 32))
+        try await expect(.rateLimited) { try await world.register(unknown) }
+        // An app that was there before is exempt: an unlucky neighbour still registers.
+        try await world.register(enrolment)
+        await world.stores.recover()
+        world.clock.advance(6)
+        _ = try await world.challenge()
+        world.clock.advance(54)
+        try await expect(.unknownApp) { try await world.challenge("com.example.no9") }
+    }
+
+    @Test("Signed requests of unknown apps count as failures on our own routes, and never in other services' requests")
+    func unknownAppsOfSignedRequests() async throws {
+        let world = try await World { $0.failedSignatures = Rate(burst: 2, perMinute: 1) }
+        let device = try await world.device()
+        let stranger = RequestDraft(.status).with { $0.appID = try? AppID("com.example.nobody") }
+        for _ in 0..<2 {
+            let request = try world.signed(device, stranger)
+            try await expect(.unknownApp) { try await world.service.authenticate(request, for: .status) }
+        }
+        await world.stores.fail(.app)
+        let request = try world.signed(device, stranger)
+        try await expect(.rateLimited) { try await world.service.authenticate(request, for: .status) }
+        try await world.verify(device)
+    }
+
+    // MARK: Cached rows
+
+    @Test("Rows that are read again are bounded for each address, and for each device in other services' requests")
+    func rereads() async throws {
+        let world = try await World { $0.rereads = Rate(burst: 2, perMinute: 60) }
+        let (device, other) = (try await world.device(), try await world.device())
+        var stranger = device
+        stranger.key = P256.Signing.PrivateKey()
+        for device in [device, other] {
+            try await world.verify(device)
+            try await world.status(device)
+        }
+        for _ in 0..<2 { try await expect(.invalidSignature) { try await world.verify(stranger) } }
+        // Its neighbour's row is counted apart.
+        try await expect(.rateLimited) { try await world.verify(stranger) }
+        try await world.verify(device)
+        stranger = other
+        stranger.key = P256.Signing.PrivateKey()
+        try await expect(.invalidSignature) { try await world.verify(stranger) }
+        for _ in 0..<2 { try await expect(.invalidSignature) { try await world.status(stranger) } }
+        try await expect(.rateLimited) { try await world.status(stranger) }
+    }
+
+    // MARK: In the background
+
+    @Test("Devices that were seen are written in batches of at most 1,000, each once")
+    func batches() {
+        let (seen, random) = (SeenDevices(), SeededRandom(seed: 3))
+        let devices = (0..<2500).map { _ in DeviceID(from: random) }
+        for (number, device) in devices.enumerated() {
+            seen.note(device, at: World.start)
+            seen.note(device, at: World.start + Int64(number))
+        }
+        let batches = seen.take()
+        #expect(batches.map(\.count).sorted() == [500, 1000, 1000])
+        #expect(batches.reduce(into: [:]) { $0.merge($1) { $1 } }.count == 2500)
+        #expect(batches.compactMap { $0[devices[2]] } == [World.start + 2])
+        #expect(seen.take().isEmpty)
+    }
+
+    @Test("A provider that does not answer delays no other background work", .timeLimit(.minutes(1)))
+    func independentLoops() async throws {
+        let world = try await World(["registration": ["provider_outage": "pending"]])
+        world.google.goAway()
+        let now = world.clock.now
+        let enrolment = try await world.enrolment(
+            P256.Signing.PrivateKey(), platform: .android, proof: { TestGoogle.token($0, at: now) })
+        try await world.register(enrolment, [])
+        let device = try await world.device()
+        world.google.neverReturn()
+        let (asked, written) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
+        world.google.whenAsked { asked.continuation.yield() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await world.service.run(noteEvery: .milliseconds(1)) }
+            for await _ in asked.stream { break }
+            await world.stores.interrupt(.noteSeen) { _ in written.continuation.yield() }
+            try await world.verify(device)
+            for await _ in written.stream { break }
+            world.google.comeBack()
+            group.cancelAll()
+        }
+    }
+}
