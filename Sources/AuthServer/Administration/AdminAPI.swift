@@ -11,8 +11,11 @@ struct AdminAPI: Sendable {
 
     private static let maximumBody = 256 * 1024
 
-    func answer(_ request: Request, _ target: RequestTarget) async throws -> Answer {
-        let credential = try await service.credentials.authenticate(authorization: request.authorization)
+    func answer(
+        _ request: Request, _ target: RequestTarget, from address: ClientAddress
+    ) async throws -> Answer {
+        let credential = try await service.credentials.authenticate(
+            authorization: request.authorization, from: address)
         try require(.viewer, of: credential)
         let match = try AdminRoute.find(method: request.method.rawValue, path: target.path.text)
         try require(match.route.role, of: credential)
@@ -70,6 +73,7 @@ struct AdminAPI: Sendable {
         case .revokeCredential: try await revokeCredential(request)
         case .listSigningKeys: try await listSigningKeys(request)
         case .rotateSigningKeys: try await rotateSigningKeys(request)
+        case .revokeSigningKey: try await revokeSigningKey(request)
         }
     }
 }

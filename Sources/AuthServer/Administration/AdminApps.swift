@@ -12,7 +12,7 @@ extension AdminAPI {
         try request.requireAccessToAll()
         let record = try AppRecord(request.body)
         guard try await usable({ try await service.apps.add(record, actor: request.actor) }) else {
-            throw Refusal(malformed: ContractError("\(record.appID) exists already"))
+            throw Refusal(malformed: ContractError("\(record.appID) exists already", code: .conflict))
         }
         return .json(record.json(secrets: .masked), status: 201)
     }
@@ -26,9 +26,10 @@ extension AdminAPI {
         let record = try AppRecord(request.body.unmasked(from: current))
         guard record.appID == current.appID else { throw ContractError("app_id must equal the path's") }
         try request.requireKnownSources(of: record, replacing: current)
+        try request.requireKnownAudiences(of: record, replacing: current)
         guard try await usable({ try await service.apps.change(record, actor: request.actor) }) else {
             let reason = "the record was changed meanwhile"
-            throw Refusal(.serviceUnavailable, reason, retryAfter: 1, hint: reason)
+            throw Refusal(.conflict, reason, hint: reason)
         }
         return .json(record.json(secrets: .masked))
     }
@@ -36,7 +37,7 @@ extension AdminAPI {
     func removeApp(_ request: AdminRequest) async throws -> Answer {
         let record = try await existingApp(request)
         guard try await service.apps.remove(record.appID, actor: request.actor) else {
-            throw Refusal(malformed: ContractError("the app has devices: disable it instead"))
+            throw Refusal(malformed: ContractError("the app has devices: disable it instead", code: .conflict))
         }
         return .noContent
     }
@@ -72,6 +73,16 @@ extension AdminRequest {
             throw Refusal(
                 .forbidden, "\(actor) is for some apps alone and named \(source.place)",
                 hint: "A new place in \(source.member) needs a credential that is for all apps")
+        }
+    }
+
+    /// A device token for another audience is good where that audience is: only an operator of all apps knows whose it is.
+    fileprivate func requireKnownAudiences(of record: AppRecord, replacing current: AppRecord) throws(Refusal) {
+        let added = Set(record.signature.tokenAudiences).subtracting(current.signature.tokenAudiences)
+        guard caller.apps.isEmpty || added.isEmpty else {
+            throw Refusal(
+                .forbidden, "\(actor) is for some apps alone and added an audience",
+                hint: "A new audience in signature.token_audiences needs a credential that is for all apps")
         }
     }
 }

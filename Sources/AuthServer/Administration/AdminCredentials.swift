@@ -28,11 +28,10 @@ extension AdminAPI {
     func revokeCredential(_ request: AdminRequest) async throws -> Answer {
         try request.requireAccessToAll()
         let id = request.parameters["credential_id"] ?? ""
-        guard try await service.credentials.revoke(id, actor: request.actor) else {
-            // Revoked before, or by somebody else just now: what was asked for holds.
-            if try await service.credentials.list().contains(where: { $0.id == id && $0.revokedAt != nil }) {
-                return .noContent
-            }
+        let revoked = try await service.credentials.revoke(id, actor: request.actor)
+        // A retry after a timeout is done: the credential is revoked.
+        let isKnown = try await stores.credentials.credential(id) != nil
+        guard revoked || isKnown else {
             let reason = "there is no credential \(id)"
             throw Refusal(.notFound, reason, hint: reason)
         }
@@ -40,20 +39,29 @@ extension AdminAPI {
     }
 
     func listSigningKeys(_ request: AdminRequest) async throws -> Answer {
-        let keys = try await stores.signingKeys.signingKeys()
-        return .json(
-            JSONObject([
-                (
-                    "signing_keys",
-                    .array(keys.map { ["kid": .string($0.id), "created_at": .string($0.createdAt.iso8601)] })
-                )
-            ]))
+        let keys = try await service.signingKeys.list().map { key -> JSONValue in
+            [
+                "kid": .string(key.id), "created_at": .string(key.createdAt.iso8601),
+                "use": .string(key.use.rawValue),
+            ]
+        }
+        return .json(JSONObject([("signing_keys", .array(keys))]))
     }
 
     func rotateSigningKeys(_ request: AdminRequest) async throws -> Answer {
         try request.requireAccessToAll()
         try request.body.allowOnly()
         return .json(JSONObject([("kid", .string(try await service.signingKeys.rotate(actor: request.actor)))]))
+    }
+
+    func revokeSigningKey(_ request: AdminRequest) async throws -> Answer {
+        try request.requireAccessToAll()
+        let id = request.parameters["kid"] ?? ""
+        guard try await service.signingKeys.revoke(id, actor: request.actor) else {
+            let reason = "no signing key \(id) is published"
+            throw Refusal(.notFound, reason, hint: reason)
+        }
+        return .noContent
     }
 }
 

@@ -40,18 +40,18 @@ extension AdminAPI {
         try request.body.allowOnly("reason")
         let reason = try request.body.optionalString("reason")
         guard (reason?.utf8.count ?? 0) <= 1024 else { throw ContractError("reason has at most 1024 bytes") }
-        return try await decide(request) { id, app in
-            let revoked = try await service.administration.revoke(id, of: app, reason: reason, actor: request.actor)
-            // Revoked before, or by somebody else just now: what was asked for holds.
-            guard !revoked else { return true }
-            return try await service.administration.show(id, of: app)?.status == .revoked
+        // A retry after a timeout is done: the device is revoked.
+        return try await decide(request, isDone: { $0.status == .revoked }) { id, app in
+            try await service.administration.revoke(id, of: app, reason: reason, actor: request.actor)
         }
     }
 
     func approveDevice(_ request: AdminRequest) async throws -> Answer {
-        try request.body.allowOnly()
+        try request.body.allowOnly("unproven")
+        let allowsUnproven = try request.body.optionalBool("unproven") ?? false
         return try await decide(request) { id, app in
-            try await service.administration.approve(id, of: app, actor: request.actor)
+            try await service.administration.approve(
+                id, of: app, allowsUnproven: allowsUnproven, actor: request.actor)
         }
     }
 
@@ -83,14 +83,21 @@ extension AdminAPI {
     }
 
     /// Carries out a decision and answers the device as it is then.
+    ///
+    /// - Parameter isDone: whether a device that could not be changed is already what it was to become.
     private func decide(
-        _ request: AdminRequest, _ decision: (DeviceID, AppID) async throws -> Bool
+        _ request: AdminRequest, isDone: (DeviceRecord) -> Bool = { _ in false },
+        _ decision: (DeviceID, AppID) async throws -> Bool
     ) async throws -> Answer {
         let (app, id) = (try request.appID(), try request.deviceID())
         let decided = try await decision(id, app)
         let device = try await existingDevice(id, of: app)
-        guard decided else {
-            throw Refusal(malformed: ContractError("a device that is \(device.status.rawValue) cannot become that"))
+        guard decided || isDone(device) else {
+            let reason =
+                device.status == .pending && device.assurance.isUnproven
+                ? "the proof of the device never verified; send unproven: true to approve it all the same"
+                : "a device that is \(device.status.rawValue) cannot become that"
+            throw Refusal(.conflict, reason, hint: reason)
         }
         return try await answer(device)
     }

@@ -9,7 +9,7 @@ public enum AdminRoute: String, CaseIterable, Sendable {
     case queryAudit, verifyAudit, showAuditHead
     case showStatistics
     case listCredentials, createCredential, revokeCredential
-    case listSigningKeys, rotateSigningKeys
+    case listSigningKeys, rotateSigningKeys, revokeSigningKey
 
     /// What every path begins with.
     public static let base = "/admin/v1"
@@ -43,7 +43,10 @@ public enum AdminRoute: String, CaseIterable, Sendable {
         case .createCredential: ("POST", "/credentials", .admin, "Create a credential; its text is shown once")
         case .revokeCredential: ("DELETE", "/credentials/{credential_id}", .admin, "Revoke a credential")
         case .listSigningKeys: ("GET", "/signing-keys", .viewer, "List the keys that sign device tokens")
-        case .rotateSigningKeys: ("POST", "/signing-keys/rotate", .admin, "Make a new signing key")
+        case .rotateSigningKeys:
+            ("POST", "/signing-keys/rotate", .admin, "Sign with the standby key, and make a new one")
+        case .revokeSigningKey:
+            ("DELETE", "/signing-keys/{kid}", .admin, "Revoke a signing key and the tokens that it signed, at once")
         }
     }
 

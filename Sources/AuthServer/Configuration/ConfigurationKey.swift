@@ -28,6 +28,8 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     case failedSignaturePerMinute = "protection.failed_signature_per_minute"
     case deviceBurst = "protection.device_burst"
     case devicePerMinute = "protection.device_per_minute"
+    case rotationBurst = "protection.rotation_burst"
+    case rotationPerHour = "protection.rotation_per_hour"
     case claimsOfOneApp = "protection.claims_of_one_app"
     case cachedDevices = "protection.cached_devices"
     case appleTeamID = "providers.apple_team_id"
@@ -77,6 +79,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
             .integer(1...1_000_000)
         // More would let one device hold more live claims than the stores are made for.
         case .deviceBurst, .devicePerMinute: .integer(1...10_000)
+        case .rotationBurst, .rotationPerHour: .integer(1...10_000)
         case .claimsOfOneApp: .integer(1...1_000_000_000)
         case .cachedDevices: .integer(1...10_000_000)
         case .logLevel: .choice(Logger.Level.allCases.map(\.rawValue))

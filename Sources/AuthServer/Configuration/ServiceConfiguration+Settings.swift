@@ -41,6 +41,8 @@ extension ServiceConfiguration {
         protection.enrolment = rate(.enrolmentBurst, .enrolmentPerMinute)
         protection.failedSignatures = rate(.failedSignatureBurst, .failedSignaturePerMinute)
         protection.device = rate(.deviceBurst, .devicePerMinute)
+        protection.rotations = Rate(
+            burst: Double(number(.rotationBurst)), perHour: Double(number(.rotationPerHour)))
         protection.claimsOfOneApp = number(.claimsOfOneApp)
         protection.cachedDevices = number(.cachedDevices)
         return protection

@@ -203,6 +203,8 @@ public struct ServiceConfiguration: Sendable {
         case .failedSignaturePerMinute: .integer(Int(protection.failedSignatures.perMinute))
         case .deviceBurst: .integer(Int(protection.device.burst))
         case .devicePerMinute: .integer(Int(protection.device.perMinute))
+        case .rotationBurst: .integer(Int(protection.rotations.burst))
+        case .rotationPerHour: .integer(Int(protection.rotations.perHour.rounded()))
         case .claimsOfOneApp: .integer(protection.claimsOfOneApp)
         case .cachedDevices: .integer(protection.cachedDevices)
         case .database: "synheart-auth.sqlite"

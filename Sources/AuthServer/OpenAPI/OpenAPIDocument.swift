@@ -87,7 +87,14 @@ public enum OpenAPIDocument {
     private static let headers: JSONValue = .members(
         (HeaderName.serverTime, header("integer", "The service's clock, unix seconds.", isRequired: true)),
         (HeaderName.requestID, header("string", "Names the request in the service's log.", isRequired: true)),
-        (HeaderName.rotate, header("string", "`required; by=<unix>`: the device must rotate.")),
+        (
+            HeaderName.rotate,
+            header("string", "`required; by=<unix>; reason=scheduled|compromise`: the device must rotate.")
+        ),
+        (
+            HeaderName.assertion,
+            header("string", "With `ASSERTION_REQUIRED`: `required; prefix=\"/v1/pay\"`, the paths that need one.")
+        ),
         ("Retry-After", header("integer", "Seconds, at most 300.")))
 
     private static func header(_ type: String, _ description: String, isRequired: Bool = false) -> JSONValue {

@@ -72,7 +72,7 @@ struct OpenAPIOperation: Sendable {
     }
 
     private static func headers(retry: Bool) -> JSONValue {
-        var names = ["X-Synheart-Server-Time", "X-Request-ID", "X-Synheart-Rotate"]
+        var names = ["X-Synheart-Server-Time", "X-Request-ID", "X-Synheart-Rotate", "X-Synheart-Assertion"]
         if retry { names.append("Retry-After") }
         return .object(
             JSONObject(names.map { ($0, ["$ref": .string("#/components/headers/\($0)")] as JSONValue) }))
@@ -165,7 +165,7 @@ extension OpenAPIOperation {
             operation.security = .deviceSignature
             operation.errors = signed.union(posted).union([
                 .rotationFailed, .devicePending, .keyExpired, .invalidChallenge, .challengeExpired,
-                .invalidAttestation,
+                .invalidAttestation, .attestationRequired,
             ])
         case .device:
             operation = make("deregister", "End the device's own registration")
@@ -199,22 +199,27 @@ extension OpenAPIOperation {
             summary: "\(route.summary) (\(route.role.rawValue))")
         security = .adminCredential
         queryNames = route.queryNames
-        errors = [.unauthorized, .forbidden, .notFound, .serviceUnavailable]
+        errors = [.unauthorized, .forbidden, .notFound, .rateLimited, .serviceUnavailable]
         if route.template.contains("{app_id}") { errors.insert(.unknownApp) }
         if route.method == "POST" || route.method == "PUT" {
             errors.formUnion([.payloadTooLarge, .unsupportedMediaType])
+        }
+        switch route {
+        case .addApp, .removeApp, .revokeDevice, .approveDevice, .rejectDevice: errors.insert(.conflict)
+        case .changeApp: errors.formUnion([.conflict, .preconditionFailed])
+        default: break
         }
         switch route {
         case .listApps: successSchema = "AppList"
         case .addApp: (requestSchema, successSchema, successStatus) = ("AppRecord", "AppRecord", 201)
         case .showApp: successSchema = "AppRecord"
         case .changeApp: (requestSchema, successSchema) = ("AppRecord", "AppRecord")
-        case .removeApp, .revokeCredential: successStatus = 204
+        case .removeApp, .revokeCredential, .revokeSigningKey: successStatus = 204
         case .listDevices: successSchema = "DevicePage"
         case .showDevice: successSchema = "Device"
         case .revokeDevice: (requestSchema, requestIsOptional, successSchema) = ("Revocation", true, "Device")
-        case .approveDevice, .rejectDevice:
-            (requestSchema, requestIsOptional, successSchema) = ("Nothing", true, "Device")
+        case .approveDevice: (requestSchema, requestIsOptional, successSchema) = ("Approval", true, "Device")
+        case .rejectDevice: (requestSchema, requestIsOptional, successSchema) = ("Nothing", true, "Device")
         case .forceRotation: (requestSchema, requestIsOptional, successSchema) = ("ForcedRotation", true, "Device")
         case .lowerScheme: (requestSchema, successSchema) = ("SchemeFloor", "Device")
         case .listEvidence: successSchema = "EvidencePage"

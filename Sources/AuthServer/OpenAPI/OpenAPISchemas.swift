@@ -122,6 +122,7 @@ enum OpenAPISchemas {
               "categories": {"type": ["array", "null"], "items": {"type": "integer"}},
               "minimum_bundle_version": {"type": ["string", "null"]},
               "assertions_required_on": {"type": ["array", "null"], "items": {"type": "string"}},
+              "assertions_required_except": {"type": ["array", "null"], "items": {"type": "string"}, "default": null},
               "flag_risk_metric_above": {"type": ["integer", "null"], "minimum": 0, "maximum": 1000000}}},
             "android": {"type": ["object", "null"], "additionalProperties": true,
               "required": ["packages", "certificate_digests"], "properties": {
@@ -175,7 +176,8 @@ enum OpenAPISchemas {
             "registration": {"type": ["object", "null"], "properties": {
               "approval": {"type": ["string", "null"], "enum": ["auto", "manual", null]},
               "provider_outage": {"type": ["string", "null"], "enum": ["pending", "refuse", null]},
-              "maximum_pending": {"type": ["integer", "null"]}}},
+              "maximum_pending": {"type": ["integer", "null"]},
+              "maximum_unproven": {"type": ["integer", "null"], "minimum": 0, "maximum": 1000000, "default": 10000}}},
             "evidence": {"type": ["object", "null"], "additionalProperties": false, "properties": {
               "record": {"type": ["boolean", "null"], "default": false},
               "keep_days": {"type": ["integer", "null"], "minimum": 1, "maximum": 365, "default": 30}}}}},
@@ -231,6 +233,9 @@ enum OpenAPISchemas {
           "Revocation": {"type": "object", "additionalProperties": false, "properties": {
             "reason": {"type": ["string", "null"], "maxLength": 1024}}},
           "Nothing": {"type": "object", "additionalProperties": false},
+          "Approval": {"type": "object", "additionalProperties": false, "properties": {
+            "unproven": {"type": ["boolean", "null"], "default": false,
+              "description": "Approves a device though its proof never verified."}}},
           "ForcedRotation": {"type": "object", "additionalProperties": false, "properties": {
             "within_seconds": {"type": ["integer", "null"], "minimum": 0, "maximum": 31536000, "default": 86400},
             "reason": {"type": ["string", "null"], "enum": ["scheduled", "compromise", null], "default": "scheduled"}}},
@@ -291,8 +296,9 @@ enum OpenAPISchemas {
             "expires_in_seconds": {"type": ["integer", "null"], "minimum": 1, "maximum": 316224000,
               "default": 7776000}}},
           "SigningKeyList": {"type": "object", "required": ["signing_keys"], "properties": {
-            "signing_keys": {"type": "array", "items": {"type": "object", "required": ["kid", "created_at"],
-              "properties": {"kid": {"type": "string"}, "created_at": {"$ref": "#/components/schemas/Time"}}}}}},
+            "signing_keys": {"type": "array", "items": {"type": "object", "required": ["kid", "created_at", "use"],
+              "properties": {"kid": {"type": "string"}, "created_at": {"$ref": "#/components/schemas/Time"},
+                "use": {"type": "string", "enum": ["retiring", "signing", "standby"]}}}}}},
           "SigningKey": {"type": "object", "required": ["kid"], "properties": {"kid": {"type": "string"}}}
         }
         """#

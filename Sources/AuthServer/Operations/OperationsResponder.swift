@@ -25,7 +25,7 @@ struct OperationsResponder: ListenerResponder {
         var reason: String?
         var answer: Answer
         do {
-            answer = try await self.answer(request, &area)
+            answer = try await self.answer(request, connection, &area)
         } catch let error as HTTPParserError {
             throw error
         } catch {
@@ -48,7 +48,9 @@ struct OperationsResponder: ListenerResponder {
         return frame.response(answer)
     }
 
-    private func answer(_ request: Request, _ area: inout String) async throws -> Answer {
+    private func answer(
+        _ request: Request, _ connection: ConnectionContext, _ area: inout String
+    ) async throws -> Answer {
         try requireKnownHost(request.head)
         let target = try RequestTarget(request.head.path ?? "")
         switch target.path.text {
@@ -74,7 +76,7 @@ struct OperationsResponder: ListenerResponder {
         default:
             guard target.path.isBelow(AdminRoute.base) else { throw Refusal(.notFound, "no such path") }
             area = "admin"
-            return try await administration.answer(request, target)
+            return try await administration.answer(request, target, from: connection.address)
         }
     }
 

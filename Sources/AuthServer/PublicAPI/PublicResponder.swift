@@ -120,7 +120,8 @@ struct PublicResponder: ListenerResponder {
             let (verified, body) = try await authenticate(request, target, provenance, for: .token, &progress)
             return .json(try await service.issueToken(TokenRequest(received: body), verified))
         case .verify:
-            let credential = try await service.credentials.authenticate(authorization: request.authorization)
+            let credential = try await service.credentials.authenticate(
+                authorization: request.authorization, from: provenance.address)
             let question = try VerifyRequest(
                 received: try await request.bytes(upTo: limits.verifyBody, within: &progress.body))
             try requireWithinLimit(question)

@@ -65,10 +65,18 @@ struct DevicesCommand: AsyncParsableCommand {
     }
 
     struct Approve: Decision {
-        static let configuration = CommandConfiguration(abstract: "Let a pending device in.")
+        static let configuration = CommandConfiguration(
+            abstract: "Let a pending device in.",
+            discussion: """
+                A device whose proof never verified, because its provider could not be asked, is let in only with --unproven.
+                Its assurance is then none, with the label "unproven", and the audit log says so.
+                """)
         static let decision = (route: AdminRoute.approveDevice, verb: "approved")
         @OptionGroup var target: Target
+        @Flag(help: "Also where its proof never verified.") var unproven = false
         @OptionGroup var options: AdministrationOptions
+
+        var body: JSONObject { JSONObject(unproven ? [("unproven", true)] : []) }
     }
 
     struct Reject: Decision {

@@ -5,15 +5,16 @@ import StrictJSON
 /// The keys that sign device tokens.
 struct SigningKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "signing-keys", abstract: "List and rotate the keys that sign device tokens.",
+        commandName: "signing-keys", abstract: "List, rotate and revoke the keys that sign device tokens.",
         discussion: """
-            A new key is published in the key set before it signs, and an old one for as long as a token of it is good. The
-            first one is made when the key set or a token is first asked for.
+            One key signs; the newest is the standby, which is published ahead. A rotation makes a new standby, and the
+            standby before it signs. An old key stays published for as long as a token of it is good. A revoked key leaves
+            the key set at once, and its tokens end. The first keys are made when the key set or a token is first asked for.
 
               synheart-auth signing-keys rotate
               synheart-auth signing-keys list --json
             """,
-        subcommands: [List.self, Rotate.self])
+        subcommands: [List.self, Rotate.self, Revoke.self])
 
     struct List: AdministrationCommand {
         static let configuration = CommandConfiguration(abstract: "List the keys, oldest first.")
@@ -21,18 +22,33 @@ struct SigningKeysCommand: AsyncParsableCommand {
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             output.list(
-                try await administration.list(.listSigningKeys, "signing_keys"), columns: ["kid", "created_at"],
+                try await administration.list(.listSigningKeys, "signing_keys"), columns: ["kid", "use", "created_at"],
                 empty: "no keys")
         }
     }
 
     struct Rotate: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "Make a new key; it signs six minutes from now.")
+        static let configuration = CommandConfiguration(
+            abstract: "Make a new standby key; the standby before it signs from now on.",
+            discussion: "A standby that was made less than six minutes ago signs once it has been published that long.")
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             let made = try await administration.ask(.rotateSigningKeys)
             output.done("made \(made["kid"]?.string ?? "")", made)
+        }
+    }
+
+    struct Revoke: AdministrationCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Revoke a key: it leaves the key set at once, and the standby key signs.",
+            discussion: "Its tokens end when a backend next reads the key set, which it may cache for five minutes.")
+        @Argument(help: "The key's kid.") var kid: String
+        @OptionGroup var options: AdministrationOptions
+
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            _ = try await administration.ask(.revokeSigningKey, ["kid": kid])
+            output.done("revoked \(kid)", JSONObject([("kid", .string(kid)), ("revoked", true)]))
         }
     }
 }

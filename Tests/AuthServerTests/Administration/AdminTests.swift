@@ -61,7 +61,6 @@ import Testing
             let id = try #require(made.json["id"]?.string)
             #expect(try await server.administer("DELETE", "/credentials/\(id)", admin).status == 204)
             #expect(try await server.administer("GET", "/apps", text).status == 401)
-            #expect(try await server.administer("DELETE", "/credentials/\(id)", admin).status == 404)
             server.clock.advance(3601)
             #expect(try await server.administer("GET", "/apps", admin).status == 401)
         }
@@ -93,7 +92,7 @@ import Testing
             #expect(added.status == 201, "\(added.text)")
             #expect(added.json["mode"]?.string == "enforce")
             let again = try await server.administer("POST", "/apps", admin, body: .object(record))
-            #expect(again.status == 400)
+            #expect(again.status == 409)
             record["mode"] = "observe"
             let changed = try await server.administer("PUT", "/apps/com.example.second", admin, body: .object(record))
             #expect(changed.status == 200, "\(changed.text)")
@@ -204,7 +203,8 @@ import Testing
             let device = try await TestDevice.register(at: server)
             let path = "/apps/com.example.app/devices/\(device.id)"
             #expect(try await server.administer("GET", path, credential).json["status"]?.string == "registered")
-            #expect(try await server.administer("POST", path + "/approve", credential).status == 400)
+            let approved = try await server.administer("POST", path + "/approve", credential)
+            #expect(approved.status == 409 && approved.code == "CONFLICT", "\(approved.text)")
             let forced = try await server.administer(
                 "POST", path + "/force-rotation", credential, body: ["within_seconds": 60])
             #expect(forced.json["must_rotate_by"]?.string == (server.clock.now + 60).iso8601, "\(forced.text)")
@@ -215,8 +215,13 @@ import Testing
             let revoked = try await server.administer("POST", path + "/revoke", credential, body: ["reason": "stolen"])
             #expect(revoked.json["status"]?.string == "revoked", "\(revoked.text)")
             #expect(try await device.send(.status, to: server).code == "DEVICE_REVOKED")
+            // A retry after a timeout is done; other conflicts are not.
             let again = try await server.administer("POST", path + "/revoke", credential)
             #expect(again.status == 200 && again.json["status"]?.string == "revoked", "\(again.text)")
+            for decision in ["approve", "reject"] {
+                let refused = try await server.administer("POST", path + "/\(decision)", credential)
+                #expect(refused.status == 409 && refused.code == "CONFLICT", "\(refused.text)")
+            }
             let missing = try await server.administer("POST", Self.device + "/revoke", credential)
             #expect(missing.status == 404)
             #expect(missing.code == "NOT_FOUND")
@@ -234,6 +239,108 @@ import Testing
                 let path = "/apps/com.example.app/devices/\(device.id)/\(decision)"
                 #expect(try await server.administer("POST", path, credential).json["status"]?.string == status)
             }
+        }
+    }
+
+    @Test func aDeviceWhoseProofNeverVerifiedIsApprovedOnlyExplicitly() async throws {
+        try await TestServer.with { server in
+            let credential = try await server.credential(.operator)
+            let device = DeviceRecord(
+                appID: try AppID(TestServer.appID), deviceID: DeviceID(from: SystemRandom()), platform: .android,
+                status: .pending, key: DevicePublicKey(P256.Signing.PrivateKey().publicKey), assurance: .unproven,
+                registeredAt: server.clock.now)
+            _ = try await server.stores.insert(
+                device, maximumPending: 1, recording: AuditEvent(.devicePending, at: server.clock.now, actor: "test"))
+            let path = "/apps/com.example.app/devices/\(device.deviceID)/approve"
+            for body: JSONValue? in [nil, ["unproven": false]] {
+                let refused = try await server.administer("POST", path, credential, body: body)
+                #expect(refused.status == 409 && refused.code == "CONFLICT", "\(refused.text)")
+                #expect(refused.json["message"]?.string?.contains("unproven") == true)
+            }
+            #expect(try await server.administer("POST", path, credential, body: ["unproven": 1]).status == 400)
+            let approved = try await server.administer("POST", path, credential, body: ["unproven": true])
+            #expect(approved.json["status"]?.string == "registered", "\(approved.text)")
+            #expect(approved.json["assurance"]?.object?["labels"] == ["unproven"])
+        }
+    }
+
+    @Test func stateConflictsOfAppsAre409() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            _ = try await TestDevice.register(at: server)
+            let added = try await server.administer("POST", "/apps", admin, body: .object(TestServer.record))
+            #expect(added.status == 409 && added.code == "CONFLICT", "\(added.text)")
+            let removed = try await server.administer("DELETE", "/apps/com.example.app", admin)
+            #expect(removed.status == 409 && removed.code == "CONFLICT", "\(removed.text)")
+            var record = TestServer.record
+            record["build_channel"] = "staging"
+            let changed = try await server.administer("PUT", "/apps/com.example.app", admin, body: .object(record))
+            #expect(changed.status == 409 && changed.code == "CONFLICT", "\(changed.text)")
+        }
+    }
+
+    @Test func audiencesAreAddedByACredentialForAllAppsAndAreNoOtherApp() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let bound = try await server.credential(.admin, apps: [TestServer.appID])
+            func put(_ credential: String, _ audiences: JSONValue) async throws -> RawResponse {
+                var record = TestServer.record
+                record["signature"] = ["token_audiences": audiences]
+                return try await server.administer("PUT", "/apps/com.example.app", credential, body: .object(record))
+            }
+            let refused = try await put(bound, ["https://api.example.com"])
+            #expect(refused.status == 403 && refused.code == "FORBIDDEN", "\(refused.text)")
+            #expect(refused.json["message"]?.string?.contains("token_audiences") == true)
+            #expect(try await put(admin, ["https://api.example.com", "com.example.second"]).status == 200)
+            // What an operator added stays, and may be taken away.
+            #expect(try await put(bound, ["com.example.second", "https://api.example.com"]).status == 200)
+            var second = TestServer.record
+            second["app_id"] = "com.example.second"
+            let added = try await server.administer("POST", "/apps", admin, body: .object(second))
+            #expect(added.status == 409 && added.code == "CONFLICT", "\(added.text)")
+            #expect(added.json["message"]?.string?.contains(TestServer.appID) == true)
+            #expect(try await put(bound, ["https://api.example.com"]).status == 200)
+            #expect(try await server.administer("POST", "/apps", admin, body: .object(second)).status == 201)
+            let clash = try await put(admin, ["com.example.second"])
+            #expect(clash.status == 409 && clash.code == "CONFLICT", "\(clash.text)")
+            #expect(clash.json["message"]?.string?.contains("com.example.second") == true)
+        }
+    }
+
+    @Test func aCredentialThatIsRevokedTwiceIsRevoked() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let made = try await server.administer(
+                "POST", "/credentials", admin, body: ["name": "backend", "role": "viewer"])
+            let id = try #require(made.json["id"]?.string, "\(made.text)")
+            for _ in 0..<2 {
+                #expect(try await server.administer("DELETE", "/credentials/\(id)", admin).status == 204)
+            }
+            #expect(try await server.administer("DELETE", "/credentials/nobody", admin).status == 404)
+        }
+    }
+
+    @Test func aSigningKeyIsRevokedAtOnce() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            func published() async throws -> [String] {
+                try await server.send("GET", Route.keySet.rawValue).json["keys"]?.array?
+                    .compactMap { $0.object?["kid"]?.string } ?? []
+            }
+            let before = try await published()
+            try #require(before.count == 2)
+            let listed = try await server.administer("GET", "/signing-keys", admin)
+            #expect(
+                listed.json["signing_keys"]?.array?.map { $0.object?["use"]?.string } == ["signing", "standby"],
+                "\(listed.text)")
+            #expect(try await server.administer("DELETE", "/signing-keys/\(before[0])", admin).status == 204)
+            let after = try await published()
+            #expect(after.count == 2 && after.first == before.last)
+            #expect(try await server.administer("DELETE", "/signing-keys/\(before[0])", admin).status == 404)
+            let bound = try await server.credential(.admin, apps: [TestServer.appID])
+            #expect(try await server.administer("DELETE", "/signing-keys/\(after[0])", bound).status == 403)
+            let operators = try await server.credential(.operator)
+            #expect(try await server.administer("DELETE", "/signing-keys/\(after[0])", operators).status == 403)
         }
     }
 
@@ -364,10 +471,10 @@ import Testing
     @Test func aRotatedSigningKeyIsPublishedBesideTheOldOne() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
-            #expect(try await server.send("GET", Route.keySet.rawValue).json["keys"]?.array?.count == 1)
+            #expect(try await server.send("GET", Route.keySet.rawValue).json["keys"]?.array?.count == 2)
             let rotated = try await server.administer("POST", "/signing-keys/rotate", admin)
             #expect(rotated.status == 200, "\(rotated.text)")
-            #expect(try await server.send("GET", Route.keySet.rawValue).json["keys"]?.array?.count == 2)
+            #expect(try await server.send("GET", Route.keySet.rawValue).json["keys"]?.array?.count == 3)
             let listed = try await server.administer("GET", "/signing-keys", admin)
             #expect(listed.json["signing_keys"]?.array?.last?.object?["kid"] == rotated.json["kid"])
             #expect(!listed.text.contains("sealed"))

@@ -65,6 +65,8 @@ import Testing
             Case("protection: {failed_signature_per_minute: 3}") { $0.protection.failedSignatures.perMinute == 3 }
         case .deviceBurst: Case("protection: {device_burst: 3}") { $0.protection.device.burst == 3 }
         case .devicePerMinute: Case("protection: {device_per_minute: 3}") { $0.protection.device.perMinute == 3 }
+        case .rotationBurst: Case("protection: {rotation_burst: 3}") { $0.protection.rotations.burst == 3 }
+        case .rotationPerHour: Case("protection: {rotation_per_hour: 3}") { $0.protection.rotations.perHour == 3 }
         case .cachedDevices: Case("protection: {cached_devices: 3}") { $0.protection.cachedDevices == 3 }
         case .appleTeamID: Case(Self.apple) { $0.text(.appleTeamID) == "T" }
         case .appleKeyID: Case(Self.apple) { $0.text(.appleKeyID) == "K" }

@@ -33,7 +33,7 @@ import Testing
                     "/auth/v1/device/challenge ok", "/auth/v1/device/register registered", "/auth/v1/device/status ok",
                     "/auth/v1/device/status NONCE_REPLAY", "/auth/v1/verify verified",
                     "/admin/v1/apps/{app_id}/devices/{device_id} ok", "/admin/v1/devices ok",
-                    "/admin/v1/apps/{app_id}/devices/{device_id}/approve INVALID_REQUEST", "unknown NOT_FOUND",
+                    "/admin/v1/apps/{app_id}/devices/{device_id}/approve CONFLICT", "unknown NOT_FOUND",
                 ])
             let devices = requests.map { $0.metadata["device"] ?? "" }
             #expect(devices == ["", hash, hash, hash, hash, hash, "", hash, ""])

@@ -45,7 +45,10 @@ import Testing
         case .deviceRevoked, .devicePending, .keyExpired, .rotationFailed, .attestationRequired, .serviceUnavailable:
             try await refusedState(code, at: server)
         case .assertionRequired, .unauthorized, .forbidden: try await refusedQuestion(code, at: server)
-        case .conflict, .preconditionFailed: try answered(Refusal(code, "another state"), at: server)
+        case .conflict:
+            try await server.administer(
+                "POST", "/apps", try await server.credential(.admin), body: .object(TestServer.record))
+        case .preconditionFailed: try answered(Refusal(code, "another version"), at: server)
         case .internalError: try await internalError(at: server)
         }
     }

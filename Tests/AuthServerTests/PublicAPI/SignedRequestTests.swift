@@ -104,7 +104,7 @@ import Testing
         ("GET /auth/v1/device/status#x HTTP/1.1", 400), ("GET /auth/v1/./device/status HTTP/1.1", 400),
         ("GET /auth/v1/x/../device/status HTTP/1.1", 400), ("GET /auth/v1/x/%2e%2E/device/status HTTP/1.1", 400),
         ("GET /auth/v1/device/status/. HTTP/1.1", 400), ("GET /auth/v1/device/%73tatus HTTP/1.1", 404),
-        ("GET /auth/v1/device/status%0A HTTP/1.1", 404), ("GET /auth/v1/device/status%00 HTTP/1.1", 404),
+        ("GET /auth/v1/device/status%0A HTTP/1.1", 404), ("GET /auth/v1/device/status%00 HTTP/1.1", 400),
         ("GET /auth/v1/device/status/ HTTP/1.1", 404), ("GET /auth/v1//device/status HTTP/1.1", 404),
         ("GET /auth/v1/device/status;x HTTP/1.1", 404), ("GET /auth/v1/device/statüs HTTP/1.1", 400),
         ("GET /auth/v1/device/status\n HTTP/1.1", 400), ("GET /auth/v1/device/sta\rtus HTTP/1.1", 400),
