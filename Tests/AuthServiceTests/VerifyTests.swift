@@ -119,6 +119,23 @@ struct VerifyTests {
         #expect(try await world.verify(device) == .observed(.deviceRevoked, identity))
     }
 
+    @Test("Under observation a rate that was exceeded is observed, and not remembered as the verdict")
+    func observedRate() async throws {
+        let world = try await World(["mode": "observe"]) { $0.device = Rate(burst: 1, perMinute: 60) }
+        let device = try await world.device()
+        try await world.verify(device)
+        let second = try world.signed(device)
+        guard case .observed(.rateLimited, _) = try await world.verify(second, id: Self.id) else {
+            Issue.record("not observed")
+            return
+        }
+        world.clock.advance(1)
+        guard case .verified = try await world.verify(second, id: Self.id) else {
+            Issue.record("not verified")
+            return
+        }
+    }
+
     @Test("Under observation a client that does not sign, or not well, is observed as well")
     func observedMalformed() async throws {
         let world = try await World(["mode": "observe"])

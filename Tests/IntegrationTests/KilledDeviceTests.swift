@@ -77,7 +77,11 @@ private struct World: Sendable {
             ["credentials", "create", "--name", "test", "--role", "admin", "--database", database, "--json"])
         credential = try #require(try JSONValue(parsing: made.output).object?["credential"]?.string, "\(made.errors)")
         service = try await RunningService(
-            database: database, environment: ["SYNHEART_AUTH_PROTECTION_ENROLMENT_BURST": "100000"])
+            database: database,
+            environment: [
+                "SYNHEART_AUTH_PROTECTION_ENROLMENT_BURST": "100000",
+                "SYNHEART_AUTH_PROTECTION_ROTATION_BURST": "10000",
+            ])
     }
 
     /// An app record that trusts an authority of its own, which is written to a file.

@@ -34,8 +34,16 @@ actor VerdictMemory {
     /// - Parameter maximum: verdicts of one generation; beyond it they are given and not remembered.
     init(maximum: Int = 200_000) { self.maximum = maximum }
 
-    /// A store that failed and a rate that was exceeded have judged nothing: the retry may.
-    private static func isVerdict(_ code: ErrorCode) -> Bool { ![429, 500, 503].contains(code.httpStatus) }
+    /// A store that failed and a rate that was exceeded have judged nothing: the retry may. Also under observation.
+    private static func isVerdict(_ verdict: Verdict) -> Bool {
+        let code: ErrorCode
+        switch verdict {
+        case .success(.verified): return true
+        case .success(.observed(let observed, _)): code = observed
+        case .failure(let refusal): code = refusal.code
+        }
+        return ![429, 500, 503].contains(code.httpStatus)
+    }
 
     /// The verdict on a question: of the first who asked it, where that was within a minute.
     func verdict(
@@ -50,7 +58,7 @@ actor VerdictMemory {
         let task = Task { await judge() }
         young[question] = Remembered(verdict: task, life: now..<(now + Self.life))
         let verdict = await task.value
-        if case .failure(let refusal) = verdict, !Self.isVerdict(refusal.code) {
+        if !Self.isVerdict(verdict) {
             young[question] = nil
             old[question] = nil
         }

@@ -17,7 +17,8 @@ struct SimulateCommand: AsyncParsableCommand {
             Each device is the real SDK with keys in memory, attested by the test kit. All register; then they send signed
             requests, and some rotate their keys. Without --url a fresh service is started inside this process, which shares the
             machine with its load. A running service needs an app that trusts the test kit, as `apps example` prints it, and for
-            more than 150 devices a minute from one address a higher protection.enrolment_per_minute.
+            more than 150 devices a minute from one address a higher protection.enrolment_per_minute, and a higher
+            protection.rotation_burst where each device rotates more than five times.
 
               synheart-auth simulate
               synheart-auth simulate --devices 1000 --platform android --requests 20000 --concurrency 64
@@ -150,6 +151,7 @@ extension ProtectionSettings {
         var settings = ProtectionSettings()
         settings.enrolment = Rate(burst: 1e9, perMinute: 1e9)
         settings.device = Rate(burst: 1e9, perMinute: 1e9)
+        settings.rotations = Rate(burst: 1e9, perMinute: 1e9)
         return settings
     }
 }

@@ -27,6 +27,7 @@ struct ServiceFixture: Sendable {
             "SYNHEART_AUTH_PROTECTION_ENROLMENT_BURST": "1000000",
             "SYNHEART_AUTH_PROTECTION_FAILED_SIGNATURE_BURST": "1000000",
             "SYNHEART_AUTH_PROTECTION_DEVICE_BURST": "10000",
+            "SYNHEART_AUTH_PROTECTION_ROTATION_BURST": "10000",
         ]
         return try await RunningService(
             database: database, port: port, environment: unlimited.merging(environment) { $1 })
