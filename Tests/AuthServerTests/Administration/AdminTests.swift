@@ -61,6 +61,8 @@ import Testing
             let id = try #require(made.json["id"]?.string)
             #expect(try await server.administer("DELETE", "/credentials/\(id)", admin).status == 204)
             #expect(try await server.administer("GET", "/apps", text).status == 401)
+            #expect(try await server.administer("DELETE", "/credentials/\(id)", admin).status == 204)
+            #expect(try await server.administer("DELETE", "/credentials/nobody", admin).status == 404)
             server.clock.advance(3601)
             #expect(try await server.administer("GET", "/apps", admin).status == 401)
         }
