@@ -1,7 +1,6 @@
 import ArgumentParser
 
 /// The command line of the auth service.
-@main
 struct SynheartAuthCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "synheart-auth",
@@ -26,4 +25,39 @@ struct SynheartAuthCommand: AsyncParsableCommand {
             DeviceCommand.self, SimulateCommand.self, EvidenceCommand.self, AttestationCommand.self,
             PlayIntegrityCommand.self,
         ])
+
+    /// Runs the command that the arguments name.
+    ///
+    /// - Returns: the exit code of the process.
+    static func runToExitCode() async -> Int32 {
+        do {
+            var command = try await asyncParseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            return ExitCode.success.rawValue
+        } catch let interrupted as Interrupted {
+            interrupted.end()
+        } catch {
+            return tell(error)
+        }
+    }
+
+    /// Says what the parser has to say: help and completion scripts as output, the rest as an error.
+    private static func tell(_ error: any Error) -> Int32 {
+        let (code, text) = (exitCode(for: error), fullMessage(for: error))
+        guard !text.isEmpty else { return code.rawValue }
+        guard code.isSuccess else {
+            StandardError.print(text)
+            return code.rawValue
+        }
+        do throws(CommandFailure) {
+            try StandardOutput.print(script: text)
+            return code.rawValue
+        } catch {
+            return error.tell()
+        }
+    }
 }

@@ -61,15 +61,17 @@ import Testing
         #expect(added.status == 0, "\(added.errors)")
         let service = try await RunningService(database: database)
         let arguments = ["simulate", "--url", service.publicURL, "--devices", "4", "--requests", "8", "--json"]
-        let good = try await Binary.run(arguments + ["--platform", "android"] + authorities)
-        #expect(good.status == 0, "\(good.errors)")
-        #expect(try operations(good)["register"]?["count"] == 4)
+        for platform in [["--platform", "android"], []] {
+            let good = try await Binary.run(arguments + platform + authorities)
+            #expect(good.status == 0, "\(good.errors)")
+            #expect(try operations(good)["register"]?["count"] == 4)
+        }
 
-        // The example allows no development mode: some refusals, each under its code, and an exit code that says so.
-        let mixed = try await Binary.run(arguments + authorities)
-        #expect(mixed.status == 1)
-        #expect(try operations(mixed)["register"]?["errors"]?.object?["DEV_MODE_NOT_ALLOWED"] == 1)
-        #expect(mixed.errors.contains("1 operations did not come to their end"))
+        // The example allows no development mode: refusals, each under its code, and an exit code that says so.
+        let development = try await Binary.run(arguments + ["--platform", "development"] + authorities)
+        #expect(development.status == 1)
+        #expect(try operations(development)["register"]?["errors"]?.object?["DEV_MODE_NOT_ALLOWED"] == 4)
+        #expect(development.errors.contains("4 operations did not come to their end"))
 
         service.stop()
         let gone = try await Binary.run(arguments + authorities)

@@ -9,16 +9,18 @@ enum CredentialSource {
 
     /// The credential in the file, else in the environment, else in the file that the environment names.
     static func credential(file: String?, environment: [String: String]) throws -> Secret {
-        if let file { return try read(file) }
+        if let file { return try read(file, namedBy: "--credential-file") }
         if let text = environment[variable] { return try check(text, variable) }
-        if let file = environment[variable + "_FILE"] { return try read(file) }
+        if let file = environment[variable + "_FILE"] { return try read(file, namedBy: variable + "_FILE") }
         throw CommandFailure(
             .impossible,
             "--url needs a credential: set \(variable) or name a file with --credential-file; "
                 + "`credentials create --role admin` beside the database makes one")
     }
 
-    private static func read(_ file: String) throws -> Secret { try check(try InputFile.text(file), file) }
+    private static func read(_ file: String, namedBy place: String) throws -> Secret {
+        try check(try InputFile.secret(file, namedBy: place), "the file that \(place) names")
+    }
 
     private static func check(_ text: String, _ place: String) throws -> Secret {
         let text = text.trimmingCharacters(in: .whitespacesAndNewlines)

@@ -13,6 +13,7 @@ struct LocalStore: Administration {
     /// - Parameter creating: whether to make it where there is none.
     init(_ configuration: ServiceConfiguration, creating: Bool) throws {
         let path = configuration.databasePath
+        try configuration.checkDatabasePlace()
         guard creating || FileManager.default.fileExists(atPath: path) else {
             throw CommandFailure(.impossible, "there is no database at \(path): start `serve` or `apps add` first")
         }

@@ -29,19 +29,29 @@ struct AppsCommand: AsyncParsableCommand {
     }
 
     struct Add: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "Add an app from its record.")
+        static let configuration = CommandConfiguration(
+            abstract: "Add an app from its record.",
+            discussion: """
+                  synheart-auth apps add --file app.json
+                  vault kv get -field=record secret/app | synheart-auth apps add --file -
+                """)
         static let makesDatabase = true
         @OptionGroup var record: Record
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             let added = try await administration.ask(.addApp, body: try record.read())
-            output.done("added \(added["app_id"]?.string ?? "")", added)
+            try output.done("added \(added["app_id"]?.string ?? "")", added)
         }
     }
 
     struct Change: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "Replace an app's record.")
+        static let configuration = CommandConfiguration(
+            abstract: "Replace an app's record.",
+            discussion: """
+                  synheart-auth apps show com.example.app --json > app.json
+                  synheart-auth apps change --file app.json
+                """)
         @OptionGroup var record: Record
         @OptionGroup var options: AdministrationOptions
 
@@ -51,12 +61,17 @@ struct AppsCommand: AsyncParsableCommand {
                 throw CommandFailure(.refused, "the record has no app_id")
             }
             let changed = try await administration.ask(.changeApp, ["app_id": id], body: record)
-            output.done("changed \(id)", changed)
+            try output.done("changed \(id)", changed)
         }
     }
 
     struct List: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "List apps.")
+        static let configuration = CommandConfiguration(
+            abstract: "List apps.",
+            discussion: """
+                  synheart-auth apps list
+                  synheart-auth apps list --json --database /var/lib/synheart-auth/db.sqlite
+                """)
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
@@ -66,14 +81,19 @@ struct AppsCommand: AsyncParsableCommand {
                     ["ios", "android"].filter { record[$0].map { !$0.isNull } ?? false }.map { .string($0) })
                 return record
             }
-            output.list(
+            try output.list(
                 records, columns: ["app_id", "name", "build_channel", "platforms", "mode", "enabled"],
                 empty: "no apps: add one with `apps add --file`")
         }
     }
 
     struct Show: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "Show an app's record; secrets are masked.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show an app's record; secrets are masked.",
+            discussion: """
+                  synheart-auth apps show com.example.app
+                  synheart-auth apps show com.example.app --json > app.json
+                """)
         @Argument(help: "The app id.") var appID: String
         @OptionGroup var options: AdministrationOptions
 
@@ -87,18 +107,22 @@ struct AppsCommand: AsyncParsableCommand {
                     counts.filter { $0.value != 0 }.map { "\($0.value.text()) \($0.name)" }.joined(separator: ", "))
                 for (name, value) in ProviderFigures.of(statistics) where !value.isNull { record[name] = value }
             }
-            output.show(record)
+            try output.show(record)
         }
     }
 
     struct Remove: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "Remove an app that has no devices.")
+        static let configuration = CommandConfiguration(
+            abstract: "Remove an app that has no devices.",
+            discussion: """
+                  synheart-auth apps remove com.example.app
+                """)
         @Argument(help: "The app id.") var appID: String
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             _ = try await administration.ask(.removeApp, ["app_id": appID])
-            output.done("removed \(appID)", JSONObject([("app_id", .string(appID)), ("removed", true)]))
+            try output.done("removed \(appID)", JSONObject([("app_id", .string(appID)), ("removed", true)]))
         }
     }
 }

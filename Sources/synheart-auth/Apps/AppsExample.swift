@@ -12,17 +12,37 @@ extension AppsCommand {
             abstract: "Print an app record to start from.",
             discussion: """
                 Channel staging, trusting the test kit's Apple and Google, so that `device register` and `simulate` work with it.
-                For production set build_channel, your team id, your package and its certificate's digest, the keys that Play
-                Console gives, and leave trust_anchors out.
+                With --production: trusting Apple and Google alone, and with no secret of a test kit. Replace the team id, the
+                package and the certificate's digest, and give play_integrity.keys or a service_account, as Play Console gives
+                them. `apps add` takes it as it is; then no Android phone is admitted, because nothing can open its tokens.
+
+                  synheart-auth apps example > app.json
+                  synheart-auth apps example --app com.acme.pay --authority /tmp/authority.pem
+                  synheart-auth apps example --production > app.json
                 """)
         @Option(name: .customLong("app"), help: "The app id.") var app = "com.example.app"
+        @Flag(help: "A record for production, with placeholders for what is yours.") var production = false
         @OptionGroup var authorities: AuthorityOptions
 
         func run() async throws {
             try await reporting {
-                let record = try Self.record(app: AppID(app), authorities)
-                print(JSONValue.object(record).text(.pretty))
+                let app = try AppID(app)
+                let record = production ? try Self.productionRecord(app: app) : try Self.record(app: app, authorities)
+                try StandardOutput.print(json: JSONValue.object(record).text(.pretty))
             }
+        }
+
+        /// A production record. Its placeholders fit nothing real: the digest is of no certificate.
+        static func productionRecord(app: AppID) throws -> JSONObject {
+            let record: JSONValue = [
+                "app_id": .string(app.text), "name": .string(app.text),
+                "ios": ["app_ids": [.string("TEAMID1234.\(app.text)")]],
+                "android": [
+                    "packages": [.string(app.text)],
+                    "certificate_digests": [.string(Base64.url.encode([UInt8](repeating: 0, count: 32)))],
+                ],
+            ]
+            return try AppRecord(JSONFields(record)).json(secrets: .plain)
         }
 
         /// A staging record that trusts these authorities. Its one secret is the test kit's.

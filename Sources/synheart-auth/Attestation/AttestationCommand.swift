@@ -6,7 +6,7 @@ struct AttestationCommand: AsyncParsableCommand {
         commandName: "attestation", abstract: "Look into attestations and verify them, one or many, now or again.",
         discussion: """
               synheart-auth attestation inspect object.bin
-              synheart-auth attestation verify object.bin --app-id TEAM.com.example.app --key-id … --challenge …
+              synheart-auth attestation verify object.bin --app-id TEAMID1234.com.example.app --key-id KEY --challenge Y2g=
               synheart-auth attestation verify --batch lines.jsonl > verdicts.jsonl
               synheart-auth attestation replay refusal.json
             """,

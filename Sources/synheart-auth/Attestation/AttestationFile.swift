@@ -11,8 +11,7 @@ struct AttestationFile {
     private let text: String
 
     init(_ path: String) throws {
-        let file = try InputFile.bytes(path)
-        guard file.count <= 1 << 20 else { throw CommandFailure(.impossible, "\(path) is larger than 1 MiB") }
+        let file = try InputFile.bytes(path, maximum: 1 << 20)
         text =
             file.allSatisfy { $0 < 0x80 && ($0 >= 0x20 || [0x09, 0x0A, 0x0D].contains($0)) }
             ? String(decoding: file, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines) : ""

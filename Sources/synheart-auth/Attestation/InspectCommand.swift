@@ -8,7 +8,12 @@ extension AttestationCommand {
         static let configuration = CommandConfiguration(
             commandName: "inspect",
             abstract: "Print everything in an attestation, assertion or receipt; nothing is verified.",
-            discussion: "Takes the bytes as they are, base64 text, a PEM chain or a token; - is standard input.")
+            discussion: """
+                Takes the bytes as they are, base64 text, a PEM chain or a token; - is standard input.
+
+                  synheart-auth attestation inspect object.bin
+                  pbpaste | synheart-auth attestation inspect - --json
+                """)
         @Argument(help: "The file.") var file: String
         @OptionGroup var output: OutputOptions
 
@@ -20,9 +25,9 @@ extension AttestationCommand {
                     throw CommandFailure(.refused, "\(file) is none of \(known)")
                 }
                 guard !output.json else {
-                    return output.show(JSONObject([("format", .string(format)), ("object", value)]))
+                    return try output.show(JSONObject([("format", .string(format)), ("object", value)]))
                 }
-                print("\(format)\n" + ObjectTree.render(value), terminator: "")
+                try StandardOutput.write("\(format)\n" + ObjectTree.render(value))
             }
         }
     }

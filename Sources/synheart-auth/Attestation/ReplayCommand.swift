@@ -42,17 +42,17 @@ extension AttestationCommand {
                 changes.time = at
                 let verdict = try evidence.replay(changes)
                 let isSame = evidence.verdict.agrees(with: verdict)
-                show(verdict, beside: evidence, isSame)
+                try show(verdict, beside: evidence, isSame)
                 guard !isSame else { return }
                 let kind: CommandFailure.Kind = verdict.outcome == .couldNotCheck ? .impossible : .refused
                 throw ExitCode(kind.rawValue)
             }
         }
 
-        private func show(_ verdict: Verdict, beside evidence: EvidenceFile, _ isSame: Bool) {
+        private func show(_ verdict: Verdict, beside evidence: EvidenceFile, _ isSame: Bool) throws {
             func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
             let recorded = evidence.verdict
-            output.show(
+            try output.show(
                 verdict, of: evidence.format,
                 further: [
                     ("recorded_outcome", .string(recorded.outcome.rawValue)), ("recorded_code", text(recorded.code)),

@@ -3,7 +3,9 @@ import StrictJSON
 
 extension OutputOptions {
     /// Prints a verdict: its checks as a table and what they come to, or all of it as JSON.
-    func show(_ verdict: Verdict, of format: String, further: [(String, JSONValue)] = []) {
+    func show(
+        _ verdict: Verdict, of format: String, further: [(String, JSONValue)] = []
+    ) throws(CommandFailure) {
         let checks = verdict.checks.map(\.json)
         let summary = JSONObject(
             [
@@ -12,14 +14,14 @@ extension OutputOptions {
                 ("step", verdict.step.map { .string($0) } ?? .null),
             ] + further)
         guard json else {
-            list(checks, columns: ["check", "outcome", "detail"], empty: "nothing was checked")
-            print("")
-            return show(summary)
+            try list(checks, columns: ["check", "outcome", "detail"], empty: "nothing was checked")
+            try StandardOutput.print("")
+            return try show(summary)
         }
         var whole = summary
         whole["unchecked"] = .array(verdict.unchecked.map { .string($0) })
         whole["checks"] = .array(checks.map { .object($0) })
         whole["facts"] = .object(verdict.facts)
-        show(whole)
+        try show(whole)
     }
 }

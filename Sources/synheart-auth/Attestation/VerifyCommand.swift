@@ -15,6 +15,10 @@ extension AttestationCommand {
 
                 --batch reads JSON lines, each with its `format`, and writes one JSON line for each, in order. Exit code 0 when
                 every line was processed, refusals included; 1 when a line could not be read. This interface is stable.
+
+                  synheart-auth attestation verify object.bin --app-id TEAMID1234.com.example.app --key-id KEY --challenge Y2g=
+                  synheart-auth attestation verify chain.pem --challenge Y2g= --save-evidence refusal.json
+                  synheart-auth attestation verify --batch lines.jsonl > verdicts.jsonl
                 """)
 
         @Argument(help: "The object: bytes, base64 text, a PEM chain or a token; - is standard input.") var file:
@@ -72,9 +76,7 @@ extension AttestationCommand {
         private func verify(lines path: String, _ options: VerificationOptions) throws {
             var runner = try BatchRunner(options: options)
             var input = try InputPieces(path)
-            func write(_ line: String) throws {
-                try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
-            }
+            func write(_ line: String) throws { try StandardOutput.print(json: line) }
             while let piece = try input.next() { try runner.process(piece, write: write) }
             try runner.finish(write: write)
             if !runner.everyLineWasReadable { throw ExitCode(1) }
@@ -93,7 +95,7 @@ extension AttestationCommand {
             } catch let error as JSONError {
                 throw CommandFailure(.impossible, "\(error)")
             }
-            output.show(verdict, of: name)
+            try output.show(verdict, of: name)
             if let path = self.evidence, verdict.outcome == .refused { try save(line, options, to: path) }
             switch verdict.outcome {
             case .verified: return

@@ -17,7 +17,12 @@ struct AuditCommand: AsyncParsableCommand {
         subcommands: [List.self, Verify.self, Head.self])
 
     struct List: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "List events, newest first.")
+        static let configuration = CommandConfiguration(
+            abstract: "List events, newest first.",
+            discussion: """
+                  synheart-auth audit list --app com.example.app --limit 20
+                  synheart-auth audit list --device 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --json
+                """)
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
         @Option(name: .customLong("device"), help: "Only of this device.") var device: String?
         @Option(help: "Only before the event with this number.") var before: Int64?
@@ -28,7 +33,7 @@ struct AuditCommand: AsyncParsableCommand {
             let events = try await administration.list(
                 .queryAudit, "events", limit: page.limit, cursor: ("before", "next_before"),
                 from: before.map { String($0) }, query: [("app_id", app), ("device_id", device)])
-            output.list(
+            try output.list(
                 events, columns: ["sequence", "at", "code", "actor", "app_id", "device_id"], empty: "no events")
         }
     }
@@ -36,7 +41,12 @@ struct AuditCommand: AsyncParsableCommand {
     struct Verify: AdministrationCommand {
         static let configuration = CommandConfiguration(
             abstract: "Check the whole log; exit code 1 where it was changed.",
-            discussion: "A head of another service, or one that was changed, is refused with exit code 1 as well.")
+            discussion: """
+                A head of another service, or one that was changed, is refused with exit code 1 as well.
+
+                  synheart-auth audit verify
+                  synheart-auth audit verify --head "$(cat head)"
+                """)
         @Option(help: "A head that `audit head` or the service's log gave; the log must still contain it.")
         var head: String?
         @OptionGroup var options: AdministrationOptions
@@ -45,21 +55,24 @@ struct AuditCommand: AsyncParsableCommand {
             let verdict = try await administration.ask(.verifyAudit, query: [("head", head)])
             let sentence = verdict["message"]?.string ?? ""
             guard verdict["intact"]?.bool == true else {
-                if output.json { output.show(verdict) }
+                if output.json { try output.show(verdict) }
                 throw CommandFailure(.refused, sentence)
             }
-            output.done(sentence, verdict)
+            try output.done(sentence, verdict)
         }
     }
 
     struct Head: AdministrationCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print where the log ends, signed: one word, to be kept elsewhere.")
+            abstract: "Print where the log ends, signed: one word, to be kept elsewhere.",
+            discussion: """
+                  synheart-auth audit head > head
+                """)
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             let head = try await administration.ask(.showAuditHead)
-            output.done(head["head"]?.string ?? "", head)
+            try output.done(head["head"]?.string ?? "", head)
         }
     }
 }

@@ -16,28 +16,36 @@ struct ConfigCommand: AsyncParsableCommand {
 
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Say whether `serve` would start with this configuration.")
+            abstract: "Say whether `serve` would start with this configuration.",
+            discussion: """
+                  synheart-auth config check --config /etc/synheart-auth.yaml
+                  synheart-auth config check --host 0.0.0.0 --trusted-proxy 10.0.0.0/8
+                """)
         @OptionGroup var options: ServiceOptions
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             try await reporting {
-                _ = try options.configuration()
-                output.done("the configuration is good", JSONObject([("valid", true)]))
+                try await options.checkedConfiguration()
+                try output.done("the configuration is good", JSONObject([("valid", true)]))
             }
         }
     }
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show every setting in effect and where it came from; secrets are masked.")
+            abstract: "Show every setting in effect and where it came from; secrets are masked.",
+            discussion: """
+                  synheart-auth config show
+                  synheart-auth config show --config /etc/synheart-auth.yaml --json
+                """)
         @OptionGroup var options: ServiceOptions
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             try await reporting {
                 let settings = try options.configuration().all
-                output.list(
+                try output.list(
                     settings.map { setting in
                         JSONObject([
                             ("key", .string(setting.key.rawValue)), ("value", setting.shown),

@@ -34,6 +34,18 @@ struct ServiceOptions: ParsableArguments {
         try ServiceConfiguration.inEffect(config: config, flags: flags, for: scope)
     }
 
+    /// The settings in effect, if `serve` would start with them.
+    @discardableResult
+    func checkedConfiguration() async throws -> ServiceConfiguration {
+        let configuration = try configuration()
+        do throws(ConfigurationError) {
+            try await configuration.checkStart()
+        } catch {
+            throw CommandFailure(.refused, error.description)
+        }
+        return configuration
+    }
+
     private var flags: [ConfigurationKey: [String]] {
         let single: [(ConfigurationKey, String?)] = [
             (.host, host), (.port, port), (.operationsPort, operationsPort), (.publicOrigin, publicOrigin),

@@ -13,15 +13,22 @@ struct CredentialsCommand: AsyncParsableCommand {
             A service credential asks /auth/v1/verify about the requests of its apps; a viewer, operator or admin credential
             uses the admin API. The text is shown once.
 
-              synheart-auth credentials create --name ingest --role service --app com.example.app
+              synheart-auth credentials create --role service --app com.example.app
               synheart-auth credentials create --name alice --role admin --days 30
             """,
         subcommands: [Create.self, List.self, Revoke.self])
 
     struct Create: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "Make a credential and show its text, once.")
+        static let configuration = CommandConfiguration(
+            abstract: "Make a credential and show its text, once.",
+            discussion: """
+                Where the text cannot be written, the credential is revoked at once: nobody has seen it.
+
+                  synheart-auth credentials create --role service --app com.example.app
+                  synheart-auth credentials create --name alice --role admin --days 30 --json > credential.json
+                """)
         static let makesDatabase = true
-        @Option(help: "What it is for, or whose it is.") var name: String
+        @Option(help: "What it is for, or whose it is. Default: the role.") var name: String?
         @Option(help: "service, viewer, operator or admin.") var role: String
         @Option(
             name: .customLong("app"), help: "An app that it is for; may be repeated. Without: all, but for service.")
@@ -37,19 +44,45 @@ struct CredentialsCommand: AsyncParsableCommand {
             let created = try await administration.ask(
                 .createCredential,
                 body: JSONObject([
-                    ("name", .string(name)), ("role", .string(role)), ("apps", .array(apps.map { .string($0) })),
+                    ("name", .string(name ?? role)), ("role", .string(role)),
+                    ("apps", .array(apps.map { .string($0) })),
                     ("expires_in_seconds", .integer(days * 86_400)),
                 ]))
-            output.show(created)
+            do throws(CommandFailure) {
+                try output.show(created)
+                try StandardOutput.synchronize()
+            } catch {
+                try await withdraw(created, from: administration, because: error)
+            }
+        }
+
+        /// A credential that nobody has seen must not live: nobody would miss it, or revoke it.
+        private func withdraw(
+            _ credential: JSONObject, from administration: any Administration, because loss: CommandFailure
+        ) async throws {
+            let id = credential["id"]?.string ?? ""
+            do {
+                _ = try await administration.ask(.revokeCredential, ["credential_id": id])
+            } catch {
+                throw CommandFailure(
+                    loss.kind,
+                    "\(loss.description); credential \(id) could not be revoked (\(error)): revoke it with "
+                        + "`credentials revoke \(id)`")
+            }
+            throw CommandFailure(loss.kind, "\(loss.description); credential \(id) is revoked: nobody saw it")
         }
     }
 
     struct List: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "List credentials, newest first; never their texts.")
+        static let configuration = CommandConfiguration(
+            abstract: "List credentials, newest first; never their texts.",
+            discussion: """
+                  synheart-auth credentials list
+                """)
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
-            output.list(
+            try output.list(
                 try await administration.list(.listCredentials, "credentials"),
                 columns: ["id", "name", "role", "apps", "expires_at", "revoked_at"],
                 empty: "no credentials: make one with `credentials create`")
@@ -57,13 +90,17 @@ struct CredentialsCommand: AsyncParsableCommand {
     }
 
     struct Revoke: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "Revoke a credential, for ever.")
+        static let configuration = CommandConfiguration(
+            abstract: "Revoke a credential, for ever.",
+            discussion: """
+                  synheart-auth credentials revoke 0f554c442940d5d2
+                """)
         @Argument(help: "The credential's id, as in the list.") var id: String
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             _ = try await administration.ask(.revokeCredential, ["credential_id": id])
-            output.done("revoked \(id)", JSONObject([("id", .string(id)), ("revoked", true)]))
+            try output.done("revoked \(id)", JSONObject([("id", .string(id)), ("revoked", true)]))
         }
     }
 }

@@ -15,6 +15,9 @@ struct DemoCommand: AsyncParsableCommand {
             Starts a service with a database of its own on a free port, and runs the real SDK against it over HTTP. Apple and
             Google are played by the test kit. Nothing is left behind unless --keep names a folder. Exit code 0: every step
             went as it must.
+
+              synheart-auth demo
+              synheart-auth demo --keep demo-files
             """)
     @Option(help: "Keep database, authorities and devices in this folder.") var keep: String?
 

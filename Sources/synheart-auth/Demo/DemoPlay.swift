@@ -9,45 +9,45 @@ struct DemoPlay {
     let service: AuthService
 
     func run() async throws {
-        title("A service, an app, two phones")
-        fact("service", "\(cast.url)  (SQLite, nothing else)")
-        fact("app", "\(cast.appID), channel staging, trusting a test Apple and a test Google of its own")
+        try title("A service, an app, two phones")
+        try fact("service", "\(cast.url)  (SQLite, nothing else)")
+        try fact("app", "\(cast.appID), channel staging, trusting a test Apple and a test Google of its own")
         try await iPhone()
         try await android()
-        title("As it must be.")
+        try title("As it must be.")
     }
 
     private func iPhone() async throws {
         let phone = try cast.iPhone()
-        title("1. Register: challenge, key, attestation")
+        try title("1. Register: challenge, key, attestation")
         let row = try await register(phone)
-        fact("receipt", row.appAttest?.receiptOutcome ?? "none")
+        try fact("receipt", row.appAttest?.receiptOutcome ?? "none")
 
-        title("2. Sign a request; the service verifies it")
+        try title("2. Sign a request; the service verifies it")
         let headers = try await phone.http.sign(.status)
-        for header in headers { fact(header.name, header.value) }
+        for header in headers { try fact(header.name, header.value) }
         try await expect(200, "verified", .status, headers, phone)
 
-        title("3. Replay it: refused")
+        try title("3. Replay it: refused")
         try await expect(409, "NONCE_REPLAY", .status, headers, phone)
-        note("with a fresh nonce, which scheme 1 does not sign: refused all the same, by the signature's r value")
+        try note("with a fresh nonce, which scheme 1 does not sign: refused all the same, by the signature's r value")
         try await expect(
             409, "NONCE_REPLAY", .status,
             headers.map { header in
                 header.name == HeaderName.nonce ? (header.name, RandomUUID(from: SystemRandom()).text) : header
             }, phone)
-        note("with another path under the same signature")
+        try note("with another path under the same signature")
         try await expect(401, "INVALID_SIGNATURE", .device, headers, phone)
 
-        title("4. Rotate the key")
+        try title("4. Rotate the key")
         let rotation = try await asking { () async throws(SynheartAuthError) in
             try await phone.device.sdk.rotateKey(appId: cast.appID.text)
         }
-        fact("effective at", rotation.effectiveAt.iso8601)
-        fact("key", try await service.administration.show(row.deviceID, of: cast.appID)?.key.thumbprint ?? "?")
+        try fact("effective at", rotation.effectiveAt.iso8601)
+        try fact("key", try await service.administration.show(row.deviceID, of: cast.appID)?.key.thumbprint ?? "?")
         try await expect(200, "signed by the new key: verified", .status, try await phone.http.sign(.status), phone)
 
-        title("5. Revoke the device")
+        try title("5. Revoke the device")
         guard
             try await service.administration.revoke(
                 row.deviceID, of: cast.appID, reason: "lost phone", actor: "demo")
@@ -56,12 +56,12 @@ struct DemoPlay {
     }
 
     private func android() async throws {
-        title("6. An Android phone: Play Integrity token, key attestation")
+        try title("6. An Android phone: Play Integrity token, key attestation")
         let phone = try cast.android("android")
         let row = try await register(phone)
-        fact("labels", row.assurance.labels.joined(separator: ", "))
+        try fact("labels", row.assurance.labels.joined(separator: ", "))
         try await expect(200, "verified", .status, try await phone.http.sign(.status), phone)
-        note(
+        try note(
             "another one whose boot loader is unlocked, vouched for by Play all the same: refused by its key attestation"
         )
         try await expectRefusal(try cast.android("unlocked", isUnlocked: true))
@@ -75,9 +75,9 @@ struct DemoPlay {
         guard let row = try await service.administration.show(id, of: cast.appID) else {
             throw CommandFailure(.refused, "the service has no such device")
         }
-        fact("device id", "\(id), \(registration.status.rawValue)")
-        fact("key", "P-256, thumbprint \(row.key.thumbprint)")
-        fact("assurance", "app: \(row.assurance.app.rawValue), key: \(row.assurance.key.rawValue)")
+        try fact("device id", "\(id), \(registration.status.rawValue)")
+        try fact("key", "P-256, thumbprint \(row.key.thumbprint)")
+        try fact("assurance", "app: \(row.assurance.app.rawValue), key: \(row.assurance.key.rawValue)")
         return row
     }
 
@@ -85,7 +85,7 @@ struct DemoPlay {
         do throws(SynheartAuthError) {
             _ = try await phone.device.sdk.registerDevice(appId: cast.appID.text)
         } catch {
-            fact("\(Route.register.method) \(Route.register.rawValue)", error.code.text)
+            try fact("\(Route.register.method) \(Route.register.rawValue)", error.code.text)
             guard error.code == .attestationFailed else { throw CommandFailure(.refused, "expected a refusal") }
             return
         }
@@ -98,11 +98,13 @@ struct DemoPlay {
     ) async throws {
         let answer = try await phone.http.send(route, headers: headers)
         let isExpected = answer.status == status && (answer.code == nil || answer.code == meaning)
-        fact("\(route.method) \(route.rawValue)", "\(answer.status) \(answer.code ?? meaning)")
+        try fact("\(route.method) \(route.rawValue)", "\(answer.status) \(answer.code ?? meaning)")
         guard isExpected else { throw CommandFailure(.refused, "expected \(status) \(meaning)") }
     }
 
-    private func title(_ text: String) { print("\n\(text)") }
-    private func note(_ text: String) { print("   \(text)") }
-    private func fact(_ name: String, _ value: String) { print("   \(name.padded(to: 24)) \(value)") }
+    private func title(_ text: String) throws { try StandardOutput.print("\n\(text)") }
+    private func note(_ text: String) throws { try StandardOutput.print("   \(text)") }
+    private func fact(_ name: String, _ value: String) throws {
+        try StandardOutput.print("   \(name.padded(to: 24)) \(value)")
+    }
 }

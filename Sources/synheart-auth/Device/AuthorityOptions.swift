@@ -1,5 +1,6 @@
 import ArgumentParser
 import AttestationTestKit
+import Foundation
 import SoftwareDevice
 
 /// The test kit's Apple and Google, which attest simulated devices.
@@ -15,10 +16,22 @@ struct AuthorityOptions: ParsableArguments {
     /// Those of a folder.
     init(in folder: String) { authority = folder + "/synheart-authority.pem" }
 
-    func apple() throws -> AppleAuthority { try AuthorityFile.load(authority) }
+    func apple() throws -> AppleAuthority { try load(authority) { try AuthorityFile.load(authority) } }
 
     func google() throws -> GoogleAuthority {
-        let name = authority.hasSuffix(".pem") ? String(authority.dropLast(4)) : authority
-        return try AuthorityFile.google(name + ".google.json")
+        let name = (authority.hasSuffix(".pem") ? String(authority.dropLast(4)) : authority) + ".google.json"
+        return try load(name) { try AuthorityFile.google(name) }
+    }
+
+    /// The errors of parsers may show what they read, and that is a private key.
+    private func load<Authority>(_ path: String, _ load: () throws -> Authority) throws -> Authority {
+        do {
+            return try load()
+        } catch let error as CocoaError where error.isFileError {
+            throw CommandFailure(.impossible, "\(path) cannot be read or made: \(error.localizedDescription)")
+        } catch {
+            throw CommandFailure(
+                .impossible, "\(path) is not an authority of the test kit. Remove it, and a new one is made")
+        }
     }
 }

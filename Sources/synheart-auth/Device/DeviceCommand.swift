@@ -13,12 +13,12 @@ struct DeviceCommand: AsyncParsableCommand {
         discussion: """
             The app must trust the test kit's Apple or Google, as the record of `apps example` does (channels dev and staging alone).
 
-              synheart-auth device register --url http://127.0.0.1:8080 --app com.example.app
+              synheart-auth device register
               synheart-auth device sign --method POST --path /v1/pay --body body.json > headers
               curl -H @headers --data-binary @body.json https://api.example.com/v1/pay
               synheart-auth device sign --scheme 2 --url 'https://api.example.com/v1/pay?a=b'
               synheart-auth device rotate
-              synheart-auth device register --app com.example.app --platform android --dir android-device
+              synheart-auth device register --platform android --dir android-device
             """,
         subcommands: [Register.self, Sign.self, Status.self, Rotate.self, Reset.self])
 
@@ -55,9 +55,14 @@ struct DeviceCommand: AsyncParsableCommand {
     }
 
     struct Register: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Register the device; again: nothing happens.")
+        static let configuration = CommandConfiguration(
+            abstract: "Register the device; again: nothing happens.",
+            discussion: """
+                  synheart-auth device register
+                  synheart-auth device register --url http://127.0.0.1:8080 --app com.example.app --platform android
+                """)
         @Option(help: "The auth service.") var url = "http://127.0.0.1:8080"
-        @Option(name: .customLong("app"), help: "The app id.") var app: String
+        @Option(name: .customLong("app"), help: "The app id.") var app = "com.example.app"
         @Option(help: "The phone that it plays: ios or android.") var platform = Phone.ios
         @Option(name: .customLong("ios-app-id"), help: "Team id and bundle id that the attestation names.")
         var iosAppID: String?
@@ -79,7 +84,7 @@ struct DeviceCommand: AsyncParsableCommand {
                     try await device.sdk.registerDevice(appId: app)
                 }
                 try settings.save(folder.directory)
-                output.done(
+                try output.done(
                     "\(registration.status.rawValue) \(registration.deviceId)",
                     JSONObject([
                         ("status", .string(registration.status.rawValue)),
@@ -92,9 +97,17 @@ struct DeviceCommand: AsyncParsableCommand {
 
     struct Sign: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print the headers of a signed request, as `curl -H @FILE` takes them.")
+            abstract: "Print the headers of a signed request, as `curl -H @FILE` takes them.",
+            discussion: """
+                  synheart-auth device sign > headers
+                  curl -H @headers http://127.0.0.1:8080/auth/v1/device/status
+                  synheart-auth device sign --method POST --path /v1/pay --body body.json > headers
+                  synheart-auth device sign --scheme 2 --url 'https://api.example.com/v1/pay?a=b'
+                """)
         @Option(help: "The HTTP method.") var method = "GET"
-        @Option(help: "Scheme 1: the path, escaped, without a query.") var path: String?
+        @Option(
+            help: "Scheme 1: the path, escaped, without a query. Default, without --url: the service's status route.")
+        var path: String?
         @Option(help: "The whole URL; needed for scheme 2, which signs all of it.") var url: String?
         @Option(help: "The signature scheme: 1, or 2 (RFC 9421).") var scheme = 1
         @Option(help: "A file with the body; - for standard input.") var body: String?
@@ -103,7 +116,7 @@ struct DeviceCommand: AsyncParsableCommand {
 
         func validate() throws {
             guard SignatureScheme(rawValue: scheme) != nil else { throw ValidationError("--scheme is 1 or 2") }
-            guard (path == nil) != (url == nil) else { throw ValidationError("give --path or --url, one of them") }
+            guard path == nil || url == nil else { throw ValidationError("give --path or --url, not both") }
             guard scheme == 1 || url != nil else { throw ValidationError("scheme 2 signs the whole --url") }
         }
 
@@ -112,9 +125,10 @@ struct DeviceCommand: AsyncParsableCommand {
                 let bytes = try body.map { try InputFile.bytes($0) } ?? []
                 let headers = try await sign(bytes)
                 guard !output.json else {
-                    return output.show(JSONObject(headers.fields.map { ($0.name, .string($0.value)) }))
+                    return try output.show(JSONObject(headers.fields.map { ($0.name, .string($0.value)) }))
                 }
-                for field in headers.fields { print("\(field.name): \(field.value)") }
+                let lines = headers.fields.map { "\($0.name): \($0.value)" }
+                try StandardOutput.print(lines.joined(separator: "\n"))
             }
         }
 
@@ -123,7 +137,8 @@ struct DeviceCommand: AsyncParsableCommand {
                 let device = try folder.device()
                 return try await asking { () async throws(SynheartAuthError) in
                     try await device.sdk.signRequest(
-                        appId: device.settings.appID.text, method: method, path: path ?? "", bodyBytes: bytes)
+                        appId: device.settings.appID.text, method: method, path: path ?? Route.status.rawValue,
+                        bodyBytes: bytes)
                 }
             }
             // Whoever types the URL says where the request may go.
@@ -138,7 +153,12 @@ struct DeviceCommand: AsyncParsableCommand {
     }
 
     struct Status: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Ask the service what it knows of the device.")
+        static let configuration = CommandConfiguration(
+            abstract: "Ask the service what it knows of the device.",
+            discussion: """
+                  synheart-auth device status
+                  synheart-auth device status --dir android-device --json
+                """)
         @OptionGroup var folder: Folder
         @OptionGroup var output: OutputOptions
 
@@ -147,13 +167,18 @@ struct DeviceCommand: AsyncParsableCommand {
                 let device = try folder.device()
                 let answer = try await DeviceHTTP(device).send(.status)
                 guard answer.status == 200 else { throw answer.failure }
-                output.show(answer.body.object ?? JSONObject())
+                try output.show(answer.body.object ?? JSONObject())
             }
         }
     }
 
     struct Rotate: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Replace the key; the device id stays.")
+        static let configuration = CommandConfiguration(
+            abstract: "Replace the key; the device id stays.",
+            discussion: """
+                  synheart-auth device rotate
+                  synheart-auth device rotate --compromised
+                """)
         @Flag(help: "The old key may be in other hands: it stops verifying at once.") var compromised = false
         @OptionGroup var folder: Folder
         @OptionGroup var output: OutputOptions
@@ -165,7 +190,7 @@ struct DeviceCommand: AsyncParsableCommand {
                     try await device.sdk.rotateKey(
                         appId: device.settings.appID.text, reason: compromised ? .compromise : .scheduled)
                 }
-                output.done(
+                try output.done(
                     "rotated \(rotation.deviceId), effective \(rotation.effectiveAt.iso8601)",
                     JSONObject([
                         ("status", "rotated"), ("device_id", .string(rotation.deviceId)),
@@ -176,7 +201,11 @@ struct DeviceCommand: AsyncParsableCommand {
     }
 
     struct Reset: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Give the identity up and delete its key.")
+        static let configuration = CommandConfiguration(
+            abstract: "Give the identity up and delete its key.",
+            discussion: """
+                  synheart-auth device reset
+                """)
         @OptionGroup var folder: Folder
         @OptionGroup var output: OutputOptions
 
@@ -187,7 +216,7 @@ struct DeviceCommand: AsyncParsableCommand {
                     try await device.sdk.resetDeviceIdentity(
                         appId: device.settings.appID.text, reason: .userRequested)
                 }
-                output.done("reset", JSONObject([("status", "unregistered")]))
+                try output.done("reset", JSONObject([("status", "unregistered")]))
             }
         }
     }
@@ -200,8 +229,9 @@ func asking<Value: Sendable>(
     do {
         return try await operation()
     } catch {
-        let kind: CommandFailure.Kind =
-            error.code == .networkError || error.code == .storageError ? .impossible : .refused
-        throw CommandFailure(kind, "\(error)")
+        let unanswered: [SynheartAuthError.Code] = [
+            .networkError, .storageError, .server(ErrorCode.rateLimited.rawValue),
+        ]
+        throw CommandFailure(unanswered.contains(error.code) ? .impossible : .refused, "\(error)")
     }
 }

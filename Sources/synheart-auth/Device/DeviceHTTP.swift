@@ -15,9 +15,11 @@ struct DeviceHTTP {
         let status: Int
         let body: JSONValue
 
-        /// The service's refusal as a sentence.
+        /// The service's refusal as a sentence. A service that has no time or no store has refused nothing.
         var failure: CommandFailure {
-            CommandFailure(.refused, "\(status) \(code ?? "") \(body.object?["message"]?.string ?? "")")
+            CommandFailure(
+                status == 429 || status >= 500 ? .impossible : .refused,
+                "\(status) \(code ?? "") \(body.object?["message"]?.string ?? "")")
         }
 
         var code: String? { body.object?["error"]?.string }

@@ -8,7 +8,7 @@ struct DevicesCommand: AsyncParsableCommand {
         commandName: "devices", abstract: "Look at registered devices, approve and revoke them.",
         discussion: """
               synheart-auth devices list --app com.example.app --status registered
-              synheart-auth devices revoke --app com.example.app 7d0f…
+              synheart-auth devices revoke --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
             """,
         subcommands: [
             List.self, Show.self, Revoke.self, Approve.self, Reject.self, ForceRotation.self, LowerScheme.self,
@@ -23,7 +23,12 @@ struct DevicesCommand: AsyncParsableCommand {
     }
 
     struct List: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "List devices, newest first.")
+        static let configuration = CommandConfiguration(
+            abstract: "List devices, newest first.",
+            discussion: """
+                  synheart-auth devices list --app com.example.app --status pending
+                  synheart-auth devices list --platform android --limit 1000 --json
+                """)
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
         @Option(help: "Only with this status: pending, registered, rejected, revoked, deregistered.")
         var status: String?
@@ -35,27 +40,35 @@ struct DevicesCommand: AsyncParsableCommand {
             let devices = try await administration.list(
                 .listDevices, "devices", limit: page.limit, cursor: ("cursor", "next_cursor"),
                 query: [("app_id", app), ("status", status), ("platform", platform)])
-            output.list(
+            try output.list(
                 devices, columns: ["device_id", "app_id", "platform", "status", "registered_at", "last_seen"],
                 empty: "no devices")
         }
     }
 
     struct Show: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "Show everything the service knows of a device.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show everything the service knows of a device.",
+            discussion: """
+                  synheart-auth devices show --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
+                """)
         @OptionGroup var target: Target
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
-            output.show(try await administration.ask(.showDevice, target.parameters))
+            try output.show(try await administration.ask(.showDevice, target.parameters))
         }
     }
 
     struct Revoke: Decision {
         static let configuration = CommandConfiguration(
             abstract: "Revoke a device, for ever.",
-            discussion:
-                "Revoking ends an identity, not a phone: it may register a new key unless the app asks for approval.")
+            discussion: """
+                Revoking ends an identity, not a phone: it may register a new key unless the app asks for approval. A device
+                that is revoked stays so.
+
+                  synheart-auth devices revoke --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --reason "lost phone"
+                """)
         static let decision = (route: AdminRoute.revokeDevice, verb: "revoked")
         @OptionGroup var target: Target
         @Option(help: "Why; kept in the audit log.") var reason: String?
@@ -70,6 +83,8 @@ struct DevicesCommand: AsyncParsableCommand {
             discussion: """
                 A device whose proof never verified, because its provider could not be asked, is let in only with --unproven.
                 Its assurance is then none, with the label "unproven", and the audit log says so.
+
+                  synheart-auth devices approve --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
                 """)
         static let decision = (route: AdminRoute.approveDevice, verb: "approved")
         @OptionGroup var target: Target
@@ -80,7 +95,11 @@ struct DevicesCommand: AsyncParsableCommand {
     }
 
     struct Reject: Decision {
-        static let configuration = CommandConfiguration(abstract: "Turn a pending device away.")
+        static let configuration = CommandConfiguration(
+            abstract: "Turn a pending device away.",
+            discussion: """
+                  synheart-auth devices reject --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
+                """)
         static let decision = (route: AdminRoute.rejectDevice, verb: "rejected")
         @OptionGroup var target: Target
         @OptionGroup var options: AdministrationOptions
@@ -92,6 +111,8 @@ struct DevicesCommand: AsyncParsableCommand {
             discussion: """
                 Its answers say so from now on. Past the time given it can do nothing else; with --reason compromise it can
                 then not even rotate, and has to register anew.
+
+                  synheart-auth devices force-rotation --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --within 3600
                 """)
         static let decision = (route: AdminRoute.forceRotation, verb: "must rotate")
         @OptionGroup var target: Target
@@ -105,7 +126,11 @@ struct DevicesCommand: AsyncParsableCommand {
     struct LowerScheme: Decision {
         static let configuration = CommandConfiguration(
             abstract: "Let a device sign under an older scheme again.",
-            discussion: "What it needs after its app went back to a version that knows no newer one.")
+            discussion: """
+                What it needs after its app went back to a version that knows no newer one.
+
+                  synheart-auth devices lower-scheme --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --scheme 1
+                """)
         static let decision = (route: AdminRoute.lowerScheme, verb: "may sign under the older scheme")
         @OptionGroup var target: Target
         @Option(help: "The scheme: 1 or 2.") var scheme: Int64
@@ -127,6 +152,6 @@ extension Decision {
 
     func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
         let device = try await administration.ask(Self.decision.route, target.parameters, body: body)
-        output.done("\(target.device) \(Self.decision.verb)", device)
+        try output.done("\(target.device) \(Self.decision.verb)", device)
     }
 }

@@ -9,12 +9,15 @@ struct StatisticsCommand: AdministrationCommand {
         discussion: """
             With --url also what the running service asked of Play Integrity today (Google grants 10,000 requests a day by
             default) and how old its list of revoked Android keys is.
+
+              synheart-auth statistics
+              synheart-auth statistics --url http://127.0.0.1:9464 --json
             """)
     @OptionGroup var options: AdministrationOptions
 
     func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
         let statistics = try await administration.ask(.showStatistics)
-        guard !output.json else { return output.show(statistics) }
+        guard !output.json else { return try output.show(statistics) }
         let apps = (statistics["apps"]?.array ?? []).compactMap(\.object)
         let rows = apps.map { app in
             JSONObject(
@@ -22,7 +25,7 @@ struct StatisticsCommand: AdministrationCommand {
                     + (app["devices"]?.object ?? JSONObject()).members.map { ($0.name, $0.value) }
                     + ProviderFigures.of(app))
         }
-        output.list(
+        try output.list(
             rows,
             columns: ["app_id", "pending", "registered", "rejected", "revoked", "deregistered"] + ProviderFigures.names,
             empty: "no apps")

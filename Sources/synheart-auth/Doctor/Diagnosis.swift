@@ -35,6 +35,12 @@ struct Diagnosis: Sendable {
         return states.contains(.fail) ? .fail : states.contains(.warn) ? .warn : .ok
     }
 
+    /// The worst of one check.
+    func state(of check: String) -> Finding.State? {
+        let states = findings.filter { $0.check == check }.map(\.state)
+        return [.fail, .warn, .ok].first(where: states.contains)
+    }
+
     mutating func ok(_ check: String, _ message: String) { add(check, .ok, message, nil) }
 
     mutating func warn(_ check: String, _ message: String, do advice: String) { add(check, .warn, message, advice) }

@@ -21,13 +21,13 @@ struct DoctorCommand: AsyncParsableCommand {
         try await reporting {
             let diagnosis = await diagnose()
             if output.json {
-                output.show(
+                try output.show(
                     JSONObject([
                         ("state", .string(diagnosis.state.rawValue)),
                         ("checks", .array(diagnosis.findings.map { .object($0.json) })),
                     ]))
             } else {
-                print(diagnosis)
+                try show(diagnosis)
             }
             if diagnosis.state == .fail { throw ExitCode(CommandFailure.Kind.refused.rawValue) }
         }
@@ -37,7 +37,9 @@ struct DoctorCommand: AsyncParsableCommand {
         var diagnosis = Diagnosis()
         var configuration: ServiceConfiguration?
         do {
-            configuration = try options.configuration()
+            let settings = try options.configuration()
+            _ = try await settings.deviceCheckKey()
+            configuration = settings
             diagnosis.ok("configuration", "everything is understood and holds together")
         } catch {
             diagnosis.fail("configuration", "\(error)", do: "mend it; `config check` says the same")
@@ -46,7 +48,7 @@ struct DoctorCommand: AsyncParsableCommand {
         }
         guard let configuration else { return diagnosis }
         let isServed = await StoreChecks(configuration: configuration).run(&diagnosis)
-        if diagnosis.findings.first?.state == .ok, let server = try? configuration.server {
+        if diagnosis.state(of: "configuration") != .fail, let server = try? configuration.server {
             await ListenerChecks(settings: server, isServed: isServed).run(&diagnosis)
         }
         if let url { await ServiceChecks(url: url).run(&diagnosis) }
@@ -54,12 +56,13 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     /// A line for each finding, and below it what to do.
-    private func print(_ diagnosis: Diagnosis) {
+    private func show(_ diagnosis: Diagnosis) throws {
         let width = diagnosis.findings.map(\.check.count).max() ?? 0
         for finding in diagnosis.findings {
-            Swift.print(
-                "\(finding.state.rawValue.padded(to: 4))  \(finding.check.padded(to: width))  \(finding.message)")
-            if let advice = finding.advice { Swift.print("      " + "".padded(to: width) + "  \(advice)") }
+            let (state, check) = (finding.state.rawValue.padded(to: 4), finding.check.padded(to: width))
+            try StandardOutput.print("\(state)  \(check)  \(finding.message.withoutControls)")
+            guard let advice = finding.advice?.withoutControls else { continue }
+            try StandardOutput.print("      " + "".padded(to: width) + "  \(advice)")
         }
     }
 }

@@ -23,6 +23,15 @@ struct EmbeddedService {
         (settings.port, settings.operations.port) = (0, 0)
         let server = AuthServer(
             service: service, stores: stores.all, settings: settings, logger: Logger(label: "embedded"))
+        try await closing(stores.close) {
+            try await run(server, service, body)
+        }
+    }
+
+    private static func run(
+        _ server: AuthServer, _ service: AuthService,
+        _ body: @escaping @Sendable (EmbeddedService) async throws -> Void
+    ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             let (ready, announce) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
             group.addTask { try await server.run(stopsOnSignals: false) { announce.yield($0) } }
@@ -34,6 +43,5 @@ struct EmbeddedService {
             try await group.next()
             group.cancelAll()
         }
-        await stores.close()
     }
 }

@@ -1,11 +1,70 @@
 import AuthContract
 import Foundation
+import Glibc
 
-/// A folder for a command's time, unless a name says that it stays.
+/// Gives a command a folder for its time. A folder that `kept` names stays; another one goes when the command ends, also by a
+/// signal. What a killed command left is removed by the next one.
 func withFolder(_ kept: String?, named name: String, _ body: (String) async throws -> Void) async throws {
-    let folder = kept ?? NSTemporaryDirectory() + "synheart-auth-\(name)-\(RandomUUID(from: SystemRandom()).text)"
-    try FileManager.default.createDirectory(
-        atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    defer { if kept == nil { try? FileManager.default.removeItem(atPath: folder) } }
-    try await body(folder)
+    if let kept {
+        try FileManager.default.createDirectory(
+            atPath: kept, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        return try await interruptible { try await body(kept) }
+    }
+    let parent = NSTemporaryDirectory()
+    TemporaryFolder.removeStale(in: parent, named: name)
+    let folder = try TemporaryFolder(in: parent, named: name)
+    defer { folder.remove() }
+    try await interruptible { try await body(folder.path) }
+}
+
+/// A folder of this process alone, under a lock. Private keys lie in it: a folder whose lock is free was left by a process that
+/// was killed.
+private struct TemporaryFolder {
+    let path: String
+    /// The folder, open: its lock ends with the process, however that ends.
+    private let descriptor: Int32
+
+    private static func prefix(_ name: String) -> String { "synheart-auth-\(name)-" }
+
+    init(in parent: String, named name: String) throws(CommandFailure) {
+        let path = "\(parent)/\(Self.prefix(name))\(RandomUUID(from: SystemRandom()).text)"
+        guard mkdir(path, 0o700) == 0, let descriptor = Self.locked(path) else {
+            throw CommandFailure(.impossible, "cannot make a folder in \(parent): \(String(cString: strerror(errno)))")
+        }
+        (self.path, self.descriptor) = (path, descriptor)
+        // Another process can have taken the folder for a stale one, before it was locked.
+        guard access(path, F_OK) == 0 else {
+            throw CommandFailure(.impossible, "\(path) was removed by another process. Try again.")
+        }
+    }
+
+    func remove() {
+        try? FileManager.default.removeItem(atPath: path)
+        close(descriptor)
+    }
+
+    static func removeStale(in parent: String, named name: String) {
+        for entry in (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? [] {
+            let path = "\(parent)/\(entry)"
+            guard entry.hasPrefix(prefix(name)), isOurs(path), let descriptor = locked(path) else { continue }
+            try? FileManager.default.removeItem(atPath: path)
+            close(descriptor)
+        }
+    }
+
+    /// Everybody may write to the folder for temporary files: only a real folder of this user is touched.
+    private static func isOurs(_ path: String) -> Bool {
+        var about = stat()
+        return lstat(path, &about) == 0 && about.st_mode & S_IFMT == S_IFDIR && about.st_uid == geteuid()
+    }
+
+    private static func locked(_ path: String) -> Int32? {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            close(descriptor)
+            return nil
+        }
+        return descriptor
+    }
 }

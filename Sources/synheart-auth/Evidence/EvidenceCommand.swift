@@ -11,13 +11,17 @@ struct EvidenceCommand: AsyncParsableCommand {
             device: treat it as personal data.
 
               synheart-auth evidence list --app com.example.app
-              synheart-auth evidence export --app com.example.app 7d0f… --output refusal.json
+              synheart-auth evidence export --app com.example.app 01k6x2m8 --output refusal.json
               synheart-auth attestation replay refusal.json
             """,
         subcommands: [List.self, Export.self, Delete.self])
 
     struct List: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "List recorded refusals, newest first.")
+        static let configuration = CommandConfiguration(
+            abstract: "List recorded refusals, newest first.",
+            discussion: """
+                  synheart-auth evidence list --app com.example.app
+                """)
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
         @Option(help: "Only those older than this one.") var before: String?
         @OptionGroup var page: LimitOptions
@@ -27,7 +31,7 @@ struct EvidenceCommand: AsyncParsableCommand {
             let evidence = try await administration.list(
                 .listEvidence, "evidence", limit: page.limit, cursor: ("cursor", "next_cursor"), from: before,
                 query: [("app_id", app)])
-            output.list(
+            try output.list(
                 evidence, columns: ["id", "app_id", "recorded_at", "format", "code", "step"],
                 empty: "nothing was recorded")
         }
@@ -35,7 +39,10 @@ struct EvidenceCommand: AsyncParsableCommand {
 
     struct Export: AdministrationCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write one as a document that `attestation replay` takes; audited.")
+            abstract: "Write one as a document that `attestation replay` takes; audited.",
+            discussion: """
+                  synheart-auth evidence export --app com.example.app 01k6x2m8 --output refusal.json
+                """)
         @Option(name: .customLong("app"), help: "The app id.") var app: String
         @Argument(help: "The id, as listed.") var id: String
         @Option(name: .customLong("output"), help: "Write to this file, for its owner alone; else to standard output.")
@@ -45,13 +52,18 @@ struct EvidenceCommand: AsyncParsableCommand {
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             let document = try await administration.ask(.exportEvidence, ["app_id": app, "evidence_id": id])
             let text = JSONValue.object(document).text(.pretty)
-            guard let file else { return print(text) }
+            guard let file else { return try StandardOutput.print(json: text) }
             try OutputFile.write(text + "\n", to: file)
         }
     }
 
     struct Delete: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "Erase one, or all of an app; audited.")
+        static let configuration = CommandConfiguration(
+            abstract: "Erase one, or all of an app; audited.",
+            discussion: """
+                  synheart-auth evidence delete --app com.example.app 01k6x2m8
+                  synheart-auth evidence delete --app com.example.app --all
+                """)
         @Option(name: .customLong("app"), help: "The app id.") var app: String
         @Argument(help: "The id, as listed.") var id: String?
         @Flag(help: "All that was recorded of the app.") var all = false
@@ -68,7 +80,7 @@ struct EvidenceCommand: AsyncParsableCommand {
                 } else {
                     try await administration.ask(.eraseAllEvidence, ["app_id": app])
                 }
-            output.done("\(answer["erased"]?.integer ?? 1) erased", answer)
+            try output.done("\(answer["erased"]?.integer ?? 1) erased", answer)
         }
     }
 }

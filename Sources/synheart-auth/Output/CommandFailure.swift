@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 
 /// Ends a command with a sentence on standard error and an exit code that tells a program why.
 struct CommandFailure: Error, CustomStringConvertible {
@@ -17,21 +16,32 @@ struct CommandFailure: Error, CustomStringConvertible {
         self.kind = kind
         self.description = description
     }
+
+    /// Says the sentence on standard error.
+    ///
+    /// - Returns: the exit code.
+    func tell() -> Int32 {
+        StandardError.print("synheart-auth: " + description.withoutControls)
+        return kind.rawValue
+    }
 }
 
 extension AsyncParsableCommand {
-    /// Runs a command's work; whatever it throws becomes one sentence and an exit code.
+    /// Runs a command's work; whatever it throws becomes one sentence and an exit code. Without a standard output to say what
+    /// was done, nothing is done.
     func reporting(_ work: () async throws -> Void) async throws {
         do {
+            try StandardOutput.check()
             try await work()
         } catch let exit as ExitCode {
             throw exit
         } catch let error as ValidationError {
             throw error
+        } catch let interrupted as Interrupted {
+            throw interrupted
         } catch {
             let failure = error as? CommandFailure ?? CommandFailure(.impossible, "\(error)")
-            FileHandle.standardError.write(Data("synheart-auth: \(failure.description)\n".utf8))
-            throw ExitCode(failure.kind.rawValue)
+            throw ExitCode(failure.tell())
         }
     }
 }

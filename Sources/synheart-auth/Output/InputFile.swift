@@ -1,22 +1,37 @@
-import Foundation
+import AuthServer
+import Glibc
 import StrictJSON
 
 /// Reads what a command line names: a file, or `-` for standard input.
 enum InputFile {
-    static func bytes(_ path: String) throws -> [UInt8] {
-        if path == "-" { return Array(FileHandle.standardInput.readDataToEndOfFile()) }
-        do {
-            return Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+    private static let maximum = 64 << 20
+
+    /// The bytes of the file.
+    static func bytes(_ path: String, maximum: Int = maximum) throws -> [UInt8] {
+        do throws(FileContents.Failure) {
+            guard path != "-" else { return try FileContents.read(descriptor: STDIN_FILENO, maximum: maximum) }
+            return try FileContents.read(path, maximum: maximum)
         } catch {
-            throw CommandFailure(.impossible, "cannot read \(path): \(error.localizedDescription)")
+            throw CommandFailure(.impossible, "cannot read \(path == "-" ? "standard input" : path): \(error)")
         }
     }
 
     static func text(_ path: String) throws -> String { String(decoding: try bytes(path), as: UTF8.self) }
 
+    /// A secret in a file.
+    ///
+    /// - Parameter place: what names the file. The path is not shown: the secret itself may stand in its place by mistake.
+    static func secret(_ path: String, namedBy place: String) throws -> String {
+        do throws(FileContents.Failure) {
+            return String(decoding: try FileContents.read(path, maximum: 1 << 16), as: UTF8.self)
+        } catch {
+            throw CommandFailure(.impossible, "the file that \(place) names cannot be read: \(error)")
+        }
+    }
+
     static func json(_ path: String) throws -> JSONValue {
         do {
-            return try JSONValue(parsing: try bytes(path), limits: .init(bytes: 64 << 20, depth: 32))
+            return try JSONValue(parsing: try bytes(path), limits: .init(bytes: maximum, depth: 32))
         } catch let error as JSONError {
             throw CommandFailure(.impossible, "\(path): \(error)")
         }

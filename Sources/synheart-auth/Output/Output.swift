@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import StrictJSON
 
 /// How a command shows what it found: a table for people, JSON for programs.
@@ -8,33 +7,38 @@ struct OutputOptions: ParsableArguments {
     var json = false
 
     /// Prints one thing: its members as lines, or as a JSON object.
-    func show(_ object: JSONObject) {
-        guard !json else { return print(JSONValue.object(object).text(.pretty)) }
-        let width = object.members.map(\.name.count).max() ?? 0
-        for member in object.members {
-            print("\(member.name.padded(to: width))  \(Self.text(member.value))")
+    func show(_ object: JSONObject) throws(CommandFailure) {
+        guard !json else { return try StandardOutput.print(json: JSONValue.object(object).text(.pretty)) }
+        let width = object.members.map(\.name.withoutControls.count).max() ?? 0
+        let lines = object.members.map { member in
+            "\(member.name.withoutControls.padded(to: width))  \(Self.text(member.value))"
         }
+        guard !lines.isEmpty else { return }
+        try StandardOutput.print(lines.joined(separator: "\n"))
     }
 
     /// Prints several things: a table of these columns, or a JSON array of everything.
-    func list(_ objects: [JSONObject], columns: [String], empty: String) {
-        guard !json else { return print(JSONValue.array(objects.map { .object($0) }).text(.pretty)) }
-        guard !objects.isEmpty else { return print(empty) }
+    func list(_ objects: [JSONObject], columns: [String], empty: String) throws(CommandFailure) {
+        guard !json else {
+            return try StandardOutput.print(json: JSONValue.array(objects.map { .object($0) }).text(.pretty))
+        }
+        guard !objects.isEmpty else { return try StandardOutput.print(empty) }
         let rows =
             [columns.map { $0.uppercased() }]
             + objects.map { object in
                 columns.map { Self.text(object[$0] ?? .null) }
             }
         let widths = columns.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
-        for row in rows {
-            let cells = zip(row, widths).map { $0.padded(to: $1) }
-            print(cells.joined(separator: "  ").trimmingTrailingSpaces)
+        let lines = rows.map { row in
+            zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ").trimmingTrailingSpaces
         }
+        try StandardOutput.print(lines.joined(separator: "\n"))
     }
 
     /// Prints that something was done.
-    func done(_ sentence: String, _ object: JSONObject) {
-        json ? show(object) : print(sentence)
+    func done(_ sentence: String, _ object: JSONObject) throws(CommandFailure) {
+        guard !json else { return try show(object) }
+        try StandardOutput.print(sentence.withoutControls)
     }
 
     /// What a cell shows. Text may come from a device or a stranger's file: nothing of it is a command to the terminal.
@@ -55,17 +59,6 @@ extension String {
     /// The text, filled up with spaces.
     func padded(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
-    }
-
-    /// The text with its control and format characters written out, such as `\u{1b}`.
-    var withoutControls: String {
-        unicodeScalars.reduce(into: "") { text, scalar in
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator:
-                text += "\\u{\(String(scalar.value, radix: 16))}"
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
     }
 
     fileprivate var trimmingTrailingSpaces: String {

@@ -1,16 +1,43 @@
-import Foundation
+import AuthContract
 import Glibc
 
 /// Writes what a command was asked to write to a file, for its owner alone.
 enum OutputFile {
-    static func write(_ text: String, to path: String) throws {
-        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw CommandFailure(.impossible, "cannot write \(path): \(String(cString: strerror(errno)))")
+    /// Writes a text. A file that is there is replaced as a whole, so that neither its mode nor who has it open counts; a
+    /// pipe or a device is written to.
+    static func write(_ text: String, to path: String) throws(CommandFailure) {
+        var about = stat()
+        if stat(path, &about) == 0, about.st_mode & S_IFMT != S_IFREG {
+            // Without blocking: a named pipe that nobody reads is an error.
+            return try writeThrough(text, to: path, O_WRONLY | O_NONBLOCK | O_NOCTTY)
         }
-        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        do { try handle.write(contentsOf: Data(text.utf8)) } catch {
-            throw CommandFailure(.impossible, "cannot write \(path): \(error.localizedDescription)")
+        let target = resolved(path)
+        let temporary = "\(target).\(RandomUUID(from: SystemRandom()).text)"
+        do throws(CommandFailure) {
+            try writeThrough(text, to: temporary, O_WRONLY | O_CREAT | O_EXCL)
+            guard rename(temporary, target) == 0 else { throw failure(path) }
+        } catch {
+            unlink(temporary)
+            throw CommandFailure(error.kind, error.description.replacing(temporary, with: path))
         }
+    }
+
+    private static func writeThrough(_ text: String, to path: String, _ flags: Int32) throws(CommandFailure) {
+        let descriptor = open(path, flags | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure(path) }
+        defer { close(descriptor) }
+        if let number = StandardStreams.write(text, to: descriptor) { throw failure(path, number) }
+        guard fsync(descriptor) == 0 || errno == EINVAL else { throw failure(path) }
+    }
+
+    /// The file that a path names through links.
+    private static func resolved(_ path: String) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private static func failure(_ path: String, _ number: Int32 = errno) -> CommandFailure {
+        CommandFailure(.impossible, "cannot write \(path): \(String(cString: strerror(number)))")
     }
 }

@@ -17,8 +17,11 @@ struct PlayIntegrityCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "open-keys",
             abstract: "Open the encrypted file of response keys; prints them as an app record takes them.",
-            discussion:
-                "They go into android.play_integrity.keys. They are secrets: the output is for a file, not a log.")
+            discussion: """
+                They go into android.play_integrity.keys. They are secrets: the output is for a file, not a log.
+
+                  synheart-auth playintegrity open-keys com.example.app.enc --private-key private.pem > keys.json
+                """)
         @Argument(help: "The .enc file that Play Console gave.") var file: String
         @Option(
             name: .customLong("private-key"), help: "The RSA private key, PEM, of the public key that was uploaded.")
@@ -28,13 +31,14 @@ struct PlayIntegrityCommand: AsyncParsableCommand {
             try await reporting {
                 let encrypted = try InputFile.bytes(file)
                 let pem = try InputFile.text(privateKey)
+                let keys: ResponseKeys
                 do throws(ResponseKeys.KeyError) {
-                    let keys = try ResponseKeys(encryptedFile: encrypted, privateKeyPEM: pem)
-                    print(JSONValue.object(keys.exposed).text(.pretty))
+                    keys = try ResponseKeys(encryptedFile: encrypted, privateKeyPEM: pem)
                 } catch {
                     throw CommandFailure(
                         .refused, "\(error == .privateKey ? privateKey : file): \(error.rawValue)")
                 }
+                try StandardOutput.print(json: JSONValue.object(keys.exposed).text(.pretty))
             }
         }
     }

@@ -12,7 +12,9 @@ struct Providers {
     private let receipts: ReceiptRefreshJob?
 
     /// - Parameter http: whoever made it shuts it down.
-    init(_ configuration: ServiceConfiguration, stores: SQLiteStores, http: ProviderHTTP) async throws {
+    init(
+        _ configuration: ServiceConfiguration, key: DeviceCheckKey?, stores: SQLiteStores, http: ProviderHTTP
+    ) {
         var revocations = RevocationSettings()
         revocations.directory =
             configuration.text(.revocationsDirectory) ?? configuration.databasePath + "-revocations"
@@ -21,19 +23,15 @@ struct Providers {
         var google = GoogleSettings()
         google.playIntegrityURL = configuration.text(.googleURL) ?? google.playIntegrityURL
         evidence = GoogleProviders(http: http, lists: lists, settings: google)
-        receipts = try await Self.receipts(configuration, stores, http)
+        receipts = key.map { Self.receipts(configuration, $0, stores, http) }
     }
 
     /// Receipts are exchanged where there is a key to ask with.
     private static func receipts(
-        _ configuration: ServiceConfiguration, _ stores: SQLiteStores, _ http: ProviderHTTP
-    ) async throws -> ReceiptRefreshJob? {
-        guard let team = configuration.text(.appleTeamID), let id = configuration.text(.appleKeyID),
-            let pem = configuration.secret(.appleKey)
-        else { return nil }
+        _ configuration: ServiceConfiguration, _ key: DeviceCheckKey, _ stores: SQLiteStores, _ http: ProviderHTTP
+    ) -> ReceiptRefreshJob {
         var settings = AppleReceiptSettings()
         if let url = configuration.text(.appleURL) { (settings.productionURL, settings.developmentURL) = (url, url) }
-        let key = try await DeviceCheckKey(teamID: team, keyID: id, pem: pem)
         return ReceiptRefreshJob(
             store: stores.receipts, exchange: AppleReceipts(http: http, keys: [key], settings: settings),
             policy: configuration.receiptRefresh)

@@ -29,6 +29,8 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         try await reporting {
             let configuration = try options.configuration()
+            let key = try await configuration.deviceCheckKey()
+            try configuration.checkDatabasePlace()
             let level = configuration.text(.logLevel).flatMap(Logger.Level.init(rawValue:)) ?? .info
             LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level) }
             let logger = Logger(label: "synheart-auth")
@@ -40,7 +42,7 @@ struct ServeCommand: AsyncParsableCommand {
             try await closing(stores.close) {
                 let http = ProviderHTTP()
                 try await closing(http.shutdown) {
-                    let providers = try await Providers(configuration, stores: stores, http: http)
+                    let providers = Providers(configuration, key: key, stores: stores, http: http)
                     try await serve(configuration, stores, providers, metrics, logger)
                 }
             }
@@ -61,11 +63,26 @@ struct ServeCommand: AsyncParsableCommand {
             service: service, stores: stores.all, settings: try fitting(configuration.server, logger),
             readiness: Readiness(service: service, stores: stores.all, further: [providers.readiness]),
             metrics: metrics, gauges: [claims], logger: logger)
-        let credential = printAdminCredential ? try await firstCredential(service, logger) : nil
-        try await server.run(background: { await providers.run(for: service) }) { addresses in
-            if let credential { print("admin-credential \(credential.exposed)") }
-            print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
-            fflush(nil)
+        if printAdminCredential { try await showFirstCredential(service, logger) }
+        try await announcing { ready in
+            try await server.run(background: { await providers.run(for: service) }, onReady: ready)
+        }
+    }
+
+    /// Runs the server and says when it is ready. Nobody would wait for a service that cannot say so: then it stops.
+    private func announcing(
+        _ run: @escaping @Sendable (@escaping @Sendable (AuthServer.Addresses) async -> Void) async throws -> Void
+    ) async throws {
+        let (ready, announce) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                defer { announce.finish() }
+                try await run { announce.yield($0) }
+            }
+            for await addresses in ready {
+                try StandardOutput.print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
+            }
+            try await group.waitForAll()
         }
     }
 
@@ -82,14 +99,19 @@ struct ServeCommand: AsyncParsableCommand {
         return settings
     }
 
-    /// The first credential of a fresh database; nil where there is one already.
-    private func firstCredential(_ service: AuthService, _ logger: Logger) async throws -> Secret? {
+    /// Makes and prints the first credential of a fresh database, before anything can fail that would leave it unseen.
+    private func showFirstCredential(_ service: AuthService, _ logger: Logger) async throws {
         guard try await service.credentials.list().isEmpty else {
-            logger.notice("no admin credential is printed: the database has credentials")
-            return nil
+            return logger.notice("no admin credential is printed: the database has credentials")
         }
-        return try await service.credentials.create(
-            name: "first admin", role: .admin, apps: [], life: 30 * 86_400, actor: "cli"
-        ).text
+        let (credential, text) = try await service.credentials.create(
+            name: "first admin", role: .admin, apps: [], life: 30 * 86_400, actor: "cli")
+        do throws(CommandFailure) {
+            try StandardOutput.print("admin-credential \(text.exposed)")
+            try StandardOutput.synchronize()
+        } catch {
+            _ = try await service.credentials.revoke(credential.id, actor: "cli")
+            throw CommandFailure(error.kind, "\(error.description); the admin credential is revoked: nobody saw it")
+        }
     }
 }

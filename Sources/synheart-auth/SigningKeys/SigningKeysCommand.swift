@@ -17,11 +17,15 @@ struct SigningKeysCommand: AsyncParsableCommand {
         subcommands: [List.self, Rotate.self, Revoke.self])
 
     struct List: AdministrationCommand {
-        static let configuration = CommandConfiguration(abstract: "List the keys, oldest first.")
+        static let configuration = CommandConfiguration(
+            abstract: "List the keys, oldest first.",
+            discussion: """
+                  synheart-auth signing-keys list --json
+                """)
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
-            output.list(
+            try output.list(
                 try await administration.list(.listSigningKeys, "signing_keys"), columns: ["kid", "use", "created_at"],
                 empty: "no keys")
         }
@@ -30,25 +34,33 @@ struct SigningKeysCommand: AsyncParsableCommand {
     struct Rotate: AdministrationCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make a new standby key; the standby before it signs from now on.",
-            discussion: "A standby that was made less than six minutes ago signs once it has been published that long.")
+            discussion: """
+                A standby that was made less than six minutes ago signs once it has been published that long.
+
+                  synheart-auth signing-keys rotate
+                """)
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             let made = try await administration.ask(.rotateSigningKeys)
-            output.done("made \(made["kid"]?.string ?? "")", made)
+            try output.done("made \(made["kid"]?.string ?? "")", made)
         }
     }
 
     struct Revoke: AdministrationCommand {
         static let configuration = CommandConfiguration(
             abstract: "Revoke a key: it leaves the key set at once, and the standby key signs.",
-            discussion: "Its tokens end when a backend next reads the key set, which it may cache for five minutes.")
+            discussion: """
+                Its tokens end when a backend next reads the key set, which it may cache for five minutes.
+
+                  synheart-auth signing-keys revoke 1f0c2a9d7e6b4c35
+                """)
         @Argument(help: "The key's kid.") var kid: String
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             _ = try await administration.ask(.revokeSigningKey, ["kid": kid])
-            output.done("revoked \(kid)", JSONObject([("kid", .string(kid)), ("revoked", true)]))
+            try output.done("revoked \(kid)", JSONObject([("kid", .string(kid)), ("revoked", true)]))
         }
     }
 }

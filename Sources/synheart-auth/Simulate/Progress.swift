@@ -1,4 +1,3 @@
-import Foundation
 import Glibc
 import SoftwareDevice
 
@@ -18,10 +17,9 @@ struct Progress {
                 let (now, errors) = Self.count(log)
                 let seconds = Int(start.duration(to: .now).inSeconds)
                 let rate = Double(now - last.exchanges) / pause.inSeconds
-                FileHandle.standardError.write(
-                    Data(
-                        "\(what): \(seconds) s, \(now - before.exchanges) exchanges (\(Int(rate)) a second), \(errors - before.errors) errors\n"
-                            .utf8))
+                StandardError.print(
+                    "\(what): \(seconds) s, \(now - before.exchanges) exchanges (\(Int(rate)) a second), "
+                        + "\(errors - before.errors) errors")
                 last = (now, errors)
             }
         }

@@ -34,7 +34,10 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: "A running auth service; without it, a fresh one inside this process.") var url: String?
     @Option(name: .customLong("app"), help: "The app id.") var app = "com.example.app"
     @OptionGroup var authorities: AuthorityOptions
-    @Option(help: "How the devices are attested: ios, android, development, or mixed, which is all of them in turn.")
+    @Option(
+        help: ArgumentHelp(
+            "How the devices are attested: ios, android, development, or mixed.",
+            discussion: "mixed: ios and android in turn, without --url also development, which few apps allow."))
     var platform = Platforms.mixed
     @Option(help: "How many devices.") var devices = 100
     @Option(help: "Requests that they send in all. Default: 20 for each device.") var requests: Int?
@@ -74,7 +77,8 @@ struct SimulateCommand: AsyncParsableCommand {
             let appID = try AppID(app)
             if let url {
                 let credential = try credentialFile.map {
-                    try InputFile.text($0).trimmingCharacters(in: .whitespacesAndNewlines)
+                    try InputFile.secret($0, namedBy: "--credential-file").trimmingCharacters(
+                        in: .whitespacesAndNewlines)
                 }
                 return try await run(at: url, appID, credential: credential, authorities)
             }
@@ -99,7 +103,7 @@ struct SimulateCommand: AsyncParsableCommand {
         do {
             try await requireService(url, transport)
             let simulation = try await simulate(at: url, appID, credential, authorities, transport)
-            output.json ? output.show(simulation.json) : simulation.show(output)
+            try output.json ? output.show(simulation.json) : simulation.show(output)
             await transport.shutdown()
             guard simulation.failed == 0 else {
                 throw CommandFailure(.refused, "\(simulation.failed) operations did not come to their end")
@@ -107,6 +111,16 @@ struct SimulateCommand: AsyncParsableCommand {
         } catch {
             await transport.shutdown()
             throw error
+        }
+    }
+
+    /// An app of a running service allows development mode only if it says so, and the record of `apps example` does not.
+    private var kinds: [Fleet.Kind] {
+        switch platform {
+        case .mixed: url == nil ? Fleet.Kind.allCases : [.ios, .android]
+        case .ios: [.ios]
+        case .android: [.android]
+        case .development: [.development]
         }
     }
 
@@ -127,8 +141,7 @@ struct SimulateCommand: AsyncParsableCommand {
         let fleet = try Fleet(
             Fleet.Settings(
                 url: url, appID: appID, count: devices,
-                kinds: platform == .mixed
-                    ? Fleet.Kind.allCases : Fleet.Kind(rawValue: platform.rawValue).map { [$0] } ?? [],
+                kinds: kinds,
                 apple: try authorities.apple(), google: try authorities.google(), concurrency: concurrency),
             transport: transport)
         var simulation = Simulation(devices: devices, log: fleet.log)
@@ -137,7 +150,7 @@ struct SimulateCommand: AsyncParsableCommand {
             end: duration.map { .after(.seconds($0)) } ?? .requests(requests ?? 20 * devices), rate: rate,
             rotationPercent: rotatePercent,
             question: operation == .verify ? .verify(credential: credential ?? "") : .status)
-        await interruptible(by: fleet.stop) {
+        try await interruptible(by: fleet.stop) {
             simulation.enrolment = await progress.during("registering") { await fleet.enrol() }
             simulation.work = await progress.during("requesting") { await fleet.work(load) }
         }

@@ -23,11 +23,11 @@ struct Simulation {
     ]
 
     /// A table, and a sentence for each part.
-    func show(_ output: OutputOptions) {
-        print(Self.sentence("registered", enrolment, "devices"))
-        print(Self.sentence("answered", work, "requests"))
-        print("")
-        output.list(
+    func show(_ output: OutputOptions) throws {
+        try StandardOutput.print(Self.sentence("registered", enrolment, "devices"))
+        try StandardOutput.print(Self.sentence("answered", work, "requests"))
+        try StandardOutput.print("")
+        try output.list(
             rows.map { row in
                 JSONObject(row.json.members.map { ($0.name, $0.name == "errors" ? Self.text($0.value) : $0.value) })
             },

@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+/// What `--help` shows can be typed as it stands.
+@Suite struct `Help` {
+    /// The words of each example in a text: what stands from `synheart-auth` to the end of that command.
+    private static func examples(_ text: String) -> [[String]] {
+        text.split(separator: "\n").flatMap { line -> [[String]] in
+            guard line.hasPrefix("  ") || line.contains("| synheart-auth") else { return [] }
+            return commands(String(line)).compactMap { words in
+                words.first == "synheart-auth" ? Array(words.dropFirst()) : nil
+            }
+        }
+    }
+
+    /// A line's commands as a shell would split them, without redirections and without a comment behind several spaces.
+    private static func commands(_ line: String) -> [[String]] {
+        var (commands, words, word) = ([[String]](), [String](), nil as String?)
+        var (quote, spaces, skipsNext) = (nil as Character?, 0, false)
+        func endWord() {
+            if let word, !skipsNext { words.append(word) }
+            if word != nil { skipsNext = false }
+            word = nil
+        }
+        func endCommand() {
+            endWord()
+            commands.append(words)
+            words = []
+        }
+        scan: for character in line.trimmingCharacters(in: .whitespaces) {
+            if let open = quote {
+                if character == open { quote = nil } else { word = (word ?? "") + String(character) }
+                continue
+            }
+            switch character {
+            case "'", "\"":
+                quote = character
+                word = word ?? ""
+            case " ":
+                endWord()
+                spaces += 1
+                if spaces > 2 { break scan }
+                continue
+            case "|", "&": endCommand()
+            case ">":
+                endWord()
+                skipsNext = true
+            default: word = (word ?? "") + String(character)
+            }
+            spaces = 0
+        }
+        endCommand()
+        return commands
+    }
+
+    @Test func `every command shows an example of itself`() async throws {
+        for command in try await CommandTree.read().commands where !command.isGroup {
+            let examples = Self.examples(command.discussion)
+            #expect(examples.contains { $0.starts(with: command.path) }, "\(command.name): \(examples)")
+        }
+    }
+
+    @Test func `every example is a command line that the binary takes`() async throws {
+        let folder = try TemporaryFolder()
+        var count = 0
+        for command in try await CommandTree.read().commands {
+            for example in Self.examples(command.discussion) {
+                count += 1
+                // Without a standard output a command is parsed, and nothing is done.
+                let result = try await Binary.run(example, in: folder.url, output: .closed)
+                #expect(result.status == 2, "\(command.name): \(example): \(result.errors)")
+                #expect(result.errors.contains("standard output"), "\(example): \(result.errors)")
+            }
+        }
+        #expect(count > 60)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == [])
+    }
+}

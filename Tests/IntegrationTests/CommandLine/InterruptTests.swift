@@ -1,0 +1,89 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A command that is interrupted takes its private keys with it.
+@Suite struct `Interrupts` {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private var left: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.url.path) }
+    }
+
+    /// Starts a command whose temporary files lie in the folder, and waits until they do.
+    private func start(_ arguments: [String], until isReady: (String) -> Bool) throws -> Process {
+        let process = Process()
+        process.executableURL = Binary.url
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": folder.url.path]) { $1 }
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = output
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        var text = ""
+        while !isReady(text) {
+            let piece = output.fileHandleForReading.availableData
+            try #require(!piece.isEmpty, "the command ended: \(text)")
+            text += String(decoding: piece, as: UTF8.self)
+        }
+        try #require(try left.count == 1)
+        // What is written from now on goes nowhere, and fills no pipe.
+        output.fileHandleForReading.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
+        return process
+    }
+
+    private func startDemo() throws -> Process { try start(["demo"]) { $0.contains("device id") } }
+
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func `an interrupted demo leaves nothing`(signal: Int32) async throws {
+        let demo = try startDemo()
+        kill(demo.processIdentifier, signal)
+        demo.waitUntilExit()
+        #expect(demo.terminationReason == .uncaughtSignal && demo.terminationStatus == signal)
+        #expect(try left == [])
+    }
+
+    @Test func `what a killed demo left is removed by the next one`() async throws {
+        let demo = try startDemo()
+        kill(demo.processIdentifier, SIGKILL)
+        demo.waitUntilExit()
+        #expect(try left.count == 1)
+        let next = try await Binary.run(["demo"], environment: ["TMPDIR": folder.url.path])
+        #expect(next.status == 0, "\(next.errors)")
+        #expect(try left == [])
+    }
+
+    @Test func `a demo removes neither what another one uses nor what is no folder of its own`() async throws {
+        let other = try startDemo()
+        kill(other.processIdentifier, SIGSTOP)
+        let inUse = try left
+        try FileManager.default.createDirectory(atPath: folder.path("elsewhere"), withIntermediateDirectories: true)
+        try Data().write(to: folder.url.appendingPathComponent("elsewhere/file"))
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.path("synheart-auth-demo-link"), withDestinationPath: folder.path("elsewhere"))
+        let next = try await Binary.run(["demo"], environment: ["TMPDIR": folder.url.path])
+        #expect(next.status == 0, "\(next.errors)")
+        #expect(try Set(left) == Set(inUse + ["elsewhere", "synheart-auth-demo-link"]))
+        #expect(FileManager.default.fileExists(atPath: folder.path("elsewhere/file")))
+        kill(other.processIdentifier, SIGKILL)
+        other.waitUntilExit()
+    }
+
+    @Test func `a simulation ends in order at the first signal, and leaves nothing`() async throws {
+        let simulation = try start(["simulate", "--devices", "2", "--duration", "600"]) { $0.contains("requesting") }
+        kill(simulation.processIdentifier, SIGTERM)
+        simulation.waitUntilExit()
+        #expect(simulation.terminationReason == .exit && simulation.terminationStatus == 0)
+        #expect(try left == [])
+    }
+
+    @Test func `the second signal leaves nothing either`() async throws {
+        let simulation = try start(["simulate", "--devices", "2", "--duration", "600"]) { $0.contains("requesting") }
+        kill(simulation.processIdentifier, SIGINT)
+        kill(simulation.processIdentifier, SIGTERM)
+        simulation.waitUntilExit()
+        #expect(try left == [])
+    }
+}
