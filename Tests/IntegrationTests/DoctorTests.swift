@@ -112,6 +112,40 @@ import Testing
         #expect(report.messages("service_key").contains("mode 644"))
     }
 
+    @Test func `a file of secrets that others can read is named, and is not ok`() async throws {
+        try await provision()
+        let key = folder.path("other.key")
+        try FileManager.default.moveItem(atPath: database + ".key", toPath: key)
+        let config = folder.path("c.yaml")
+        func report(_ yaml: String, _ mode: Int) async throws -> Report {
+            for (file, text) in [(config, yaml), (key, nil)] {
+                if let text { try Data(text.utf8).write(to: URL(fileURLWithPath: file)) }
+                try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
+            }
+            return try await doctor(["--config", config])
+        }
+        let secret = try String(contentsOfFile: key, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)
+        for (yaml, check) in [("service_key_file: \(key)", "service_key"), ("service_key: \(secret)", "configuration")]
+        {
+            #expect(try await report(yaml, 0o600).state(check) == "ok")
+            for mode in [0o644, 0o640, 0o602] {
+                let found = try await report(yaml, mode)
+                #expect(found.state(check) == "warn", "\(yaml) \(found.result.output)")
+                #expect(found.messages(check).contains("has mode \(String(mode, radix: 8))"))
+                #expect(!found.result.output.contains(secret))
+            }
+        }
+        // Who cannot read a secret in it may read a configuration.
+        #expect(try await report("service_key_file: \(key)", 0o644).state("configuration") == "ok")
+    }
+
+    @Test func `the file of the default key is not ok beside its warning`() async throws {
+        try await provision()
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: database + ".key")
+        let states = try await doctor().checks.filter { $0["check"]?.string == "service_key" }
+        #expect(states.compactMap { $0["state"]?.string } == ["warn"])
+    }
+
     @Test func whatIsWrongInTheDatabaseIsFound() async throws {
         try await provision()
         try change("DROP TRIGGER audit_is_not_changed; UPDATE audit SET actor = 'nobody' WHERE sequence = 1")

@@ -20,7 +20,10 @@ enum SelfSigned {
             issuerPrivateKey: .init(key))
         let files = (certificate: folder.path("certificate.pem"), key: folder.path("key.pem"))
         try Data(certificate.serializeAsPEM().pemString.utf8).write(to: URL(fileURLWithPath: files.certificate))
-        if !certificateAlone { try Data(key.pemRepresentation.utf8).write(to: URL(fileURLWithPath: files.key)) }
+        if !certificateAlone {
+            try Data(key.pemRepresentation.utf8).write(to: URL(fileURLWithPath: files.key))
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: files.key)
+        }
         return files
     }
 }

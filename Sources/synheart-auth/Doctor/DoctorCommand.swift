@@ -47,6 +47,7 @@ struct DoctorCommand: AsyncParsableCommand {
             configuration = try? options.configuration(for: .store)
         }
         guard let configuration else { return diagnosis }
+        SecretFileChecks(configuration: configuration).run(&diagnosis)
         let isServed = await StoreChecks(configuration: configuration).run(&diagnosis)
         if diagnosis.state(of: "configuration") != .fail, let server = try? configuration.server {
             await ListenerChecks(settings: server, isServed: isServed).run(&diagnosis)

@@ -21,6 +21,10 @@ struct StoreChecks {
         checkDisk(&diagnosis)
         let key = checkKey(&diagnosis)
         checkClaims(&diagnosis)
+        do { try configuration.checkDatabasePlace() } catch {
+            diagnosis.fail("database", "\(path) is not a regular file", do: "name another file with --database")
+            return false
+        }
         guard FileManager.default.fileExists(atPath: path) else {
             diagnosis.warn(
                 "database", "there is none at \(path)", do: "`serve` or `apps add` makes it, where it is meant to be")
@@ -47,7 +51,7 @@ struct StoreChecks {
             diagnosis.fail("database", "\(error)", do: "mend what it says, or name another file with --database")
             return nil
         }
-        checkMode(of: path, named: "database", &diagnosis)
+        SecretFileChecks.checkMode(of: path, named: "database", &diagnosis)
         let users = file.isServed ? "a service has it open" : "no service has it open"
         if !file.damages.isEmpty {
             diagnosis.fail(
@@ -82,22 +86,14 @@ struct StoreChecks {
         }
         do {
             let key = try file.load()
-            checkMode(of: file.path, named: "service_key", &diagnosis)
-            diagnosis.ok("service_key", "\(file.path) is a key")
+            if SecretFileChecks.checkMode(of: file.path, named: "service_key", &diagnosis) {
+                diagnosis.ok("service_key", "\(file.path) is a key")
+            }
             return key
         } catch {
             diagnosis.fail("service_key", "\(error)", do: "put the right file back from your backup")
             return nil
         }
-    }
-
-    /// Who else may read a file.
-    private func checkMode(of file: String, named check: String, _ diagnosis: inout Diagnosis) {
-        let attributes = try? FileManager.default.attributesOfItem(atPath: file)
-        guard let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue, mode & 0o077 != 0 else { return }
-        diagnosis.warn(
-            check, "\(file) has mode \(String(mode, radix: 8)): others than its owner can read it",
-            do: "chmod 600 \(file)")
     }
 
     private func checkClaims(_ diagnosis: inout Diagnosis) {

@@ -1,0 +1,49 @@
+import AuthServer
+import Glibc
+
+/// Who can read the files that secrets come from, beside the service key that lies with the database.
+struct SecretFileChecks {
+    let configuration: ServiceConfiguration
+
+    func run(_ diagnosis: inout Diagnosis) {
+        var holders: [String: [String]] = [:]
+        for setting in configuration.all where setting.key.kind == .secret {
+            if let file = setting.secretFile {
+                let isPrivate = Self.checkMode(of: file, named: setting.key.rawValue, &diagnosis)
+                if isPrivate { diagnosis.ok(setting.key.rawValue, "only its owner can read \(file)") }
+            } else if case .file(let path) = setting.origin {
+                holders[path, default: []].append(setting.key.rawValue)
+            }
+        }
+        for (path, keys) in holders {
+            Self.checkMode(of: path, named: "configuration", holding: keys, &diagnosis)
+        }
+        // Distributions give the keys of TLS to a group.
+        if let key = configuration.text(.tlsKey) {
+            Self.checkMode(of: key, named: "tls", forbidden: 0o007, &diagnosis)
+        }
+    }
+
+    /// Warns where others than a file's owner can use it.
+    ///
+    /// - Parameters:
+    ///   - keys: the secrets that stand in it among other things.
+    ///   - forbidden: the permissions that nobody else may have.
+    /// - Returns: whether all is well.
+    @discardableResult
+    static func checkMode(
+        of file: String, named check: String, holding keys: [String] = [], forbidden: mode_t = 0o077,
+        _ diagnosis: inout Diagnosis
+    ) -> Bool {
+        var about = stat()
+        guard stat(file, &about) == 0, about.st_mode & S_IFMT == S_IFREG, about.st_mode & forbidden != 0 else {
+            return true
+        }
+        let mode = String(about.st_mode & 0o777, radix: 8)
+        let content = keys.isEmpty ? "" : " and holds \(keys.joined(separator: ", "))"
+        diagnosis.warn(
+            check, "\(file) has mode \(mode)\(content): others than its owner can read or change it",
+            do: "chmod 600 \(file)")
+        return false
+    }
+}
