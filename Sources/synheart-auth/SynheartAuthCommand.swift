@@ -15,7 +15,7 @@ struct SynheartAuthCommand: AsyncParsableCommand {
             Exit codes:
               0   what was asked holds
               1   it does not: refused, not found
-              2   it could not be found out: no database, no connection
+              2   it was not possible: no database, no connection, output that nobody gets
               64  the command line is wrong
             """,
         version: "0.1.0",

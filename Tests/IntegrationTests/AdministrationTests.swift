@@ -69,7 +69,7 @@ import Testing
             event.object?["code"]?.string == "app.changed" ? event.object?["actor"]?.string : nil
         }
         #expect(actors?.count == 2)
-        #expect(actors?.contains("cli") == true && actors?.contains { $0.hasPrefix("admin:") } == true)
+        #expect(actors?.contains("cli:\(NSUserName())") == true && actors?.contains { $0.hasPrefix("admin:") } == true)
     }
 
     @Test func aCredentialComesFromAFileOrTheEnvironment() async throws {

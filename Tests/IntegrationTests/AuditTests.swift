@@ -38,7 +38,7 @@ import Testing
         let events = try #require(try JSONValue(parsing: all.output).array)
         #expect(events.compactMap { $0.object?["sequence"]?.integer } == [3, 2, 1])
         #expect(events.last?.object?["code"]?.string == "app.added")
-        #expect(events.allSatisfy { $0.object?["actor"]?.string == "cli" })
+        #expect(events.allSatisfy { $0.object?["actor"]?.string == "cli:\(NSUserName())" })
         let older = try await audit("list", "--json", "--before", "3", "--limit", "1")
         #expect(try JSONValue(parsing: older.output).array?.first?.object?["sequence"]?.integer == 2)
     }

@@ -19,7 +19,7 @@ struct LocalStore: Administration {
         }
         stores = try SQLiteStores(path: path, role: .administration)
         let service = AuthService(stores: stores.all, key: try configuration.storeKey())
-        administration = LocalAdministration(service: service, stores: stores.all, actor: "cli")
+        administration = LocalAdministration(service: service, stores: stores.all, actor: SystemUser.actor)
     }
 
     func answer(_ call: AdminCall) async throws -> AdminAnswer { await administration.answer(call) }

@@ -105,12 +105,12 @@ struct ServeCommand: AsyncParsableCommand {
             return logger.notice("no admin credential is printed: the database has credentials")
         }
         let (credential, text) = try await service.credentials.create(
-            name: "first admin", role: .admin, apps: [], life: 30 * 86_400, actor: "cli")
+            name: "first admin", role: .admin, apps: [], life: 30 * 86_400, actor: SystemUser.actor)
         do throws(CommandFailure) {
             try StandardOutput.print("admin-credential \(text.exposed)")
             try StandardOutput.synchronize()
         } catch {
-            _ = try await service.credentials.revoke(credential.id, actor: "cli")
+            _ = try await service.credentials.revoke(credential.id, actor: SystemUser.actor)
             throw CommandFailure(error.kind, "\(error.description); the admin credential is revoked: nobody saw it")
         }
     }
