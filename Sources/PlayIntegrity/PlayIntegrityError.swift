@@ -190,6 +190,10 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
 
     /// Whether the same request may succeed a little later.
     public var isTransient: Bool { [.network, .quotaExceeded, .providerUnavailable].contains(code) }
+
+    /// Whether another package of the same app would meet the same: an outage of Google's, or an account that Google does not
+    /// accept. Links and quotas are a package's own.
+    package var concernsEveryPackage: Bool { [.network, .providerUnavailable, .unauthenticated].contains(code) }
 }
 
 extension PlayIntegrityUnavailable: Hashable {
@@ -215,4 +219,16 @@ public enum DecodeOutcome: Sendable {
     case refused(PlayIntegrityError)
     /// Nobody could tell.
     case couldNotCheck(PlayIntegrityUnavailable)
+}
+
+extension DecodeOutcome {
+    /// Whether Google may have a verdict where our keys gave none: a token without keys for it, or one that none of them opens,
+    /// since Play Console may have replaced them. A token that one of them opened and that is no good stays refused.
+    package var mayBeDecodedByGoogle: Bool {
+        switch self {
+        case .decoded: false
+        case .refused(let error): error.code == .keyUnwrapFailed
+        case .couldNotCheck: true
+        }
+    }
 }

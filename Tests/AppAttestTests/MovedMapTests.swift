@@ -24,18 +24,8 @@ struct MovedMapTests {
             system: system, app: AppleApp(appID: Self.appID), authority: try #require(Self.authority))
         var key = AppleAttestKey()
         var options = AppleAssertionOptions()
-        options.encode = { members in
-            CBORValue.map(
-                CBORMap(
-                    members.entries.map { entry in
-                        guard entry.key == "authenticatorData", case .bytes(let data) = entry.value else {
-                            return entry
-                        }
-                        return .init("authenticatorData", .bytes(data + map))
-                    })
-            ).encoded
-        }
-        let bytes = try device.assert(&key, clientDataHash: map + hash, options: options)
+        options.movedFromHash = map
+        let bytes = try device.assert(&key, clientDataHash: hash, options: options)
         return (try AssertionObject(parsing: bytes), key.privateKey.publicKey)
     }
 

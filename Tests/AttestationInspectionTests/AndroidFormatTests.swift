@@ -201,7 +201,9 @@ struct AndroidKeyAttestationFormatTests {
     func ownPolicy() throws {
         let chain = try fixture.pem()
         func verdict(_ own: JSONValue) throws -> Verdict {
-            try fixture.keyAttestation(
+            var fixture = fixture
+            fixture.options.linePoliciesWin = true
+            return try fixture.keyAttestation(
                 [("chain_pem", chain), ("policy", own)], policy: #"{"minimum_security_level": "StrongBox"}"#)
         }
         #expect(try verdict([:]).code == "SECURITY_LEVEL_TOO_LOW")

@@ -95,11 +95,17 @@ import Testing
         arguments: [
             ("input", ["format": "nothing known"]),
             ("input", ["format": "app-attest-attestation", "valid_at": "soon"]),
-            ("policy", ["ios": ["environments": ["moon"]]]), ("roots", ["pem": "none", "beside_built_in": false]),
+            ("roots", ["pem": "none", "beside_built_in": false]),
         ] as [(String, JSONValue)])
     func thatCannotBeJudgedThrow(member: String, value: JSONValue) throws {
         let file = try read(evidence()) { $0[member] = value }
         #expect(throws: (any Error).self) { try file.replay() }
+    }
+
+    @Test func underAPolicyThatIsNotUnderstoodCouldNotBeChecked() throws {
+        let file = try read(evidence()) { $0["policy"] = ["ios": ["environments": ["moon"]]] }
+        #expect(try file.replay().outcome == .couldNotCheck)
+        #expect(try file.replay().code == "POLICY_UNREADABLE")
     }
 
     @Test func anyCutOfOneIsAnErrorAndNoTrap() throws {
@@ -119,6 +125,8 @@ import Testing
             var options = VerificationOptions()
             options.rootsPEM = file.roots?.pem
             options.policy = ["ios": ios]
+            // As in evidence: what the line names was compared.
+            options.linePoliciesWin = true
             return try AppAttestAttestationFormat().verify(JSONFields(.object(line)), options: options).code
         }
         #expect(try code([:]) == nil)

@@ -23,7 +23,8 @@ struct AppRecordTests {
             "ios": [
                 "app_ids": ["TEAMID1234.com.example.app", "TEAMID1234.com.example.app.beta"],
                 "environments": ["development", "production"], "trust_anchors": [], "categories": [2, 4],
-                "minimum_bundle_version": "1.2.3", "assertions_required_on": ["/v1/pay"],
+                "unknown_categories": "allow", "require_category": true, "minimum_bundle_version": "1.2.3",
+                "require_bundle_version": true, "assertions_required_on": ["/v1/pay"],
                 "flag_risk_metric_above": 8,
             ],
             "android": [
@@ -147,7 +148,8 @@ struct AppRecordTests {
         arguments: [
             ("app_id", "x_next"), ("enabled", "yes"), ("mode", "dry"), ("build_channel", "prod"), ("ios.app_ids", []),
             ("ios.environments", []), ("ios.environments", ["sandbox"]), ("ios.categories", ["4"]),
-            ("ios.categories", [-1]),
+            ("ios.categories", [-1]), ("ios.unknown_categories", "ask"), ("ios.require_category", "yes"),
+            ("ios.require_bundle_version", 1),
             ("ios.assertions_required_on", ["pay"]), ("android.packages", []), ("android.certificate_digests", []),
             ("android.certificate_digests", ["AAAA"]), ("android.proof", "any"), ("android.minimum_version_code", -1),
             ("android.play_integrity.maximum_age_seconds", 0),

@@ -337,4 +337,78 @@ struct AssertionTests {
         await world.world.stores.fail(.advanceCounter)
         try await expect(.serviceUnavailable) { try await world.world.verify(request) }
     }
+
+    /// Category App Store, version 9999.
+    private static let map: [UInt8] =
+        [0xA2, 0x77] + Array("apple_bundle_version_01".utf8) + [0x64] + Array("9999".utf8) + [0x78, 0x1C]
+        + Array("apple_validation_category_01".utf8) + [0x44, 4, 0, 0, 0]
+    private static let strict: [String: JSONValue] = [
+        "require_category": true, "require_bundle_version": true, "minimum_bundle_version": "1",
+    ]
+
+    /// The same app with other members of `ios`.
+    private func change(_ world: AppleWorld, ios: [String: JSONValue], keys: [String: JSONValue] = [:]) async throws {
+        let known = world.members["ios"]?.object?.members.map { ($0.name, $0.value) } ?? []
+        let policy = World.object(Dictionary(known) { $1 }.merging(ios) { $1 })
+        try await world.world.change(["ios": .object(policy), "keys": .object(World.object(keys))])
+    }
+
+    @Test("A map that was moved into an assertion proves nothing where the attestation of the key carried none")
+    func movedMap() async throws {
+        var world = try await AppleWorld()
+        world.system = .iOS("26.4")
+        var (device, attestKey) = try await world.device()
+        #expect(try await world.world.row(device).appAttest?.attestedExtensions == false)
+        try await world.world.verify(
+            world.asserting(try world.world.signed(device), &attestKey, moving: Self.map))
+        for policy in [["require_category": true], ["require_bundle_version": true], Self.strict]
+            as [[String: JSONValue]]
+        {
+            try await change(world, ios: policy)
+            let forged = try world.asserting(try world.world.signed(device), &attestKey, moving: Self.map)
+            try await expect(.invalidAssertion) { try await world.world.verify(forged) }
+        }
+        // Nor do the maps of iOS 27 by a key that was attested before the update.
+        world.system = .iOS("27.0.1")
+        let updated = try world.asserting(try world.world.signed(device), &attestKey)
+        try await expect(.invalidAssertion) { try await world.world.verify(updated) }
+    }
+
+    @Test("The map of a key whose attestation carried one counts")
+    func provenMap() async throws {
+        let world = try await AppleWorld(ios: Self.strict)
+        var (device, attestKey) = try await world.device()
+        #expect(try await world.world.row(device).appAttest?.attestedExtensions == true)
+        try await world.world.verify(world.asserting(try world.world.signed(device), &attestKey))
+        try await change(world, ios: ["minimum_bundle_version": "2"])
+        let old = try world.asserting(try world.world.signed(device), &attestKey)
+        try await expect(.invalidAssertion) { try await world.world.verify(old) }
+    }
+
+    @Test("A rebind stores the mark of the new key's attestation", arguments: ["26.4", "27.0.1"])
+    func reboundMark(version: String) async throws {
+        let keys: [String: JSONValue] = ["rebind_on_rotation": true]
+        var world = try await AppleWorld(["keys": .object(World.object(keys))])
+        world.system = .iOS(version == "26.4" ? "27.0.1" : "26.4")
+        var (device, _) = try await world.device()
+        world.system = .iOS(version)
+        let key = P256.Signing.PrivateKey()
+        var attestKey = AppleAttestKey()
+        let plain = try world.world.rotation(device, to: key)
+        let challenge = try await world.world.challenge(World.appID, .rotate)
+        let nonce = BindingNonce(
+            rotationChallenge: challenge, deviceID: device.id, newPublicKeyText: plain.newPublicKeyText)
+        let body = RotateKeyRequest(
+            appID: plain.appID, deviceID: plain.deviceID, newPublicKeyText: plain.newPublicKeyText,
+            newKeyProof: plain.newKeyProof, challenge: challenge,
+            proof: try world.attestation(of: attestKey, over: nonce))
+        try await world.world.rotate(device, body)
+        device.key = key
+        #expect(try await world.world.row(device).appAttest?.attestedExtensions == (version == "27.0.1"))
+        try await change(world, ios: Self.strict, keys: keys)
+        let map = version == "27.0.1" ? nil : Self.map
+        let request = try world.asserting(try world.world.signed(device), &attestKey, moving: map)
+        let code = try await refusal { try await world.world.verify(request) }?.code
+        #expect(code == (version == "27.0.1" ? nil : .invalidAssertion))
+    }
 }

@@ -21,21 +21,6 @@ enum AndroidInputLine {
             return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
         }
     }
-
-    /// Whether a policy file holds the policies of several kinds, as an app record does, or is itself one.
-    static func holdsSeveralPolicies(_ fields: JSONFields) -> Bool {
-        fields.names.contains { ["ios", "key_attestation", "play_integrity"].contains($0) }
-    }
-
-    /// The policy file's part for one kind of evidence: the file itself, or its member of this name where it holds the
-    /// policies of several kinds, as an app record does. Nil where it says nothing about this kind.
-    static func policy(_ name: String, in options: VerificationOptions) throws(JSONError) -> JSONFields? {
-        guard let policy = options.policy else { return nil }
-        let fields = try JSONFields(policy, path: "policy")
-        guard holdsSeveralPolicies(fields) else { return fields }
-        try fields.allowOnly("ios", "key_attestation", "play_integrity", "description", "note")
-        return try fields.optionalObject(name)
-    }
 }
 
 extension Verdict {

@@ -63,10 +63,9 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
     ) throws(Unusable) -> KeyAttestationVerifier {
         var verifier = KeyAttestationVerifier(policy: .audit, statusList: nil)
         do {
-            if let policy = try AndroidInputLine.policy("key_attestation", in: options) {
-                verifier.policy = try KeyAttestationPolicy.audit.applying(policy)
+            for layer in try options.layers(of: .keyAttestation, over: line.ownPolicy) {
+                if let members = layer.members { verifier.policy = try verifier.policy.applying(members) }
             }
-            if let own = try line.ownPolicy() { verifier.policy = try verifier.policy.applying(own) }
         } catch {
             throw Unusable(option: "policy", code: "POLICY_UNREADABLE", cause: error)
         }

@@ -4,7 +4,8 @@ public import StrictJSON
 
 /// Play Integrity tokens: `token`, compared with `package` and `nonce` where given, judged at `evaluate_at`.
 ///
-/// Classic tokens are decoded with `--play-keys`; a standard token, which Google alone can decode, could not be checked.
+/// Classic tokens are decoded with `--play-keys`; a standard token, which Google alone can decode, could not be checked. A verdict
+/// that somebody wrote beside the token proves nothing: only evidence is judged by one.
 public struct PlayIntegrityFormat: AttestationFormat {
     public static let name = "play-integrity"
 
@@ -16,7 +17,7 @@ public struct PlayIntegrityFormat: AttestationFormat {
         let package = try line.optionalString("package")
         let binding = try Self.binding(line)
         let packages = try line.optionalStrings("packages").map { Set($0) } ?? package.map { [$0] }
-        let recorded = try Self.recordedVerdict(line)
+        let recorded = options.honoursRecordedVerdicts ? try Self.recordedVerdict(line) : nil
         let time = try AndroidInputLine.time("evaluate_at", in: line)
         guard let token else { return .missing("token") }
 
@@ -39,13 +40,15 @@ public struct PlayIntegrityFormat: AttestationFormat {
             let parsed = try IntegrityToken(token)
             facts["token_form"] = .string(Self.form(parsed))
             let verdict: IntegrityVerdict
-            switch (parsed.decode(with: keys), recorded) {
-            case (.couldNotCheck(let reason), nil): return Self.notDecoded(reason, facts)
-            case (.refused(let error), _): throw error
-            case (.couldNotCheck, let recorded?):
+            let outcome = parsed.decode(with: keys)
+            switch (outcome, recorded) {
+            case (.decoded(let decoded), _): verdict = decoded
+            // Where the keys do not open the token, Google did.
+            case (_, let recorded?) where outcome.mayBeDecodedByGoogle:
                 unchecked = [.decryption, .signature] + unchecked
                 verdict = recorded
-            case (.decoded(let decoded), _): verdict = decoded
+            case (.couldNotCheck(let reason), _): return Self.notDecoded(reason, facts)
+            case (.refused(let error), _): throw error
             }
             PlayIntegrityFacts.add(verdict, to: &facts)
             _ = try PlayIntegrityVerifier.audit(
@@ -112,15 +115,14 @@ public struct PlayIntegrityFormat: AttestationFormat {
         }
     }
 
-    /// The default, with the policy file's members, with the line's own.
+    /// The default, with the members of the line's own policy and of the policy file laid over it.
     private static func policy(
         _ line: JSONFields, _ options: VerificationOptions
     ) throws(JSONError) -> PlayIntegrityPolicy {
         var policy = defaultPolicy
-        if let given = try AndroidInputLine.policy("play_integrity", in: options) {
-            policy = try policy.applying(given)
+        for layer in try options.layers(of: .playIntegrity, over: line.optionalValue("policy")) {
+            if let members = layer.members { policy = try policy.applying(members) }
         }
-        if let own = try line.optionalObject("policy") { policy = try policy.applying(own) }
         return policy
     }
 

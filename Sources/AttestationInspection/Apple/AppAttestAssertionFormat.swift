@@ -8,13 +8,13 @@ struct AppAttestAssertionFormat: AttestationFormat {
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
         let input = try AppAttestInput(line, using: AppAttestInput.assertion)
         let asked: AppAttestOptions
-        do { asked = try AppAttestOptions(options.policy, line) } catch {
+        do { asked = try AppAttestOptions(options, line, input) } catch {
             return .unusable("policy", code: "POLICY_UNREADABLE", error)
         }
         guard let bytes = input.object else { return .nothingToCheck }
         var list = CheckList(unchecked: [
             input.publicKey == nil || input.clientDataHash == nil ? "signature" : nil,
-            input.appIDs == nil && asked.appIDs == nil ? "app-id" : nil,
+            asked.appIDs == nil ? "app-id" : nil,
         ])
         let object: AssertionObject
         do throws(AppAttestError) {
@@ -23,6 +23,7 @@ struct AppAttestAssertionFormat: AttestationFormat {
             return Verdict(error, list: list)
         }
         var facts = AppAttestFacts.facts(of: object)
+        if facts["extensions"] != nil { facts["extensions_proven"] = .bool(input.attestedExtensions) }
         if let publicKey = input.publicKey {
             facts["key_id"] = .string(KeyID(of: publicKey).base64)
         }
@@ -50,7 +51,7 @@ struct AppAttestAssertionFormat: AttestationFormat {
         } else {
             list.skip("signature", "public_key_x963, or client_data and client_data_hash, are not given")
         }
-        if let appIDs = input.appIDs ?? asked.appIDs {
+        if let appIDs = asked.appIDs {
             try list.check("app-id") { () throws(AppAttestError) in try AssertionSteps.verifyAppID(object, appIDs) }
         } else {
             list.skip("app-id", "app_id is not given")
@@ -59,7 +60,8 @@ struct AppAttestAssertionFormat: AttestationFormat {
             try AssertionSteps.verifyCounter(object, input.previousCounter)
         }
         _ = try list.check("extensions") { () throws(AppAttestError) in
-            try AssertionSteps.verifyExtensions(object, asked.policy)
+            try AssertionSteps.verifyExtensions(
+                object, asked.policy, attestedExtensions: input.attestedExtensions)
         }
     }
 }

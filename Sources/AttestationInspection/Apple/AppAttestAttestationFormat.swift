@@ -9,15 +9,15 @@ struct AppAttestAttestationFormat: AttestationFormat {
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
         let input = try AppAttestInput(line, using: AppAttestInput.attestation)
         let asked: AppAttestOptions
-        do { asked = try AppAttestOptions(options.policy, line) } catch {
+        do { asked = try AppAttestOptions(options, line, input) } catch {
             return .unusable("policy", code: "POLICY_UNREADABLE", error)
         }
         let apple = try options.appleSteps()
         guard let bytes = input.object else { return .nothingToCheck }
         var list = CheckList(unchecked: [
             input.validAt == nil ? "validity" : nil, input.clientDataHash == nil ? "nonce" : nil,
-            input.keyID == nil ? "key-id" : nil, input.appIDs == nil && asked.appIDs == nil ? "app-id" : nil,
-            input.environment == nil && asked.environments == nil ? "environment" : nil,
+            input.keyID == nil ? "key-id" : nil, asked.appIDs == nil ? "app-id" : nil,
+            asked.environments == nil ? "environment" : nil,
         ])
         let object: AttestationObject
         do throws(AppAttestError) {
@@ -61,15 +61,14 @@ struct AppAttestAttestationFormat: AttestationFormat {
             list.skip("key-id", "key_id is not given: the object's parts are compared with each other")
         }
         _ = try list.check("key-id") { () throws(AppAttestError) in try steps.verifyKey(object, leaf, input.keyID) }
-        let appIDs = input.appIDs ?? asked.appIDs
-        if appIDs == nil {
+        if asked.appIDs == nil {
             list.skip("app-id", "app_id is not given: the object's parts are compared with each other")
         }
-        _ = try list.check("app-id") { () throws(AppAttestError) in try steps.verifyAppID(object, leaf, appIDs) }
+        _ = try list.check("app-id") { () throws(AppAttestError) in try steps.verifyAppID(object, leaf, asked.appIDs) }
         try list.check("counter") { () throws(AppAttestError) in try steps.verifyCounter(object) }
-        if input.environment == nil, asked.environments == nil { list.skip("environment", "environment is not given") }
+        if asked.environments == nil { list.skip("environment", "environment is not given") }
         _ = try list.check("environment") { () throws(AppAttestError) in
-            try steps.verifyEnvironment(object, input.environment.map { [$0] } ?? policy.environments)
+            try steps.verifyEnvironment(object, policy.environments)
         }
         _ = try list.check("extensions") { () throws(AppAttestError) in try steps.verifyExtensions(object, leaf, policy)
         }
@@ -83,8 +82,8 @@ struct AppAttestAttestationFormat: AttestationFormat {
         let claimed = ReceiptClaims(
             appIDs: (AppAttestFacts.facts(of: object)["app_id"]?.string).map { Set([AppID($0)].compactMap(\.self)) },
             keyID: object.authenticatorData.credential.flatMap { KeyID($0.identifier) },
-            clientDataHash: input.clientDataHash, environment: object.authenticatorData.claimedEnvironment,
-            validAt: nil)
+            clientDataHash: input.clientDataHash,
+            environments: object.authenticatorData.claimedEnvironment.map { [$0] }, validAt: nil)
         let verdict = AppAttestReceiptFormat.verdict(
             on: object.receipt, claimed, .stored, apple)
         return [

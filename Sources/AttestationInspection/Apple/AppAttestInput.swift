@@ -14,11 +14,16 @@ struct AppAttestInput {
     let validAt: Date?
     let publicKey: P256.Signing.PublicKey?
     let previousCounter: UInt32
+    /// Whether the attestation of an assertion's key carried an extension map.
+    let attestedExtensions: Bool
     let clientHash: ClientDataHash?
 
     /// Members other than these are somebody's notes, whatever is in them.
     static let attestation = ["object", "app_id", "key_id", "environment", "valid_at"] + clientData
-    static let assertion = ["object", "app_id", "public_key_x963", "previous_counter"] + clientData
+    static let assertion =
+        [
+            "object", "app_id", "public_key_x963", "previous_counter", "attested_extensions",
+        ] + clientData
     static let receipt = ["object", "app_id", "environment", "valid_at", "client_hash_b64", "public_key_x963"]
     private static let clientData = ["client_data", "client_data_form", "client_data_hash"]
 
@@ -39,6 +44,7 @@ struct AppAttestInput {
         }
         previousCounter = UInt32(
             clamping: try line.optionalInteger("previous_counter", in: 0...Int64(UInt32.max)) ?? 0)
+        attestedExtensions = try line.optionalBool("attested_extensions") ?? false
         clientHash = try line.optionalBase64("client_hash_b64").map { ClientDataHash($0) }
     }
 

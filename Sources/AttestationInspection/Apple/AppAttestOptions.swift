@@ -4,38 +4,44 @@ package import StrictJSON
 
 /// What options mean for App Attest.
 ///
-/// `--policy` may hold the members of an app record's `ios` object, under that name or by themselves; those that say nothing
-/// about an object are ignored. What an input line names itself, its app and its environment, goes before what the policy allows.
+/// `--policy` may hold the members of an app record's `ios` object, under that name or by themselves. Those that say nothing
+/// about an object are ignored, and unknown ones are errors.
 struct AppAttestOptions {
     var policy: AppAttestPolicy
     var receiptPolicy = ReceiptVerifier.Policy()
-    /// The App IDs that the policy allows; nil where it names none.
+    /// The App IDs that are allowed; nil where neither the line nor a policy names one.
     private(set) var appIDs: Set<AppID>?
-    /// The environments that the policy allows; nil where it names none.
+    /// The environments that are allowed; nil where neither the line nor a policy names one.
     private(set) var environments: Set<AttestEnvironment>?
 
-    init(_ policy: JSONValue?) throws(JSONError) {
-        self.policy = AppAttestPolicy(appIDs: [], environments: Set(AttestEnvironment.allCases))
-        guard let policy else { return }
-        let fields = try JSONFields(policy)
-        let ios = AndroidInputLine.holdsSeveralPolicies(fields) ? try fields.optionalObject("ios") : fields
-        if let ios { try apply(ios) }
-    }
-
-    /// The same, with what an input line's own `policy` says in place of single members.
-    init(_ policy: JSONValue?, _ line: JSONFields) throws(JSONError) {
-        try self.init(policy)
-        if let own = try line.ownPolicy() { try apply(own) }
+    /// What holds for one line.
+    init(_ options: VerificationOptions, _ line: JSONFields, _ input: AppAttestInput) throws(JSONError) {
+        policy = AppAttestPolicy(appIDs: [])
+        for layer in try options.layers(of: .ios, over: line.ownPolicy) {
+            if let members = layer.members { try apply(members) }
+            guard case .line = layer else { continue }
+            if let named = input.appIDs { appIDs = named }
+            if let named = input.environment { environments = [named] }
+        }
+        policy.environments = environments ?? Set(AttestEnvironment.allCases)
     }
 
     private mutating func apply(_ ios: JSONFields) throws(JSONError) {
+        try ios.allowOnly(
+            "app_ids", "environments", "categories", "unknown_categories", "require_category",
+            "minimum_bundle_version", "require_bundle_version", "require_mac_access_control", "clock_leeway_seconds",
+            "receipt_maximum_age_seconds",
+            // Of an app record, and not about an object.
+            "assertions_required_on", "assertions_required_except", "flag_risk_metric_above")
         try ios.overlay("app_ids", on: &appIDs) { $0.set { $0.string.flatMap { AppID($0) } } }
         try ios.overlay("environments", on: &environments) { value in
             value.set { $0.string.flatMap { AttestEnvironment(rawValue: $0) } }
         }
-        policy.environments = environments ?? Set(AttestEnvironment.allCases)
         try ios.overlay("categories", on: &policy.categories, none: ValidationCategory.documented) { value in
             value.set { $0.integer.flatMap { UInt32(exactly: $0) }.map(ValidationCategory.init(rawValue:)) }
+        }
+        try ios.overlay("unknown_categories", on: &policy.acceptsUnknownCategories, none: false) { value in
+            ["allow": true, "refuse": false][value.string ?? ""]
         }
         try ios.overlay("minimum_bundle_version", on: &policy.minimumBundleVersion) {
             $0.string.flatMap { BundleVersion($0) }
@@ -61,6 +67,7 @@ extension AppAttestPolicy {
             ("app_ids", .array(appIDs.map(\.text).sorted().map { .string($0) })),
             ("environments", .array(environments.map(\.rawValue).sorted().map { .string($0) })),
             ("categories", .array(categories.map(\.rawValue).sorted().map { .integer($0) })),
+            ("unknown_categories", .string(acceptsUnknownCategories ? "allow" : "refuse")),
             ("minimum_bundle_version", minimumBundleVersion.map { .string($0.text) } ?? .null),
             ("require_category", .bool(requiresCategory)), ("require_bundle_version", .bool(requiresBundleVersion)),
             ("require_mac_access_control", .bool(requiresMacAccessControl)),

@@ -7,7 +7,7 @@ struct ReceiptClaims {
     var appIDs: Set<AppID>?
     var keyID: KeyID?
     var clientDataHash: ClientDataHash?
-    var environment: AttestEnvironment?
+    var environments: Set<AttestEnvironment>?
     var validAt: Date?
 }
 
@@ -18,14 +18,14 @@ struct AppAttestReceiptFormat: AttestationFormat {
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
         let input = try AppAttestInput(line, using: AppAttestInput.receipt)
         let asked: AppAttestOptions
-        do { asked = try AppAttestOptions(options.policy, line) } catch {
+        do { asked = try AppAttestOptions(options, line, input) } catch {
             return .unusable("policy", code: "POLICY_UNREADABLE", error)
         }
         guard let bytes = input.object else { return .nothingToCheck }
         let claims = ReceiptClaims(
-            appIDs: input.appIDs ?? asked.appIDs,
+            appIDs: asked.appIDs,
             keyID: input.publicKey.map { KeyID(of: $0) },
-            clientDataHash: input.clientHash, environment: input.environment, validAt: input.validAt)
+            clientDataHash: input.clientHash, environments: asked.environments, validAt: input.validAt)
         // Collections hold receipts with bytes of the attestation that they were cut out of.
         let isWhole = try line.optionalBool("whole_object") ?? false
         let receipt = isWhole ? bytes : Receipt.prefix(of: bytes)
@@ -44,7 +44,7 @@ struct AppAttestReceiptFormat: AttestationFormat {
     ) -> Verdict {
         var list = CheckList(unchecked: [
             claims.appIDs == nil ? "app-id" : nil, claims.keyID == nil ? "public-key" : nil,
-            claims.clientDataHash == nil ? "client-data-hash" : nil, claims.environment == nil ? "environment" : nil,
+            claims.clientDataHash == nil ? "client-data-hash" : nil, claims.environments == nil ? "environment" : nil,
             claims.validAt == nil ? "times" : nil,
         ])
         var facts = JSONObject()
@@ -81,9 +81,9 @@ struct AppAttestReceiptFormat: AttestationFormat {
         } else {
             list.skip("client-data-hash", "client_hash_b64 is not given")
         }
-        if let environment = claims.environment {
+        if let environments = claims.environments {
             try list.check("environment") { () throws(AppAttestError) in
-                try steps.verifyEnvironment(receipt, environment)
+                try steps.verifyEnvironment(receipt, environments)
             }
         } else {
             list.skip("environment", "environment is not given")

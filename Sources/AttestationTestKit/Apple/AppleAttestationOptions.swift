@@ -127,6 +127,9 @@ public struct AppleAssertionOptions: Sendable {
     public var extensions: @Sendable (CBORMap) -> CBORMap = { $0 }
     /// What is done to the finished authenticator data, before it is signed.
     public var authenticatorData: @Sendable ([UInt8]) -> [UInt8] = { $0 }
+    /// What the app passes as the beginning of the client data hash and moves behind the authenticator data afterwards. The
+    /// signature covers it, and no system wrote it.
+    public var movedFromHash: [UInt8] = []
     /// How the signature is written.
     public var signature = Signature.der
     /// How the object is encoded.

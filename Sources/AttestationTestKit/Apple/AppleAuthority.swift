@@ -36,6 +36,8 @@ public struct AppleAuthority: Sendable {
         public var rootPathLength: Int?
         /// How many authorities may follow the intermediate.
         public var intermediatePathLength: Int? = 0
+        /// The curve of the intermediate's key. Apple's is on P-384, which costs thirty times as much to sign with.
+        public var intermediateCurve = AppleAttestationOptions.Curve.p384
         /// Key usage bits of the intermediate, the first in the highest bit: certificate and list signing.
         public var intermediateKeyUsage: UInt8 = 0x06
         /// The end of the intermediate's life, in seconds from the start.
@@ -59,7 +61,9 @@ public struct AppleAuthority: Sendable {
         root = try Self.selfSigned(
             "Test App Attestation Root CA", from: start, life: 2 * decade, pathLength: options.rootPathLength)
         intermediate = try Self.member(
-            "Test App Attestation CA 1", .p384(P384.Signing.PrivateKey()), by: root, from: start,
+            "Test App Attestation CA 1",
+            options.intermediateCurve == .p384 ? .p384(P384.Signing.PrivateKey()) : .p256(P256.Signing.PrivateKey()),
+            by: root, from: start,
             life: options.intermediateLife, algorithm: options.intermediateAlgorithm,
             extensions: [
                 .basicConstraints(

@@ -50,8 +50,10 @@ public struct AppleDevice: Sendable {
     ) throws -> [UInt8] {
         key.counter &+= 1
         let appended = appendedMap.map { CBORValue.map(options.extensions($0)).encoded } ?? []
-        let authenticatorData = options.authenticatorData(
-            head(options.relyingParty, options.flags, options.counter ?? key.counter) + appended)
+        let authenticatorData =
+            options.authenticatorData(
+                head(options.relyingParty, options.flags, options.counter ?? key.counter) + appended)
+            + options.movedFromHash
         let nonce = SHA256.hash(data: authenticatorData + clientDataHash)
         let signature = try signature(of: nonce, by: key.privateKey, options.signature)
         return options.encode(

@@ -176,8 +176,9 @@ extension EvidencePolicy {
 extension IOSPolicy {
     init(_ fields: JSONFields) throws {
         try fields.allowOnly(
-            "app_ids", "environments", "trust_anchors", "categories", "minimum_bundle_version",
-            "assertions_required_on", "assertions_required_except", "flag_risk_metric_above")
+            "app_ids", "environments", "trust_anchors", "categories", "unknown_categories", "require_category",
+            "minimum_bundle_version", "require_bundle_version", "assertions_required_on",
+            "assertions_required_except", "flag_risk_metric_above")
         appIDs = try fields.optionalStrings("app_ids") ?? []
         guard !appIDs.isEmpty, appIDs.allSatisfy({ $0.contains(".") && $0.utf8.count <= 256 }) else {
             throw JSONError(.wrongType, path: fields.pathOf("app_ids"))
@@ -197,7 +198,10 @@ extension IOSPolicy {
                 return category
             }
         }
+        unknownCategories = try fields.optionalChoice("unknown_categories") ?? unknownCategories
+        requireCategory = try fields.optionalBool("require_category") ?? requireCategory
         minimumBundleVersion = try fields.optionalString("minimum_bundle_version")
+        requireBundleVersion = try fields.optionalBool("require_bundle_version") ?? requireBundleVersion
         assertionsRequiredOn = try fields.pathPrefixes("assertions_required_on") ?? []
         assertionsRequiredExcept = try fields.pathPrefixes("assertions_required_except")
         guard assertionsRequiredOn.isEmpty || assertionsRequiredExcept == nil else {
@@ -212,16 +216,19 @@ extension IOSPolicy {
     }
 
     var json: JSONObject {
-        let exceptions: JSONValue = assertionsRequiredExcept.map { .strings($0) } ?? .null
-        return JSONObject([
-            ("app_ids", .strings(appIDs)), ("environments", .strings(environments.map(\.rawValue))),
-            ("trust_anchors", .strings(trustAnchors)),
-            ("categories", categories.map { .array($0.map { .integer($0) }) } ?? .null),
-            ("minimum_bundle_version", minimumBundleVersion.map { .string($0) } ?? .null),
-            ("assertions_required_on", .strings(assertionsRequiredOn)),
-            ("assertions_required_except", exceptions),
-            ("flag_risk_metric_above", flagRiskMetricAbove.map { .integer($0) } ?? .null),
-        ])
+        var json = JSONObject()
+        json["app_ids"] = .strings(appIDs)
+        json["environments"] = .strings(environments.map(\.rawValue))
+        json["trust_anchors"] = .strings(trustAnchors)
+        json["categories"] = categories.map { .array($0.map { .integer($0) }) } ?? .null
+        json["unknown_categories"] = .string(unknownCategories.rawValue)
+        json["require_category"] = .bool(requireCategory)
+        json["minimum_bundle_version"] = minimumBundleVersion.map { .string($0) } ?? .null
+        json["require_bundle_version"] = .bool(requireBundleVersion)
+        json["assertions_required_on"] = .strings(assertionsRequiredOn)
+        json["assertions_required_except"] = assertionsRequiredExcept.map { .strings($0) } ?? .null
+        json["flag_risk_metric_above"] = flagRiskMetricAbove.map { .integer($0) } ?? .null
+        return json
     }
 }
 

@@ -117,10 +117,16 @@ public struct IOSPolicy: Sendable, Hashable {
     public var environments: [Environment] = [.production]
     /// Further roots, PEM; on channels dev and staging alone.
     public var trustAnchors: [String] = []
-    /// Validation categories allowed where the attestation names one; nil: any.
+    /// Validation categories allowed where the device proves one; nil: those that Apple documents, but 0.
     public var categories: [UInt32]?
-    /// Smallest bundle version allowed where the attestation names one.
+    /// What to do with a category that neither Apple's documentation nor `categories` names.
+    public var unknownCategories: UnknownCategories = .refuse
+    /// Whether to refuse a device that does not prove a category.
+    public var requireCategory = false
+    /// Smallest bundle version allowed where the device proves one.
     public var minimumBundleVersion: String?
+    /// Whether to refuse a device that does not prove a bundle version.
+    public var requireBundleVersion = false
     /// Path prefixes on which a request must carry an assertion. Excludes `assertionsRequiredExcept`.
     public var assertionsRequiredOn: [String] = []
     /// Path prefixes on which a request need not carry an assertion, while every other path demands one; nil: this list is
@@ -129,6 +135,11 @@ public struct IOSPolicy: Sendable, Hashable {
     /// A risk metric above this flags the device; nil: none does. It never refuses anything: Apple means the metric as a
     /// reason to look, not as a verdict.
     public var flagRiskMetricAbove: Int?
+
+    /// What to do with a category that nobody named.
+    public enum UnknownCategories: String, Sendable, Hashable {
+        case allow, refuse
+    }
 
     /// App Attest's environments.
     public enum Environment: String, Sendable, Hashable {

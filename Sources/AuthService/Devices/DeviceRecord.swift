@@ -103,6 +103,8 @@ public struct AppAttestEvidence: Sendable, Hashable {
     public let appID: String
     /// `production` or `development`.
     public let environment: String
+    /// Whether the attestation carried an extension map. Only then do the maps of the key's assertions count.
+    public let attestedExtensions: Bool
     /// The counter of the last assertion accepted; 0 after the attestation.
     public var counter: UInt32
     /// The receipt as Apple sent it.
@@ -116,14 +118,15 @@ public struct AppAttestEvidence: Sendable, Hashable {
 
     /// Evidence of its parts.
     public init(
-        keyID: [UInt8], publicKey: [UInt8], appID: String, environment: String, counter: UInt32 = 0,
-        receipt: [UInt8]? = nil, receiptOutcome: String? = nil, riskMetric: Int? = nil,
+        keyID: [UInt8], publicKey: [UInt8], appID: String, environment: String, attestedExtensions: Bool = false,
+        counter: UInt32 = 0, receipt: [UInt8]? = nil, receiptOutcome: String? = nil, riskMetric: Int? = nil,
         refresh: ReceiptRefresh = ReceiptRefresh()
     ) {
         self.keyID = keyID
         self.publicKey = publicKey
         self.appID = appID
         self.environment = environment
+        self.attestedExtensions = attestedExtensions
         self.counter = counter
         self.receipt = receipt
         self.receiptOutcome = receiptOutcome

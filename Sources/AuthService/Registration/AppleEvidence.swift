@@ -56,7 +56,7 @@ struct AppleEvidence: Sendable {
             appAttest: AppAttestEvidence(
                 keyID: attestation.keyID.bytes, publicKey: Array(attestation.publicKey.x963Representation),
                 appID: attestation.appID.text, environment: attestation.environment.rawValue,
-                receipt: attestation.receipt,
+                attestedExtensions: attestation.attestedExtensions, receipt: attestation.receipt,
                 receiptOutcome: refusal?.code.rawValue ?? "verified", riskMetric: receipt?.fields.riskMetric,
                 // A receipt that did not verify is never sent on: it is whatever the device put there.
                 refresh: ReceiptRefresh(dueAt: authority.isApple && receipt != nil ? at : nil)))
@@ -114,7 +114,7 @@ struct AppleEvidence: Sendable {
         do throws(AppAttestError) {
             return try assertions.verify(
                 AssertionObject(parsing: object), clientDataHash: ClientDataHash(clientDataHash), publicKey: key,
-                previousCounter: evidence.counter
+                attestedExtensions: evidence.attestedExtensions, previousCounter: evidence.counter
             ).counter
         } catch {
             throw Refusal(.invalidAssertion, "\(error)").about {
@@ -157,6 +157,7 @@ extension AppleEvidence {
         JSONObject([
             ("format", "app-attest-assertion"), ("object", .base64(assertion)),
             ("public_key_x963", .base64(evidence.publicKey)), ("client_data_hash", .base64(clientDataHash)),
+            ("attested_extensions", .bool(evidence.attestedExtensions)),
             ("previous_counter", .integer(evidence.counter)),
         ])
     }
@@ -178,6 +179,9 @@ extension AppAttestPolicy {
         if let categories = policy.categories {
             self.categories = Set(categories.map { ValidationCategory(rawValue: $0) })
         }
+        acceptsUnknownCategories = policy.unknownCategories == .allow
+        requiresCategory = policy.requireCategory
+        requiresBundleVersion = policy.requireBundleVersion
         if let text = policy.minimumBundleVersion {
             guard let version = BundleVersion(text) else {
                 throw ContractError("ios.minimum_bundle_version: numbers with dots between them")

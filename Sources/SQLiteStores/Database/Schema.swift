@@ -16,11 +16,22 @@ enum Schema {
         migrator.registerMigration("2") { try $0.execute(sql: receiptRefresh) }
         migrator.registerMigration("3") { try $0.execute(sql: evidence) }
         migrator.registerMigration("4") { try $0.execute(sql: rotationReason) }
+        migrator.registerMigration("5") { try $0.execute(sql: attestedExtensions) }
         return migrator
     }
 
     /// Why an operator demands a rotation. Null, as in older rows: `scheduled`.
     private static let rotationReason = "ALTER TABLE devices ADD COLUMN must_rotate_reason TEXT;"
+
+    /// Whether the attestation of an App Attest key carried an extension map. Where a label names its category, it did.
+    private static let attestedExtensions = """
+        ALTER TABLE devices ADD COLUMN attested_extensions INTEGER;
+        UPDATE devices SET attested_extensions = 1
+          WHERE attested_key_id IS NOT NULL
+            AND CASE WHEN json_valid(assurance)
+              THEN EXISTS (SELECT 1 FROM json_each(assurance, '$.labels') WHERE value GLOB 'category:*')
+              ELSE FALSE END;
+        """
 
     /// Refusals that are kept to be replayed, and an index that holds all that counting risk metrics needs.
     private static let evidence = """

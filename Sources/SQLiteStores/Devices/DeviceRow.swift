@@ -50,6 +50,7 @@ extension AppAttestEvidence {
         self.init(
             keyID: keyID, publicKey: try row.bytes("attested_public_key"), appID: try row.text("attested_app_id"),
             environment: try row.text("attested_environment"),
+            attestedExtensions: try row.optionalInteger("attested_extensions") == 1,
             counter: try row.parsed("attested_counter", counter) { UInt32(exactly: $0) },
             receipt: try row.optionalBytes("attested_receipt"),
             receiptOutcome: try row.optionalText("attested_receipt_outcome"),
@@ -67,15 +68,17 @@ extension AppAttestEvidence {
         }
         return [
             evidence.keyID.data, evidence.publicKey.data, evidence.appID, evidence.environment,
-            Int64(evidence.counter), evidence.receipt?.data, evidence.receiptOutcome,
+            evidence.attestedExtensions ? 1 : 0, Int64(evidence.counter), evidence.receipt?.data,
+            evidence.receiptOutcome,
             evidence.riskMetric.map { Int64($0) },
         ] + arguments(evidence.refresh)
     }
 
     static let columns =
         [
-            "attested_key_id", "attested_public_key", "attested_app_id", "attested_environment", "attested_counter",
-            "attested_receipt", "attested_receipt_outcome", "attested_risk_metric",
+            "attested_key_id", "attested_public_key", "attested_app_id", "attested_environment",
+            "attested_extensions", "attested_counter", "attested_receipt", "attested_receipt_outcome",
+            "attested_risk_metric",
         ] + refreshColumns
 
     /// The columns of a refresh, in the order of `refreshColumns`.

@@ -41,7 +41,7 @@ struct Samples: Sendable {
     func evidence(counter: UInt32 = 0, refresh: ReceiptRefresh = ReceiptRefresh()) -> AppAttestEvidence {
         AppAttestEvidence(
             keyID: bytes(), publicKey: bytes(65), appID: "TEAMID1234.com.example.app", environment: "production",
-            counter: counter, receipt: bytes(700), receiptOutcome: "verified", riskMetric: 4,
+            attestedExtensions: true, counter: counter, receipt: bytes(700), receiptOutcome: "verified", riskMetric: 4,
             refresh: refresh)
     }
 

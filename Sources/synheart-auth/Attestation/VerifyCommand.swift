@@ -38,6 +38,12 @@ extension AttestationCommand {
         var publicKey: String?
         @Option(name: .customLong("previous-counter"), help: "Assertions: the counter that was stored last.")
         var previousCounter: Int64?
+        @Flag(
+            name: .customLong("attested-extensions"),
+            help:
+                "Assertions: the attestation of the key carried an extension map. Otherwise the assertion's is unproven."
+        )
+        var attestedExtensions = false
         @Option(help: "Android: the package.") var package: String?
         @Option(help: "Play Integrity: the nonce or request hash.") var nonce: String?
         @Option(help: "The time of the check, ISO 8601 such as 2026-04-21T18:13:12Z; now where absent.") var at: String?
@@ -47,7 +53,15 @@ extension AttestationCommand {
             String?
         @Option(name: .customLong("play-keys"), help: "Play Integrity: DECRYPTION_KEY and VERIFICATION_KEY, JSON.")
         var playKeys: String?
-        @Option(help: "A policy, JSON.") var policy: String?
+        @Option(
+            help: """
+                A policy, JSON: of one kind, or several as ios, key_attestation and play_integrity. It wins over what lines of a \
+                batch say; for one object the options above win.
+                """) var policy: String?
+        @Flag(
+            name: .customLong("line-policies"),
+            help: "With --batch: a line's own policy, environment and app ids win over --policy.")
+        var linePolicies = false
         @Option(
             name: .customLong("save-evidence"),
             help: "Where the one object is refused, write all that it takes to refuse it again to this file.")
@@ -59,6 +73,10 @@ extension AttestationCommand {
             guard evidence == nil || batch == nil else {
                 throw ValidationError("--save-evidence is for one object, not for --batch")
             }
+            guard !linePolicies || batch != nil else { throw ValidationError("--line-policies is for --batch") }
+            guard !attestedExtensions || batch == nil else {
+                throw ValidationError("--attested-extensions is for one object: in a batch, each line says so itself")
+            }
         }
 
         func run() async throws {
@@ -68,6 +86,8 @@ extension AttestationCommand {
                 options.statusList = try statusList.map { try InputFile.json($0) }
                 options.playKeys = try playKeys.map { try InputFile.json($0) }
                 options.policy = try policy.map { try InputFile.json($0) }
+                // The line of one object is made of this command's own options.
+                options.linePoliciesWin = linePolicies || batch == nil
                 if let batch { return try verify(lines: batch, options) }
                 if let file { try verify(file, options) }
             }
@@ -125,6 +145,7 @@ extension AttestationCommand {
             ]
             var object = JSONObject(evidence.members(of: format))
             for (name, value) in members { object[name] = value.map { .string($0) } }
+            object["attested_extensions"] = attestedExtensions ? true : nil
             object["previous_counter"] = previousCounter.map { .integer($0) }
             return object
         }

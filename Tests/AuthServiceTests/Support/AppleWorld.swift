@@ -11,6 +11,8 @@ struct AppleWorld {
     let authority: AppleAuthority
     /// The app as attestations name it.
     var app = AppleApp(appID: "\(World.team).\(World.appID)")
+    /// The system of phones from now on. It appends no extension map before version 27.
+    var system = AppleSystem.iOS("27.0.1")
     /// The app's record, for changing one thing of it.
     let members: [String: JSONValue]
 
@@ -31,7 +33,7 @@ struct AppleWorld {
     private static let shared = Result { try AppleAuthority(from: (World.start - 86_400).date) }
 
     private func phone(by authority: AppleAuthority) -> AppleDevice {
-        AppleDevice(system: .iOS("27.0.1"), app: app, authority: authority)
+        AppleDevice(system: system, app: app, authority: authority)
     }
 
     /// A registration by an attestation of a new App Attest key, or of this one.
@@ -70,13 +72,25 @@ struct AppleWorld {
         try phone(by: authority).assert(&key, clientDataHash: hash)
     }
 
-    /// The request with an assertion over what its signature signs; scheme 1.
-    func asserting(_ request: IncomingRequest, _ key: inout AppleAttestKey) throws -> IncomingRequest {
+    /// An assertion of a phone that appends no map, made over `map` and the hash, with the map moved behind its 37 bytes.
+    func forgedAssertion(_ key: inout AppleAttestKey, over hash: [UInt8], moving map: [UInt8]) throws -> [UInt8] {
+        var options = AppleAssertionOptions()
+        options.movedFromHash = map
+        var old = self
+        old.system = .iOS("26.4")
+        return try old.phone(by: authority).assert(&key, clientDataHash: hash, options: options)
+    }
+
+    /// The request with an assertion over what its signature signs, or with a forged one; scheme 1.
+    func asserting(
+        _ request: IncomingRequest, _ key: inout AppleAttestKey, moving map: [UInt8]? = nil
+    ) throws -> IncomingRequest {
         guard case .bytes(let body) = request.body else { return request }
         let message = SchemeOneMessage.bytes(
             method: request.method, path: request.path,
             timestamp: try UnixTime(header: request.header(HeaderName.timestamp)), body: body)
-        let assertion = try assertion(&key, over: Array(SHA256.hash(data: message)))
+        let hash = Array(SHA256.hash(data: message))
+        let assertion = try map.map { try forgedAssertion(&key, over: hash, moving: $0) } ?? assertion(&key, over: hash)
         return request.adding(HeaderName.assertion, Base64.standard.encode(assertion))
     }
 }

@@ -1,0 +1,48 @@
+import AuthContract
+import AuthService
+import Crypto
+import Foundation
+import GRDB
+import Testing
+
+@testable import SQLiteStores
+
+/// Rows that an older version wrote, read by this one.
+struct MigrationTests {
+    @Test func `An App Attest key whose category was proven keeps the mark of its extension map`() async throws {
+        let folder = try TemporaryFolder()
+        let stores = try SQLiteStores.open(folder)
+        var devices: [DeviceRecord] = []
+        for (labels, attested) in [(["category:4"], true), (["rebound"], true), (["category:4"], false)] {
+            let sample = try sampleDevice()
+            let evidence = AppAttestEvidence(
+                keyID: SystemRandom().bytes(32), publicKey: SystemRandom().bytes(65), appID: "T.com.example.app",
+                environment: "production")
+            let device = DeviceRecord(
+                appID: sample.appID, deviceID: sample.deviceID, platform: .ios, status: .registered, key: sample.key,
+                assurance: Assurance(app: .appAttest, key: .appVouched, labels: labels),
+                appAttest: attested ? evidence : nil, registeredAt: sample.registeredAt)
+            _ = try await stores.devices.insert(device, maximumPending: 10, recording: sampleEvent(device: device))
+            devices.append(device)
+        }
+        await stores.close()
+
+        let queue = try DatabaseQueue(path: folder.database)
+        try await queue.write { database in
+            try database.execute(
+                sql: """
+                    ALTER TABLE devices DROP COLUMN attested_extensions;
+                    DELETE FROM grdb_migrations WHERE identifier = '4';
+                    """)
+        }
+        try queue.close()
+
+        let again = try SQLiteStores.open(folder)
+        let marks: [Bool?] = [true, false, nil]
+        for (device, mark) in zip(devices, marks) {
+            let row = try await again.devices.device(device.deviceID, of: device.appID)
+            #expect(row?.appAttest?.attestedExtensions == mark)
+        }
+        await again.close()
+    }
+}
