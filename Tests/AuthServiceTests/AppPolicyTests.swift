@@ -35,6 +35,13 @@ struct AppPolicyTests {
         IOSRow(member: "environments", app: AppleApp(appID: appID), admitting: nil, refusing: ["development"]),
         IOSRow(member: "categories", app: AppleApp(appID: appID, category: 2), admitting: [2, 4], refusing: [4]),
         IOSRow(member: "categories", app: AppleApp(appID: appID, category: 2), admitting: nil, refusing: [3]),
+        IOSRow(
+            member: "unknown_categories", app: AppleApp(appID: appID, category: 7), admitting: "allow", refusing: nil),
+        IOSRow(
+            member: "require_category", app: AppleApp(appID: appID, category: nil), admitting: nil, refusing: true),
+        IOSRow(
+            member: "require_bundle_version", app: AppleApp(appID: appID, bundleVersion: nil), admitting: nil,
+            refusing: true),
         // Systems before those that name a category are not kept out by it.
         IOSRow(
             member: "minimum_bundle_version", app: AppleApp(appID: appID, bundleVersion: "1.9"), admitting: "1.9",

@@ -119,8 +119,25 @@ struct EvidenceTests {
         let file = try await replayed(world.world)
         #expect(file.verdict.code == "COUNTER_NOT_GREATER")
         #expect(file.input["previous_counter"] == 1)
+        #expect(file.input["attested_extensions"] == true)
         #expect(file.about["device_id"]?.string == device.id.text)
         #expect(try await kept(world.world).first?.deviceID == device.id)
+    }
+
+    @Test("An assertion whose map is unproven is refused again when it is replayed")
+    func unprovenMap() async throws {
+        var world = try await AppleWorld(Self.recording)
+        world.system = .iOS("26.4")
+        var (device, attestKey) = try await world.device()
+        let known = world.members["ios"]?.object?.members.map { ($0.name, $0.value) } ?? []
+        let policy = World.object(Dictionary(known) { $1 }.merging(["require_category": true]) { $1 })
+        try await world.world.change(Self.recording.merging(["ios": .object(policy)]) { $1 })
+        world.system = .iOS("27.0.1")
+        let request = try world.asserting(try world.world.signed(device), &attestKey)
+        try await expect(.invalidAssertion) { try await world.world.verify(request) }
+        let file = try await replayed(world.world)
+        #expect(file.verdict.code == "CATEGORY_MISSING")
+        #expect(file.input["attested_extensions"] == false)
     }
 
     @Test("A refused assertion of a rotation")
@@ -196,6 +213,36 @@ struct EvidenceTests {
         let file = try await replayed(world)
         #expect(file.verdict.code == "DEVICE_INTEGRITY_MISSING")
         #expect(file.input["recorded_verdict"]?.object?["decoded_by"] == "google")
+    }
+
+    @Test("A classic token that Google decoded because no key opened it is replayed from what Google said")
+    func classicTokenByGoogle() async throws {
+        let (old, new) = (try GoogleAuthority(), try Self.google.get())
+        let pair: JSONValue = [
+            "decryption_key": .string(old.decryptionKey), "verification_key": .string(try old.verificationKey()),
+        ]
+        let account: JSONValue = [
+            "client_email": "a@example.com", "private_key": "key", "token_uri": "https://example.com",
+        ]
+        let world = try await World(
+            Self.recording.merging([
+                "android": World.android(["play_integrity": ["keys": [pair], "service_account": account]])
+            ]) { $1 })
+        world.google.decodesTokens(of: new)
+        try await expect(.invalidAttestation) {
+            try await enrol(world) { _, _, nonce in
+                var options = PlayTokenOptions()
+                options.deviceLabels = []
+                return (
+                    try new.classicToken(nonce: nonce.playIntegrityText, at: world.clock.now.date, options: options),
+                    nil
+                )
+            }
+        }
+        let file = try await replayed(world)
+        #expect(file.verdict.code == "DEVICE_INTEGRITY_MISSING")
+        #expect(file.input["recorded_verdict"]?.object?["decoded_by"] == "google")
+        _ = try await replayed(world, playKeys: pair)
     }
 
     @Test("A proof that was refused only when its provider came back")

@@ -18,6 +18,32 @@ extension EvidenceProviders {
     public func report() async -> ProviderReport { ProviderReport() }
 }
 
+extension EvidenceProviders {
+    /// Has Google decode a token of an app that has several packages. A token does not say whose it is, and Google decodes it
+    /// for its own package alone.
+    ///
+    /// An answer about one package says nothing about the next one, whether it is a refusal, an unlinked Cloud project or a
+    /// used-up quota. An outage, and an account that Google does not accept, concern every package and end the search.
+    ///
+    /// - Returns: the verdict of the first package that has one. Otherwise the token is refused only if Google refused it for
+    ///   every package.
+    package func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome {
+        var refusal: DecodeOutcome?
+        var unknown: DecodeOutcome?
+        for package in packages {
+            let outcome = await decode(token, package: package, serviceAccount: serviceAccount)
+            switch outcome {
+            case .decoded: return outcome
+            case .refused: refusal = refusal ?? outcome
+            case .couldNotCheck(let reason):
+                guard !reason.concernsEveryPackage else { return outcome }
+                unknown = unknown ?? outcome
+            }
+        }
+        return unknown ?? refusal ?? .couldNotCheck(.init(.unexpectedAnswer, "the app has no package"))
+    }
+}
+
 /// Nobody can be asked.
 public struct NoProviders: EvidenceProviders {
     /// No providers.

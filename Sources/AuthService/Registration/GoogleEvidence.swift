@@ -120,25 +120,22 @@ struct GoogleEvidence: Sendable {
         } catch { throw Refusal(.internalError, "play integrity: \(error)") }
     }
 
-    /// Decoded here where the keys are here, else by Google.
+    /// Decoded here where one of the keys opens the token, else by Google: Play Console may have replaced the keys.
     private func decode(
         _ token: IntegrityToken, _ text: String, _ providers: any EvidenceProviders
     ) async throws -> IntegrityVerdict {
         var outcome = token.decode(with: responseKeys)
-        if case .couldNotCheck = outcome, let account = policy.playIntegrity.serviceAccount {
-            // An opaque token does not say whose it is, and Google decodes it for its own package alone.
-            for package in policy.packages {
-                outcome = await providers.decode(text, package: package, serviceAccount: account)
-                guard case .refused(let error) = outcome, error.code == .rejectedByGoogle else { break }
-            }
+        let account = policy.playIntegrity.serviceAccount
+        if let account, outcome.mayBeDecodedByGoogle {
+            outcome = await providers.decode(text, packages: policy.packages, serviceAccount: account)
         }
         switch outcome {
         case .decoded(let verdict): return verdict
         case .refused(let error): throw error
         case .couldNotCheck(let reason):
-            // Without a service account nothing that is configured can ever judge the token: that is no outage.
-            guard policy.playIntegrity.serviceAccount != nil else {
-                throw Refusal(.invalidAttestation, "play integrity: no configured key fits: \(reason)")
+            // Without an account nobody can ever judge the token: that is no outage.
+            guard account != nil else {
+                throw Refusal(.invalidAttestation, "play integrity: no service account is configured, and \(reason)")
             }
             throw Refusal(.providerUnavailable, "play integrity: \(reason)", retryAfter: 30)
         }

@@ -18,6 +18,8 @@ final class GoogleStandIn: Sendable {
     /// Given before the usual answers.
     let tokenScript = Script()
     let decodeScript = Script()
+    /// Given for one package, each time, before the usual answers.
+    private let packageAnswers = Locked<[String: StandIn.Answer]>([:])
     private let issued = Locked<[String]>([])
     private let valid = Locked<String?>(nil)
     /// What was wrong with a request; a test that expects none fails for it.
@@ -30,6 +32,8 @@ final class GoogleStandIn: Sendable {
 
     var tokensIssued: Int { issued.access { $0.count } }
     var complaints: [String] { faults.access { $0 } }
+
+    func always(_ answer: StandIn.Answer, for package: String) { packageAnswers.access { $0[package] = answer } }
 
     func withdrawTokens() { valid.access { $0 = nil } }
 
@@ -72,11 +76,13 @@ final class GoogleStandIn: Sendable {
             return .text(401, #"{"error":{"code":401,"message":"…","status":"UNAUTHENTICATED"}}"#)
         }
         if let scripted = decodeScript.next() { return scripted }
-        guard request["content-type"] == "application/json", request.path == "/v1/\(Self.package):decodeIntegrityToken",
+        let package = String(request.path.dropFirst("/v1/".count).prefix { $0 != ":" })
+        if let answer = packageAnswers.access({ $0[package] }) { return answer }
+        guard request["content-type"] == "application/json", request.path == "/v1/\(package):decodeIntegrityToken",
             let body = (try? JSONValue(parsing: request.body))?.object, body.members.count == 1,
             let integrityToken = body["integrityToken"]?.string
         else { return complain(400, "request to decode: \(request.path)") }
-        let answer = authority.decodeAnswer(package: Self.package, token: integrityToken)
+        let answer = authority.decodeAnswer(package: package, token: integrityToken)
         return .whole(answer.status, ["content-type": "application/json"], answer.body)
     }
 
@@ -144,7 +150,18 @@ struct GoogleUnderTest {
                 try token ?? google.token(), package: GoogleStandIn.package, serviceAccount: account))
     }
 
+    /// Asks for each of the packages until one has a verdict.
+    func decode(for packages: [String], _ token: String? = nil) async throws -> DecodeResult {
+        let account = GoogleStandIn.account(tokensAt: service.url)
+        return DecodeResult(
+            await providers.decode(try token ?? google.token(), packages: packages, serviceAccount: account))
+    }
+
     var decodings: Int { service.received.count { $0.path != "/token" } }
+    /// The packages that were asked for, in order.
+    var packages: [String] {
+        service.received.filter { $0.path != "/token" }.map { String($0.path.dropFirst(4).prefix { $0 != ":" }) }
+    }
 }
 
 extension GoogleSettings {

@@ -1,4 +1,5 @@
 import AndroidKeyAttestation
+import AttestationTestKit
 import AuthContract
 import AuthService
 import Foundation
@@ -15,6 +16,16 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     private var unsure: Set<String> = []
     private var hangs = false
     private var observer: @Sendable () -> Void = {}
+    private var answers: [String: DecodeOutcome] = [:]
+    private var packages: [String] = []
+    private var authority: GoogleAuthority?
+
+    /// Decodes the tokens of this authority from now on, and no others.
+    func decodesTokens(of authority: GoogleAuthority) { lock.withLock { self.authority = authority } }
+    /// What is answered for a package from now on, whatever the token; nil: what is so.
+    func answer(_ outcome: DecodeOutcome?, for package: String) { lock.withLock { answers[package] = outcome } }
+    /// The packages that it was asked for, in order.
+    var packagesAskedFor: [String] { lock.withLock { packages } }
 
     /// Has no answer to this token, whatever else it answers.
     func neverAnswer(_ token: String) { lock.withLock { _ = unsure.insert(token) } }
@@ -29,11 +40,17 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
         lock.withLock { observer }()
         while lock.withLock({ hangs }), !Task.isCancelled { await Task.yield() }
-        let isAway = lock.withLock {
+        let (isAway, given, authority) = lock.withLock {
             asked += 1
-            return away || unsure.contains(token)
+            packages.append(package)
+            return (away || unsure.contains(token), answers[package], self.authority)
         }
         guard !isAway else { return .couldNotCheck(PlayIntegrityUnavailable(.providerUnavailable, "away")) }
+        if let given { return given }
+        if let authority {
+            let answer = authority.decodeAnswer(package: package, token: token)
+            return DecodeOutcome.googleAnswer(status: answer.status, body: answer.body)
+        }
         let payload = String(decoding: Base64.url.decode(token) ?? [], as: UTF8.self)
         guard payload.contains("\"requestPackageName\":\"\(package)\"") else {
             return DecodeOutcome.googleAnswer(
