@@ -49,15 +49,21 @@ final class ClaimShares: Sendable {
     }
 
     private let shares = Locked<[AppID: Share]>([:])
-    private let maximum: Int
+    private let maximum: Locked<Int>
 
     /// - Parameter maximum: live claims of one app at once.
-    init(maximum: Int) { self.maximum = maximum }
+    init(maximum: Int) { self.maximum = Locked(maximum) }
+
+    /// Takes over another maximum. Claims that live stay.
+    func apply(maximum: Int) { self.maximum.access { $0 = maximum } }
 
     /// Counts claims that are to be taken, and that end at `expiry`. Where the app has its share of them counts none, and
     /// returns the seconds until some end.
     func take(_ count: Int, of app: AppID, until expiry: UnixTime, now: UnixTime) -> Int64? {
-        shares.access { shares in shares[app, default: Share()].take(count, of: maximum, until: expiry, now: now) }
+        let maximum = maximum.access { $0 }
+        return shares.access { shares in
+            shares[app, default: Share()].take(count, of: maximum, until: expiry, now: now)
+        }
     }
 
     /// Counts out what was not claimed after all.

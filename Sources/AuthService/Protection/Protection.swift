@@ -54,6 +54,16 @@ final class Protection: Sendable {
         self.clock = clock
     }
 
+    /// Takes over new rates and bounds. Buckets keep what is in them.
+    func apply(_ settings: ProtectionSettings) {
+        enrolment.apply(settings.enrolment)
+        failedSignatures.apply(settings.failedSignatures)
+        rereads.apply(settings.rereads)
+        foreignRereads.apply(settings.rereads)
+        devices.apply(settings.device)
+        claims.apply(maximum: settings.claimsOfOneApp)
+    }
+
     func admitEnrolment(from address: ClientAddress) throws(Refusal) {
         try admit(enrolment.take(address, now: clock.now), "enrolments of \(address)")
     }

@@ -25,20 +25,26 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
         var at: UnixTime
     }
 
-    private let rate: Rate
+    private let currentRate: Locked<Rate>
     private let buckets: Locked<RecentMemory<Key, Bucket>>
 
     init(_ rate: Rate, capacity: Int = 200_000) {
-        self.rate = rate
+        currentRate = Locked(rate)
         buckets = Locked(RecentMemory(capacity: capacity))
     }
 
+    private var rate: Rate { currentRate.access { $0 } }
+
+    /// Takes over another rate. A bucket that holds more than the new burst holds the new burst from its next use on.
+    func apply(_ rate: Rate) { currentRate.access { $0 = rate } }
+
     /// Takes `cost` tokens; where they are not there, returns the seconds until they are.
     func take(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
-        buckets.access { buckets in
+        let rate = rate
+        return buckets.access { buckets in
             buckets.update(key, from: Bucket(tokens: rate.burst, at: now)) { bucket in
-                bucket = refilled(bucket, now: now)
-                guard bucket.tokens >= cost else { return wait(for: cost - bucket.tokens) }
+                bucket = Self.refilled(bucket, at: rate, now: now)
+                guard bucket.tokens >= cost else { return Self.wait(for: cost - bucket.tokens, at: rate) }
                 bucket.tokens -= cost
                 return nil
             }
@@ -47,20 +53,21 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
 
     /// The seconds until `cost` tokens are there; nil where they are. Takes none.
     func waiting(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
-        buckets.access { buckets in
+        let rate = rate
+        return buckets.access { buckets in
             guard let known = buckets[key] else { return nil }
-            let bucket = refilled(known, now: now)
-            return bucket.tokens >= cost ? nil : wait(for: cost - bucket.tokens)
+            let bucket = Self.refilled(known, at: rate, now: now)
+            return bucket.tokens >= cost ? nil : Self.wait(for: cost - bucket.tokens, at: rate)
         }
     }
 
-    private func refilled(_ bucket: Bucket, now: UnixTime) -> Bucket {
+    private static func refilled(_ bucket: Bucket, at rate: Rate, now: UnixTime) -> Bucket {
         // A clock that was set back fills nothing, and does not stop the filling until it has caught up either.
         let elapsed = Double(max(0, now - bucket.at))
         return Bucket(tokens: min(rate.burst, bucket.tokens + elapsed * rate.perMinute / 60), at: now)
     }
 
-    private func wait(for missing: Double) -> Int64 {
+    private static func wait(for missing: Double, at rate: Rate) -> Int64 {
         guard rate.perMinute > 0 else { return 300 }
         return Int64((missing * 60 / rate.perMinute).rounded(.up).clamped(to: 1...300))
     }

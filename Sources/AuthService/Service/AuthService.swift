@@ -260,7 +260,11 @@ public struct AuthService: Sendable {
 
     // MARK: In the background
 
-    /// Follows what other processes change in the store, and writes down when devices were last seen, until cancelled.
+    /// Takes over new rates and bounds while the service runs; the number of cached devices stays as it was.
+    public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
+
+    /// Follows what other processes change in the store, and writes down when devices were last seen, until cancelled. Each
+    /// kind of work has a loop of its own: a provider that is slow delays nothing else.
     public func run(noteEvery interval: Duration = .seconds(30)) async {
         await withDiscardingTaskGroup { group in
             group.addTask {
@@ -271,16 +275,9 @@ public struct AuthService: Sendable {
                     await signingKeys.forget()
                 }
             }
-            // Each in a loop of its own: a provider that answers slowly delays nothing else.
-            let loops: [@Sendable () async -> Void] = [
-                { await noteSeen() }, { await settlePendingProofs() }, { await eraseExpiredEvidence() },
-            ]
-            for work in loops {
+            for work in [noteSeen, settlePendingProofs, eraseExpiredEvidence] {
                 group.addTask {
-                    while !Task.isCancelled {
-                        try? await Task.sleep(for: interval)
-                        await work()
-                    }
+                    while (try? await Task.sleep(for: interval)) != nil { await work() }
                 }
             }
         }
