@@ -85,13 +85,22 @@ public final class AppRegistry: Sendable {
         return try await store.insert(try sealed(record), recording: event(.appAdded, record, actor))
     }
 
-    /// Replaces an app's record. Throws where its channel changes though it has devices.
-    public func change(_ record: AppRecord, actor: String) async throws -> Bool {
+    /// Replaces an app's record; false where it is not there, or has changed meanwhile. Throws where its channel changes
+    /// though it has devices.
+    ///
+    /// - Parameters:
+    ///   - record: the new record.
+    ///   - expected: what the record must still be; nil: whatever it is.
+    ///   - actor: as the audit log names it.
+    public func change(
+        _ record: AppRecord, replacing expected: AppRecord? = nil, actor: String
+    ) async throws -> Bool {
         try check(record)
         try await checkAudiences(of: record)
         defer { forget() }
         guard let stored = try await store.app(record.appID) else { return false }
         let current = try opened(stored)
+        guard expected == nil || current == expected else { return false }
         if current.buildChannel != record.buildChannel,
             try await devices.count(of: record.appID).values.contains(where: { $0 > 0 })
         {

@@ -168,14 +168,21 @@ public actor SigningKeys {
         throw Refusal(.serviceUnavailable, "the signing keys changed each time that they were read", retryAfter: 1)
     }
 
-    /// Drops keys whose successor has signed for longer than a token lives. The successor began once it had been published for
-    /// long enough and a standby had been made after it.
+    /// When the last token of a key ends, of keys in the order in which they were made; nil where the key signs or will sign.
+    ///
+    /// Its successor began to sign once it had been published for long enough and a standby had been made after it.
+    public static func lastTokenEnds(ofKeyAt index: Int, in keys: [StoredSigningKey]) -> UnixTime? {
+        guard index >= 0, index + 2 < keys.count else { return nil }
+        let (successor, standby) = (keys[index + 1], keys[index + 2])
+        let began = max(successor.createdAt + publishedAhead, standby.createdAt)
+        return began + TokenIssuer.maximumLife + clockDifference
+    }
+
+    /// Drops keys whose last token has ended.
     private func withoutSpent(_ keys: [StoredSigningKey], now: UnixTime) async throws(Refusal) -> [StoredSigningKey] {
-        let spent = zip(keys, zip(keys.dropFirst(), keys.dropFirst(2))).filter { _, later in
-            let (successor, standby) = later
-            let began = max(successor.createdAt + Self.publishedAhead, standby.createdAt)
-            return now > began + TokenIssuer.maximumLife + Self.clockDifference
-        }.map(\.0.id)
+        let spent = keys.indices.filter { index in
+            Self.lastTokenEnds(ofKeyAt: index, in: keys).map { now > $0 } ?? false
+        }.map { keys[$0].id }
         guard !spent.isEmpty else { return keys }
         try await asking { () async throws(StoreError) in try await store.removeSigningKeys(Set(spent)) }
         return keys.filter { !spent.contains($0.id) }
