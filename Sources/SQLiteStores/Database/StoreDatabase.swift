@@ -8,6 +8,7 @@ final class StoreDatabase: Sendable {
     private let deadline: Duration
     private let observer: (any StoreObserver)?
     let externalChanges: ExternalChanges
+    var path: String { pool.path }
 
     init(path: String, options: SQLiteStores.Options) throws(OpenError) {
         pool = try DatabaseFile.open(path, busyTimeout: options.busyTimeout)
