@@ -1,19 +1,33 @@
 internal import AuthContract
 internal import AuthService
-internal import Foundation
 public import Logging
 internal import StrictJSON
 
-/// Writes each log message as one line of JSON on standard error.
+/// Gives each log message to a writer as one line of JSON.
 public struct JSONLogHandler: LogHandler {
     public var metadata: Logger.Metadata = [:]
-    public var logLevel: Logger.Level
     private let label: String
+    private let level: LogLevel
+    private let writer: LogWriter
+    /// The level of this logger alone, where one was set.
+    private var ownLevel: Logger.Level?
 
     /// A handler for the logger `label`.
-    public init(label: String, level: Logger.Level = .info) {
+    ///
+    /// - Parameters:
+    ///   - label: what the lines name as their logger.
+    ///   - level: the level of all loggers that have none of their own.
+    ///   - writer: where the lines go.
+    public init(label: String, level: LogLevel, writer: LogWriter) {
         self.label = label
-        logLevel = level
+        self.level = level
+        self.writer = writer
+    }
+
+    /// The level of all loggers, unless this one was given its own.
+    public var logLevel: Logger.Level {
+        get { ownLevel ?? level.current }
+        set { ownLevel = newValue }
     }
 
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -56,27 +70,18 @@ public struct JSONLogHandler: LogHandler {
         line.add("time", SystemClock().now.iso8601)
         line.add("level", level.rawValue)
         line.add("logger", label)
-        line.add("message", message)
+        line.add("message", LogText.bounded(message, to: LogText.textBytes))
         for (name, value) in fields {
             switch value {
-            case .text(let text): if !text.isEmpty { line.add(name, text) }
+            case .text(let text):
+                guard !text.isEmpty else { continue }
+                line.add(name, LogText.bounded(text, to: name == "reason" ? LogText.reasonBytes : LogText.textBytes))
             case .number(let number): line.add(name, number)
             }
         }
-        Self.write(line.bytes())
+        writer.write(line.bytes())
     }
 
     /// What a line has of its own, and no metadata overwrites.
     private static let own: Set = ["time", "level", "logger", "message"]
-
-    /// One write a line, so that lines of several threads do not mix. A log that cannot be written is no reason to stop.
-    private static func write(_ line: [UInt8]) {
-        var rest = line[...]
-        while !rest.isEmpty {
-            let written = rest.withUnsafeBytes { Foundation.write(STDERR_FILENO, $0.baseAddress, $0.count) }
-            if written < 0, errno == EINTR { continue }
-            guard written > 0 else { return }
-            rest = rest.dropFirst(written)
-        }
-    }
 }

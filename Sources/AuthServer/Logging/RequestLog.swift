@@ -28,7 +28,8 @@ struct RequestLog: Sendable {
         let fields: [JSONLogHandler.Field] = [
             ("app", .text(claimed.app?.text ?? "")), ("device", .text(claimed.device?.logged ?? "")),
             ("method", .text(method)), ("microseconds", .number(microseconds)), ("outcome", .text(answer.outcome)),
-            ("reason", .text(reason ?? "")), ("request_id", .text(requestID)), ("route", .text(route ?? "unknown")),
+            ("reason", .text(LogText.bounded(reason ?? "", to: LogText.reasonBytes))), ("request_id", .text(requestID)),
+            ("route", .text(route ?? "unknown")),
             ("status", .number(Int64(answer.status))),
         ]
         if let lines { return lines.write(level, "request", fields) }

@@ -31,8 +31,11 @@ struct ServeCommand: AsyncParsableCommand {
             let configuration = try options.configuration()
             let key = try await configuration.deviceCheckKey()
             try configuration.checkDatabasePlace()
-            let level = configuration.text(.logLevel).flatMap(Logger.Level.init(rawValue:)) ?? .info
-            LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level) }
+            let level = LogLevel(configuration.text(.logLevel).flatMap(Logger.Level.init(rawValue:)) ?? .info)
+            let log = LogWriter(descriptor: STDERR_FILENO)
+            // Bounded: nobody may be reading standard error.
+            defer { log.flush(within: .seconds(1)) }
+            LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level, writer: log) }
             let logger = Logger(label: "synheart-auth")
 
             let metrics = ServerMetrics()

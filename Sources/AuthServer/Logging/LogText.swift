@@ -1,0 +1,31 @@
+/// Text from outside as it goes into a log line: bounded, and without characters that a terminal obeys.
+enum LogText {
+    /// The most bytes of a `reason`.
+    static let reasonBytes = 512
+    /// The most bytes of any other text.
+    static let textBytes = 2048
+
+    /// The text with control and format characters escaped (`\u{1b}`), cut at a character so that it has at most so many
+    /// bytes of UTF-8.
+    static func bounded(_ text: String, to limit: Int) -> String {
+        guard text.utf8.count > limit || text.unicodeScalars.contains(where: isControl) else { return text }
+        var bounded = ""
+        var room = limit
+        for scalar in text.unicodeScalars {
+            let written = isControl(scalar) ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+            room -= written.utf8.count
+            guard room >= 0 else { break }
+            bounded += written
+        }
+        return bounded
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        // Most text is ASCII, and needs no table.
+        if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: return true
+        default: return false
+        }
+    }
+}

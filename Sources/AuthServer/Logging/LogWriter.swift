@@ -1,0 +1,149 @@
+internal import AuthContract
+internal import AuthService
+internal import Dispatch
+internal import Foundation
+internal import NIOConcurrencyHelpers
+internal import StrictJSON
+
+/// Writes log lines without blocking the thread that logs.
+///
+/// Lines wait in a bounded queue, and one thread writes them. If the reader is slow or gone, only that thread waits. A line
+/// that finds the queue full is dropped and counted; a line says how many were dropped as soon as there is room.
+public final class LogWriter: Sendable {
+    /// The most that waits in the queue.
+    public struct Bounds: Sendable {
+        public var lines = 8192
+        public var bytes = 4 * 1024 * 1024
+
+        /// The defaults.
+        public init() {}
+    }
+
+    private struct Queue: Sendable {
+        var lines: [[UInt8]] = []
+        var bytes = 0
+        /// Lines that were lost, in all.
+        var dropped = 0
+        /// Lines that were lost and that no line has reported.
+        var unreported = 0
+        var flushes: [DispatchSemaphore] = []
+
+        mutating func lose(_ lines: Int) {
+            dropped += lines
+            unreported += lines
+        }
+    }
+
+    private let queue = NIOLockedValueBox(Queue())
+    private let work = DispatchSemaphore(value: 0)
+    private let bounds: Bounds
+    private let output: @Sendable ([UInt8]) -> Int
+
+    /// Starts the thread that writes to a file descriptor, for the life of the process.
+    ///
+    /// - Parameters:
+    ///   - descriptor: an open file descriptor, such as 2 for standard error. Nothing closes it.
+    ///   - bounds: the most that waits in the queue.
+    public convenience init(descriptor: Int32, bounds: Bounds = Bounds()) {
+        self.init(bounds: bounds) { Self.write($0, to: descriptor) }
+    }
+
+    /// - Parameter output: writes bytes, and returns how many of them it wrote before it failed. It may block.
+    init(bounds: Bounds = Bounds(), output: @escaping @Sendable ([UInt8]) -> Int) {
+        self.bounds = bounds
+        self.output = output
+        let thread = Thread { self.run() }
+        thread.name = "log"
+        thread.start()
+    }
+
+    /// Lines that were lost since the start: the queue was full, or the descriptor could not be written.
+    public var dropped: Int { queue.withLockedValue(\.dropped) }
+
+    /// Puts a line into the queue, or drops it where the queue is full.
+    ///
+    /// - Parameter line: one line, its end included.
+    func write(_ line: [UInt8]) {
+        let isFirst = queue.withLockedValue { queue in
+            guard queue.lines.count < bounds.lines, queue.bytes + line.count <= bounds.bytes else {
+                queue.lose(1)
+                return false
+            }
+            queue.lines.append(line)
+            queue.bytes += line.count
+            return queue.lines.count == 1
+        }
+        if isFirst { work.signal() }
+    }
+
+    /// Waits until everything that was logged before is written, but no longer than this.
+    ///
+    /// - Returns: whether it is written.
+    @discardableResult
+    public func flush(within limit: Duration) -> Bool {
+        let flushed = DispatchSemaphore(value: 0)
+        queue.withLockedValue { $0.flushes.append(flushed) }
+        work.signal()
+        let (whole, attoseconds) = limit.components
+        let seconds = Double(whole) + Double(attoseconds) / 1e18
+        return flushed.wait(timeout: .now() + seconds) == .success
+    }
+
+    private func run() {
+        while true {
+            work.wait()
+            while let batch = take() {
+                let written = output(batch)
+                guard written < batch.count else { continue }
+                let lost = batch[written...].count { $0 == UInt8(ascii: "\n") }
+                queue.withLockedValue { $0.lose(lost) }
+            }
+        }
+    }
+
+    /// Everything that waits, and at its end the report on what was dropped; nil where nothing waits.
+    private func take() -> [UInt8]? {
+        let (batch, unreported) = queue.withLockedValue { queue -> ([UInt8], Int) in
+            guard !queue.lines.isEmpty else {
+                for flushed in queue.flushes { flushed.signal() }
+                queue.flushes = []
+                return ([], 0)
+            }
+            let batch = Array(queue.lines.joined())
+            let unreported = queue.unreported
+            (queue.lines, queue.bytes, queue.unreported) = ([], 0, 0)
+            return (batch, unreported)
+        }
+        guard !batch.isEmpty else { return nil }
+        return unreported == 0 ? batch : batch + Self.report(unreported)
+    }
+
+    private static func report(_ count: Int) -> [UInt8] {
+        var line = JSONLine()
+        line.add("time", SystemClock().now.iso8601)
+        line.add("level", "warning")
+        line.add("logger", "log")
+        line.add("message", "log lines were dropped: their reader was too slow")
+        line.add("dropped", Int64(count))
+        return line.bytes()
+    }
+
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int {
+        var written = 0
+        while written < bytes.count {
+            let count = bytes[written...].withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                written += count
+            } else if count < 0, errno == EINTR {
+                continue
+            } else if count < 0, errno == EAGAIN {
+                // Whoever shares the descriptor made it non-blocking.
+                var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = Foundation.poll(&poll, 1, -1)
+            } else {
+                return written
+            }
+        }
+        return written
+    }
+}

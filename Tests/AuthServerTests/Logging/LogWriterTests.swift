@@ -1,0 +1,169 @@
+import AuthContract
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// The log never blocks whoever logs, loses lines only where nobody reads them, and says so.
+@Suite struct LogWriterTests {
+    /// A reader that reads nothing until it is told to.
+    private final class SlowReader: Sendable {
+        private let open = DispatchSemaphore(value: 0)
+        private let reached = DispatchSemaphore(value: 0)
+        private let bytes = NIOLockedValueBox<[UInt8]>([])
+
+        func take(_ batch: [UInt8]) -> Int {
+            reached.signal()
+            open.wait()
+            open.signal()
+            bytes.withLockedValue { $0 += batch }
+            return batch.count
+        }
+
+        /// Waits until the writer's thread is stuck.
+        func waitUntilReached() { reached.wait() }
+
+        func startReading() { open.signal() }
+
+        var lines: [String] {
+            String(decoding: bytes.withLockedValue { $0 }, as: UTF8.self).split(separator: "\n").map(String.init)
+        }
+    }
+
+    private static func line(_ number: Int) -> [UInt8] { Array("line \(number)\n".utf8) }
+
+    private static func bounds(lines: Int = 8192, bytes: Int = 1 << 22) -> LogWriter.Bounds {
+        var bounds = LogWriter.Bounds()
+        (bounds.lines, bounds.bytes) = (lines, bytes)
+        return bounds
+    }
+
+    @Test func `Lines are written in their order`() {
+        let reader = SlowReader()
+        reader.startReading()
+        let writer = LogWriter { reader.take($0) }
+        for number in 0..<1000 { writer.write(Self.line(number)) }
+        #expect(writer.flush(within: .seconds(20)))
+        #expect(reader.lines == (0..<1000).map { "line \($0)" })
+        #expect(writer.dropped == 0)
+    }
+
+    @Test func `A reader that does not read stops nobody, and the lines beyond the bound are dropped and reported`()
+        throws
+    {
+        let reader = SlowReader()
+        let writer = LogWriter(bounds: Self.bounds(lines: 100)) { reader.take($0) }
+        writer.write(Self.line(0))
+        reader.waitUntilReached()
+        for number in 1...250 { writer.write(Self.line(number)) }
+        #expect(writer.dropped == 150)
+        reader.startReading()
+        #expect(writer.flush(within: .seconds(20)))
+        #expect(reader.lines.dropLast() == (0...100).map { "line \($0)" })
+        let report = try #require(try JSONValue(parsing: Array((reader.lines.last ?? "").utf8)).object)
+        #expect(report["dropped"]?.integer == 150)
+        #expect(report["level"]?.string == "warning")
+        // It is reported once.
+        writer.write(Self.line(251))
+        #expect(writer.flush(within: .seconds(20)))
+        #expect(reader.lines.last == "line 251")
+        #expect(writer.dropped == 150)
+    }
+
+    @Test func `The bytes that wait are bounded as the lines are`() {
+        let reader = SlowReader()
+        let writer = LogWriter(bounds: Self.bounds(bytes: 100)) { reader.take($0) }
+        writer.write(Self.line(0))
+        reader.waitUntilReached()
+        for _ in 0..<3 { writer.write([UInt8](repeating: 65, count: 49) + [10]) }
+        #expect(writer.dropped == 1)
+        reader.startReading()
+    }
+
+    @Test func `A flush ends in time though nobody reads`() {
+        let reader = SlowReader()
+        let writer = LogWriter { reader.take($0) }
+        writer.write(Self.line(0))
+        reader.waitUntilReached()
+        #expect(!writer.flush(within: .milliseconds(50)))
+        reader.startReading()
+        #expect(writer.flush(within: .seconds(20)))
+    }
+
+    @Test func `Lines that cannot be written count as dropped`() {
+        let isBroken = NIOLockedValueBox(true)
+        let written = NIOLockedValueBox<[UInt8]>([])
+        let writer = LogWriter { batch in
+            // The first line fits, then the pipe breaks.
+            let count = isBroken.withLockedValue { $0 } ? min(7, batch.count) : batch.count
+            written.withLockedValue { $0 += batch.prefix(count) }
+            return count
+        }
+        writer.write(Self.line(0) + Self.line(1) + Self.line(2))
+        #expect(writer.flush(within: .seconds(20)))
+        #expect(writer.dropped == 2)
+        isBroken.withLockedValue { $0 = false }
+        writer.write(Self.line(3))
+        #expect(writer.flush(within: .seconds(20)))
+        let text = String(decoding: written.withLockedValue { $0 }, as: UTF8.self)
+        #expect(text.hasPrefix("line 0\nline 3\n"))
+        #expect(text.contains("\"dropped\":2"))
+    }
+
+    @Test func `A pipe that was made non-blocking gets every line`() throws {
+        let pipe = Pipe()
+        let descriptor = pipe.fileHandleForWriting.fileDescriptor
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+        let writer = LogWriter(descriptor: descriptor)
+        let line = [UInt8](repeating: 65, count: 999) + [10]
+        for _ in 0..<500 { writer.write(line) }
+        var count = 0
+        while count < 500_000, case let piece = pipe.fileHandleForReading.availableData, !piece.isEmpty {
+            count += piece.count
+        }
+        #expect(count == 500_000)
+        #expect(writer.dropped == 0)
+    }
+
+    @Test(
+        arguments: [
+            ("plain", 512, "plain"), ("a\nb\u{1b}[31m\u{7f}", 512, "a\\u{a}b\\u{1b}[31m\\u{7f}"),
+            ("\u{9b}\u{2028}\u{202e}", 512, "\\u{9b}\\u{2028}\\u{202e}"), ("é", 512, "é"), ("ééé", 5, "éé"),
+            ("\u{1}\u{1}", 9, "\\u{1}"), ("abc", 3, "abc"), ("abcd", 3, "abc"),
+        ])
+    func `Text from outside is bounded, and its control characters are escaped`(
+        text: String, limit: Int, logged: String
+    ) {
+        #expect(LogText.bounded(text, to: limit) == logged)
+    }
+
+    @Test func `A request of 18 KB makes a short line`() throws {
+        let reader = SlowReader()
+        reader.startReading()
+        let writer = LogWriter { reader.take($0) }
+        let logger = Logger(label: "test") { JSONLogHandler(label: $0, level: LogLevel(.info), writer: writer) }
+        let text = String(repeating: "\u{1}", count: 18_000)
+        RequestLog(logger: logger).write(
+            requestID: "1", method: "GET", route: nil, answer: Answer(status: 404), reason: text, took: .zero)
+        logger.info("\(text)", metadata: ["reason": "\(text)", "other": "\(text)"])
+        #expect(writer.flush(within: .seconds(20)))
+        let lines = try reader.lines.map { try #require(try JSONValue(parsing: Array($0.utf8)).object) }
+        #expect(lines.count == 2)
+        #expect(lines.allSatisfy { ($0["reason"]?.string?.utf8.count).map { (500...512).contains($0) } == true })
+        #expect(reader.lines.allSatisfy { $0.utf8.count < 8192 })
+    }
+
+    @Test func `The level of all loggers changes at once, except of those that have their own`() {
+        let level = LogLevel(.info)
+        let writer = LogWriter { $0.count }
+        let first = Logger(label: "first") { JSONLogHandler(label: $0, level: level, writer: writer) }
+        var own = Logger(label: "own") { JSONLogHandler(label: $0, level: level, writer: writer) }
+        own.logLevel = .error
+        level.current = .debug
+        #expect(first.logLevel == .debug)
+        #expect(own.logLevel == .error)
+    }
+}
