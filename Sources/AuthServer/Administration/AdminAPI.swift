@@ -8,21 +8,25 @@ internal import StrictJSON
 struct AdminAPI: Sendable {
     let service: AuthService
     let stores: AuthService.Stores
+    /// Counts the uses of credentials; nil without HTTP.
+    var metrics: ServerMetrics?
 
     private static let maximumBody = 256 * 1024
 
     func answer(
-        _ request: Request, _ target: RequestTarget, from address: ClientAddress
+        _ request: Request, _ target: RequestTarget, over connection: ConnectionContext
     ) async throws -> Answer {
         let credential = try await service.credentials.authenticate(
-            authorization: request.authorization, from: address)
+            authorization: request.authorization, from: connection.address)
+        metrics?.used(credential, at: service.clock.now)
         try require(.viewer, of: credential)
         let match = try AdminRoute.find(method: request.method.rawValue, path: target.path.text)
         try require(match.route.role, of: credential)
         let admitted = AdminRequest(
             caller: AdminCaller(credential), parameters: match.parameters,
             query: try AdminQuery(target.query, allowing: match.route.queryNames),
-            body: try await body(of: request, for: match.route))
+            body: try await body(of: request, for: match.route, over: connection),
+            precondition: try Precondition(request.headers[values: .ifMatch]))
         return try await perform(match.route, admitted)
     }
 
@@ -34,11 +38,13 @@ struct AdminAPI: Sendable {
         }
     }
 
-    private func body(of request: Request, for route: AdminRoute) async throws -> JSONFields {
+    private func body(
+        of request: Request, for route: AdminRoute, over connection: ConnectionContext
+    ) async throws -> JSONFields {
         guard route.method == "POST" || route.method == "PUT" else { return try JSONFields([:]) }
         // Whoever got here has a credential of the role: who may do worse than fill the memory.
         var hold = BodyBudget(bytes: Self.maximumBody).hold
-        let bytes = try await request.bytes(upTo: Self.maximumBody, within: &hold)
+        let bytes = try await request.bytes(upTo: Self.maximumBody, within: &hold, over: connection)
         // Decisions about a device need no body.
         if bytes.isEmpty { return try JSONFields([:]) }
         try request.requireJSON()

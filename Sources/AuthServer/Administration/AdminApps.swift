@@ -12,34 +12,49 @@ extension AdminAPI {
         try request.requireAccessToAll()
         let record = try AppRecord(request.body)
         guard try await usable({ try await service.apps.add(record, actor: request.actor) }) else {
-            throw Refusal(malformed: ContractError("\(record.appID) exists already", code: .conflict))
+            let reason = "\(record.appID) exists already"
+            throw Refusal(.conflict, reason, hint: reason)
         }
-        return .json(record.json(secrets: .masked), status: 201)
+        return answer(record, status: 201)
     }
 
     func showApp(_ request: AdminRequest) async throws -> Answer {
-        .json(try await existingApp(request).json(secrets: .masked))
+        answer(try await existingApp(request))
     }
 
     func changeApp(_ request: AdminRequest) async throws -> Answer {
         let current = try await existingApp(request)
+        try request.precondition.check(current)
         let record = try AppRecord(request.body.unmasked(from: current))
         guard record.appID == current.appID else { throw ContractError("app_id must equal the path's") }
         try request.requireKnownSources(of: record, replacing: current)
         try request.requireKnownAudiences(of: record, replacing: current)
-        guard try await usable({ try await service.apps.change(record, actor: request.actor) }) else {
-            let reason = "the record was changed meanwhile"
-            throw Refusal(.conflict, reason, hint: reason)
+        // Replacing what was read: secrets that stand masked are those of that version.
+        let changed = try await usable {
+            try await service.apps.change(record, replacing: current, actor: request.actor)
         }
-        return .json(record.json(secrets: .masked))
+        guard changed else {
+            let reason = "The record was changed meanwhile"
+            throw Refusal(request.precondition.isConditional ? .preconditionFailed : .conflict, reason, hint: reason)
+        }
+        return answer(record)
     }
 
     func removeApp(_ request: AdminRequest) async throws -> Answer {
         let record = try await existingApp(request)
+        try request.precondition.check(record)
         guard try await service.apps.remove(record.appID, actor: request.actor) else {
-            throw Refusal(malformed: ContractError("the app has devices: disable it instead", code: .conflict))
+            let reason = "The app has devices: disable it instead"
+            throw Refusal(.conflict, reason, hint: reason)
         }
         return .noContent
+    }
+
+    /// The record with its secrets masked, and its version.
+    private func answer(_ record: AppRecord, status: Int = 200) -> Answer {
+        var answer = Answer.json(record.json(secrets: .masked), status: status)
+        answer.headers.append(("ETag", EntityTag(record).description))
+        return answer
     }
 
     private func existingApp(_ request: AdminRequest) async throws -> AppRecord {

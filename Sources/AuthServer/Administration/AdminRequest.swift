@@ -29,6 +29,8 @@ struct AdminRequest: Sendable {
     let query: AdminQuery
     /// The members of the body; none where there is no body.
     let body: JSONFields
+    /// The version that a change is meant for.
+    var precondition = Precondition.none
 
     /// Who the audit log says did it.
     var actor: String { caller.actor }

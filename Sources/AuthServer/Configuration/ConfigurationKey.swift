@@ -10,6 +10,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     case trustedProxies = "server.trusted_proxies"
     case insecureHTTP = "server.insecure_http"
     case maximumConnections = "server.maximum_connections"
+    case maximumConnectionsPerAddress = "server.maximum_connections_per_address"
     case shutdownSeconds = "server.shutdown_seconds"
     case operationsHost = "operations.host"
     case operationsPort = "operations.port"
@@ -68,7 +69,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
         case .insecureHTTP, .operationsInsecureHTTP: .boolean
         case .trustedProxies, .operationsHosts: .texts
         case .port, .operationsPort: .integer(0...65_535)
-        case .maximumConnections: .integer(1...1_000_000)
+        case .maximumConnections, .maximumConnectionsPerAddress: .integer(1...1_000_000)
         case .shutdownSeconds: .integer(0...3600)
         case .headerBytes: .integer(1024...65_536)
         case .deviceBodyBytes: .integer(1024...1_048_576)
@@ -86,12 +87,30 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
         }
     }
 
+    /// Whether the service takes a new value over at SIGHUP. The others need a restart.
+    public var isReloadable: Bool {
+        switch self {
+        case .tlsCertificate, .tlsKey, .maximumConnections, .maximumConnectionsPerAddress, .headerBytes,
+            .deviceBodyBytes, .verifiedBodyBytes, .allBodiesBytes, .idleSeconds, .headSeconds, .bodySeconds,
+            .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute, .deviceBurst,
+            .devicePerMinute, .claimsOfOneApp, .appleTeamID, .appleKeyID, .appleKey, .receiptsPerHour, .appleURL,
+            .googleURL, .revocationsDirectory, .revocationsMaximumAge, .logLevel:
+            true
+        case .host, .port, .publicOrigin, .trustedProxies, .insecureHTTP, .shutdownSeconds, .operationsHost,
+            .operationsPort, .operationsHosts, .operationsInsecureHTTP, .cachedDevices, .database, .serviceKey:
+            false
+        }
+    }
+
+    /// Whether it concerns Apple's and Google's services.
+    public var isProviders: Bool { rawValue.hasPrefix("providers.") }
+
     /// The variable of the environment.
     public var variable: String {
         let name =
             switch self {
             case .host, .port, .publicOrigin, .tlsCertificate, .tlsKey, .trustedProxies, .insecureHTTP,
-                .maximumConnections, .shutdownSeconds:
+                .maximumConnections, .maximumConnectionsPerAddress, .shutdownSeconds:
                 String(rawValue.dropFirst("server.".count))
             default: rawValue.split(separator: ".").joined(separator: "_")
             }

@@ -18,6 +18,9 @@ extension ServiceConfiguration {
             server.trustedProxies = try TrustedProxies(texts(.trustedProxies))
             server.insecureHTTP = flag(.insecureHTTP)
             server.maximumConnections = number(.maximumConnections)
+            server.maximumConnectionsOfOnePeer = value(.maximumConnectionsPerAddress).integer.flatMap(
+                Int.init(exactly:))
+            server.publicOrigin = try publicOrigin?.description
             server.shutdown = .seconds(number(.shutdownSeconds))
             server.operations.host = text(.operationsHost) ?? server.operations.host
             server.operations.port = number(.operationsPort)

@@ -74,6 +74,11 @@ public struct ServiceConfiguration: Sendable {
         if scope == .service { try checkCombinations() }
     }
 
+    /// The keys whose values are not those of another configuration, in the order of the table.
+    public func changes(from other: ServiceConfiguration) -> [ConfigurationKey] {
+        ConfigurationKey.allCases.filter { value($0) != other.value($0) }
+    }
+
     /// The value in effect; null where there is none.
     func value(_ key: ConfigurationKey) -> JSONValue { settings[key]?.value ?? .null }
 
@@ -179,7 +184,7 @@ public struct ServiceConfiguration: Sendable {
         case .host: .string(server.host)
         case .port: .integer(server.port)
         case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey, .appleTeamID, .appleKeyID, .appleKey,
-            .appleURL, .googleURL, .revocationsDirectory:
+            .appleURL, .googleURL, .revocationsDirectory, .maximumConnectionsPerAddress:
             .null
         case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
         case .revocationsMaximumAge: .integer(259_200)

@@ -13,6 +13,7 @@ public struct AuthServer: Sendable {
     private let service: AuthService
     private let stores: AuthService.Stores
     private let settings: ServerSettings
+    private let live: LiveSettings
     private let readiness: Readiness
     private let logger: Logger
     private let random: any RandomSource
@@ -46,6 +47,7 @@ public struct AuthServer: Sendable {
         self.service = service
         self.stores = stores
         self.settings = settings
+        live = LiveSettings(settings)
         self.readiness = readiness ?? Readiness(service: service, stores: stores, random: random)
         self.logger = logger
         self.random = random
@@ -54,27 +56,38 @@ public struct AuthServer: Sendable {
         self.metrics.describe(gauges)
     }
 
+    /// Takes over limits, deadlines, bounds of connections and certificate while the server runs; everything else needs a
+    /// new server. Connections that are open keep the deadlines and the certificate that they began with.
+    ///
+    /// - Throws: `ConfigurationError` for settings that are refused; then nothing has changed.
+    public func apply(_ new: ServerSettings) throws(ConfigurationError) {
+        try new.check()
+        try live.apply(new)
+    }
+
     /// Listens until cancellation or, where `stopsOnSignals`, SIGTERM or SIGINT; requests in flight are finished, for at
     /// most `ServerSettings.shutdown`.
     ///
     /// - Parameters:
     ///   - stopsOnSignals: whether the first SIGTERM or SIGINT lets requests finish, and the second one does not.
+    ///   - onSecondSignal: called at the second signal, before everything is cancelled.
     ///   - background: further work for as long as the server runs; it is cancelled at its end.
     ///   - onReady: called once, when both listeners accept connections.
     /// - Throws: `ConfigurationError` for settings that are refused; what the certificate files or the sockets throw.
     public func run(
-        stopsOnSignals: Bool = true, background: @escaping @Sendable () async -> Void = {},
+        stopsOnSignals: Bool = true, onSecondSignal: @escaping @Sendable () -> Void = {},
+        background: @escaping @Sendable () async -> Void = {},
         onReady: @escaping @Sendable (Addresses) async -> Void
     ) async throws {
         try settings.check()
         let certificate = try settings.certificate()
+        live.certificate = certificate
         let rendezvous = Rendezvous(onReady)
         let log = RequestLog(logger: logger)
         let publicListener = listener(
             "public",
             PublicResponder(
-                service: service, limits: settings.limits, bodies: BodyBudget(bytes: settings.limits.allBodies),
-                proxies: settings.trustedProxies, random: random,
+                service: service, settings: live, bodies: live.bodies, proxies: settings.trustedProxies, random: random,
                 metrics: metrics, log: log),
             host: settings.host, port: settings.port, certificate: certificate
         ) { await rendezvous.publicListener(at: $0) }
@@ -82,14 +95,15 @@ public struct AuthServer: Sendable {
             "operations",
             OperationsResponder(
                 service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
-                random: random,
-                readiness: readiness, metrics: metrics, gauges: gauges,
-                administration: AdminAPI(service: service, stores: stores), risk: RiskCensus(service: service),
-                log: log),
+                document: OpenAPIDocument.json(publicOrigin: settings.publicOrigin), random: random,
+                readiness: readiness, metrics: metrics, gauges: gauges, settings: live,
+                administration: AdminAPI(service: service, stores: stores, metrics: metrics),
+                risk: RiskCensus(service: service), log: log),
             host: settings.operations.host, port: settings.operations.port, certificate: nil
         ) { await rendezvous.operationsListener(at: $0) }
 
-        // Shut down in reverse order: first nobody is listened to any more, then what they left is written down.
+        // Shut down in reverse order: /readyz turns, the public listener finishes its requests, then the operations listener,
+        // and what they left is written down.
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(
                 service: Background(
@@ -97,7 +111,7 @@ public struct AuthServer: Sendable {
                     heads: AuditHeadLog(trail: service.auditTrail, logger: logger, metrics: metrics),
                     further: background)),
             .init(service: operationsListener),
-            .init(service: publicListener),
+            .init(service: publicListener), .init(service: Draining(readiness: readiness)),
         ]
         if let certificate {
             services.insert(.init(service: CertificateWatch(certificate: certificate, logger: logger)), at: 0)
@@ -106,7 +120,8 @@ public struct AuthServer: Sendable {
             services: services, gracefulShutdownSignals: [], logger: quietLogger)
         configuration.maximumGracefulShutdownDuration = settings.shutdown
         do {
-            try await Self.run(ServiceGroup(configuration: configuration), stopsOnSignals: stopsOnSignals)
+            let group = ServiceGroup(configuration: configuration)
+            try await Self.run(group, stopsOnSignals: stopsOnSignals, onSecondSignal)
         } catch {
             // The library's error does not say which address it is about.
             guard await !rendezvous.isReady, let refused = await settings.unavailableListeners().first else {
@@ -117,14 +132,16 @@ public struct AuthServer: Sendable {
     }
 
     /// The first signal lets requests finish, the second one does not.
-    private static func run(_ group: ServiceGroup, stopsOnSignals: Bool) async throws {
+    private static func run(
+        _ group: ServiceGroup, stopsOnSignals: Bool, _ onSecondSignal: @escaping @Sendable () -> Void
+    ) async throws {
         guard stopsOnSignals else { return try await group.run() }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
             tasks.addTask {
                 var isStopping = false
                 for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint) {
-                    if isStopping { return }
+                    if isStopping { return onSecondSignal() }
                     isStopping = true
                     await group.triggerGracefulShutdown()
                 }
@@ -140,16 +157,17 @@ public struct AuthServer: Sendable {
         _ name: String, _ responder: some ListenerResponder, host: String, port: Int, certificate: TLSCertificate?,
         onRunning: @escaping @Sendable (String) async -> Void
     ) -> any Service {
-        let settings = settings
         let malformed = malformedAnswer(listener: name)
         let scheme = certificate == nil ? "http" : "https"
+        let connections = OpenConnections(
+            name, settings: live, proxies: settings.trustedProxies, metrics: metrics, logger: logger)
         return ListenerChannel(
-            listener: responder, limits: settings.limits, deadlines: settings.deadlines, certificate: certificate,
+            listener: responder, settings: live, connections: connections, certificate: certificate,
             malformed: malformed
         ).server(
             configuration: .init(
                 address: .hostname(host, port: port), backlog: 1024,
-                availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
+                availableConnectionsDelegate: ConnectionLimit(settings: live)),
             onServerRunning: { channel in
                 let host = host.contains(":") ? "[\(host)]" : host
                 await onRunning("\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
@@ -196,6 +214,16 @@ public struct AuthServer: Sendable {
                 await heads
                 await further
             }
+        }
+    }
+
+    /// Turns `/readyz` as soon as the server begins to stop.
+    private struct Draining: Service {
+        let readiness: Readiness
+
+        func run() async throws {
+            try await gracefulShutdown()
+            readiness.beginDraining()
         }
     }
 

@@ -3,20 +3,29 @@ internal import AuthService
 internal import HTTPTypes
 internal import HummingbirdCore
 internal import NIOCore
+internal import NIOHTTPTypes
 
 /// What a responder knows of the connection that a request came over.
 struct ConnectionContext: Sendable {
     /// The peer's address; nil where the socket has none.
     let peer: IPAddress?
-    /// Whom limits count its requests for, where no proxy says anything else.
+    /// The address that rate limits apply to, unless a trusted proxy forwarded another one.
     let address: ClientAddress
     /// Whether the connection was made to a loopback address of this machine.
     let isLocal: Bool
+    private let channel: any Channel
 
     init(_ channel: any Channel) {
+        self.channel = channel
         peer = IPAddress(channel.remoteAddress)
         address = ClientAddress(peer?.description ?? "unknown")
         isLocal = IPAddress(channel.localAddress)?.isLoopback ?? false
+    }
+
+    /// Sends `100 Continue` where the client of the request being answered waits for it. Answers to earlier requests of the
+    /// connection have been written by then.
+    func sendContinue() async throws {
+        try await channel.writeAndFlush(HTTPResponsePart.head(HTTPResponse(status: .continue)))
     }
 }
 

@@ -18,12 +18,31 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let scheme: String
     private let deadline: ConnectionDeadline
     private let malformed: MalformedAnswer
-    /// For each request that waits for its answer, whether its client lets the connection live on behind it.
-    private var keepsAlive: CircularBuffer<Bool> = []
+    /// The requests that wait for their answers, oldest first.
+    private var waiting: CircularBuffer<Waiting> = []
     /// Whether the server is shutting down.
     private var isQuiescing = false
     /// Whether the answer being written takes the place of the library's.
     private var isReplacing = false
+
+    private struct Waiting {
+        /// Whether its client lets the connection live on behind it.
+        let keepsAlive: Bool
+        /// Whether it asks for another protocol. The decoder reads nothing behind such a request.
+        let changesProtocol: Bool
+        /// Whether its client sends the body only after `100 Continue`.
+        var awaitsContinue: Bool
+
+        /// Whether the connection can serve another request behind this one. If the client never got its `100 Continue`,
+        /// nobody can tell whether the next bytes are that body or a new request (RFC 9110 section 10.1.1).
+        var allowsNext: Bool { keepsAlive && !awaitsContinue }
+
+        init(_ head: HTTPRequestHead) {
+            changesProtocol = head.method == .CONNECT || head.headers.contains(name: "Upgrade")
+            keepsAlive = head.isKeepAlive && !changesProtocol
+            awaitsContinue = Expectation.isContinue(of: head)
+        }
+    }
 
     /// - Parameter scheme: `https` behind a TLS handler, else `http`.
     init(scheme: String, deadline: ConnectionDeadline, malformed: @escaping MalformedAnswer) {
@@ -38,13 +57,14 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
             guard let request = WireTranslation.request(head, scheme: scheme) else {
                 return context.fireErrorCaught(HTTPParserError.invalidHeaderToken)
             }
-            keepsAlive.append(head.isKeepAlive)
+            waiting.append(Waiting(head))
             deadline.enter(.body)
             context.fireChannelRead(wrapInboundOut(.head(request)))
         case .body(let body): context.fireChannelRead(wrapInboundOut(.body(body)))
         case .end:
+            if waiting.last?.changesProtocol == true { deadline.ignoreInput() }
             // An answer may leave before the body has been read, and then nothing is waited for.
-            deadline.enter(keepsAlive.isEmpty ? .idle : .answer)
+            deadline.enter(waiting.isEmpty ? .idle : .answer)
             // Trailers are signed by neither scheme, so nobody may see them.
             context.fireChannelRead(wrapInboundOut(.end(nil)))
         }
@@ -52,6 +72,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
+        case .head(let response) where response.status == .continue: writeContinue(context, promise)
         case .head(let response):
             // Ours all have an id: this is what the library answers by itself.
             guard response.status.kind != .informational, !response.headerFields.contains(.requestID) else {
@@ -68,12 +89,22 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .end:
             isReplacing = false
             let isLast = isLastAnswer
-            _ = keepsAlive.popFirst()
-            if keepsAlive.isEmpty, deadline.phase == .answer { deadline.enter(.idle) }
+            _ = waiting.popFirst()
+            if waiting.isEmpty, deadline.phase == .answer { deadline.enter(.idle) }
             guard isLast else { return context.write(wrapOutboundOut(.end(nil)), promise: promise) }
             context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: promise)
             context.close(mode: isQuiescing ? .all : .output, promise: nil)
         }
+    }
+
+    /// Sends the interim answer where the client waits for it.
+    private func writeContinue(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+        guard waiting.first?.awaitsContinue == true else {
+            promise?.succeed()
+            return
+        }
+        waiting[waiting.startIndex].awaitsContinue = false
+        context.writeAndFlush(wrapOutboundOut(.head(.init(version: .http1_1, status: .continue))), promise: promise)
     }
 
     private func write(_ response: HTTPResponse, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
@@ -81,13 +112,14 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// Whether the connection ends after the answer to the oldest request: its client asked for that, in its version's way,
-    /// or the server ends and nothing else is waited for, or it answers no request at all.
-    private var isLastAnswer: Bool { keepsAlive.first != true || (isQuiescing && keepsAlive.count == 1) }
+    /// or what follows it cannot be read as a request, or the server ends and nothing else is waited for, or it answers no
+    /// request at all.
+    private var isLastAnswer: Bool { waiting.first?.allowsNext != true || (isQuiescing && waiting.count == 1) }
 
     /// Requests in flight are finished; the next one is not waited for.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is ChannelShouldQuiesceEvent else { return context.fireUserInboundEventTriggered(event) }
         isQuiescing = true
-        if keepsAlive.isEmpty { context.close(promise: nil) }
+        if waiting.isEmpty { context.close(promise: nil) }
     }
 }

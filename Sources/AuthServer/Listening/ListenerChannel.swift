@@ -10,8 +10,8 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
     let listener: Listener
-    let limits: RequestLimits
-    let deadlines: ReadDeadlines
+    let settings: LiveSettings
+    let connections: OpenConnections
     let certificate: TLSCertificate?
     let malformed: ExchangeHandler.MalformedAnswer
 
@@ -19,18 +19,23 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     private(set) var responder: HTTPChannelHandler.Responder = { _, _, _ in }
 
     init(
-        listener: Listener, limits: RequestLimits, deadlines: ReadDeadlines, certificate: TLSCertificate?,
+        listener: Listener, settings: LiveSettings, connections: OpenConnections, certificate: TLSCertificate?,
         malformed: @escaping ExchangeHandler.MalformedAnswer
     ) {
         self.listener = listener
-        self.limits = limits
-        self.deadlines = deadlines
+        self.settings = settings
+        self.connections = connections
         self.certificate = certificate
         self.malformed = malformed
     }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        channel.eventLoop.makeCompletedFuture {
+        guard connections.admit(channel) else {
+            channel.close(promise: nil)
+            return channel.eventLoop.makeFailedFuture(TooManyConnections())
+        }
+        let (limits, deadlines) = (settings.limits, settings.deadlines)
+        return channel.eventLoop.makeCompletedFuture {
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandler(FlushTogether())
             if let certificate { try pipeline.addHandler(certificate.makeHandler()) }
@@ -81,6 +86,9 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
         }
     }
 }
+
+/// The peer of a connection holds its share already. Nobody reads this: the connection is closed.
+private struct TooManyConnections: Error {}
 
 private struct BrokenOff: Error {
     let cause: HTTPParserError

@@ -30,6 +30,8 @@ final class ConnectionDeadline {
     private let body: TimeAmount
     private let answer: TimeAmount
     private(set) var phase = Phase.head
+    /// Whether what still arrives is thrown away: no decoder takes it, and a client could fill the memory with it.
+    private(set) var ignoresInput = false
     private var deadline: NIODeadline
 
     init(_ limits: ReadDeadlines) {
@@ -47,6 +49,8 @@ final class ConnectionDeadline {
     }
 
     var isPast: Bool { deadline < .now() }
+
+    func ignoreInput() { ignoresInput = true }
 
     func enter(_ phase: Phase) {
         self.phase = phase
@@ -89,6 +93,7 @@ final class DeadlineHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !deadline.ignoresInput else { return }
         if deadline.phase == .idle { deadline.enter(.head) }
         context.fireChannelRead(data)
     }

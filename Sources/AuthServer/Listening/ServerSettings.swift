@@ -10,10 +10,14 @@ public struct ServerSettings: Sendable {
     /// Whether another address than loopback may be served without TLS and without trusted proxies.
     public var insecureHTTP = false
     public var operations = OperationsSettings()
+    /// Where clients reach the public listener, for the description of the API; nil: not known.
+    public var publicOrigin: String?
     public var limits = RequestLimits()
     public var deadlines = ReadDeadlines()
     /// Connections at once, on each listener. So many that clients which only hold theirs keep nobody out.
     public var maximumConnections = 16_384
+    /// Connections of one peer address at once, on each listener, unless it is a trusted proxy's; nil: a quarter of all.
+    public var maximumConnectionsOfOnePeer: Int?
     /// How long requests in flight may take to finish after the signal to stop.
     public var shutdown: Duration = .seconds(10)
 
@@ -44,12 +48,11 @@ public struct ServerSettings: Sendable {
     /// The certificate of the public listener, read from its files.
     func certificate() throws(ConfigurationError) -> TLSCertificate? {
         guard let tls else { return nil }
-        do {
-            return try TLSCertificate(certificate: tls.certificate, key: tls.key)
-        } catch {
-            throw ConfigurationError("server.tls_certificate", "cannot be used with server.tls_key: \(error)")
-        }
+        return try TLSCertificate(tls)
     }
+
+    /// The connections that one peer address may have now.
+    var connectionsOfOnePeer: Int { max(1, maximumConnectionsOfOnePeer ?? maximumConnections / 4) }
 
     /// Whether nobody but this machine can reach this host.
     public static func isLoopback(_ host: String) -> Bool {

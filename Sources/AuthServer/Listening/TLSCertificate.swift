@@ -7,38 +7,33 @@ extension TLSFiles {
     /// Reads both files as the listener does, and says when the certificate is good.
     ///
     /// - Throws: what is wrong with them, such as a key of another certificate.
-    public func validity() throws -> ClosedRange<UnixTime> {
-        _ = try TLSCertificate(certificate: certificate, key: key)
-        let pem = Array(try Data(contentsOf: URL(fileURLWithPath: certificate)))
-        let leaf = try NIOSSLCertificate.fromPEMBytes(pem).first
-        let (from, until) = (Int64(leaf?.notValidBefore ?? 0), Int64(leaf?.notValidAfter ?? 0))
-        return UnixTime(min(from, until))...UnixTime(until)
+    public func validity() throws(ConfigurationError) -> ClosedRange<UnixTime> {
+        try TLSCertificate(self).validity
     }
 }
 
 /// The certificate of the public listener, read again when its files change. Connections that are open keep the one that
 /// they began with.
 final class TLSCertificate: Sendable {
-    private let certificatePath: String
-    private let keyPath: String
     private let current: NIOLockedValueBox<Loaded>
 
-    private struct Loaded {
-        let context: NIOSSLContext
-        let version: Version
+    /// Files as they were read, and what was made of them.
+    struct Loaded: Sendable {
+        fileprivate let files: TLSFiles
+        fileprivate let version: Version
+        fileprivate let context: NIOSSLContext
+        let validity: ClosedRange<UnixTime>
     }
 
     /// What changes whenever a file does.
-    private struct Version: Equatable {
+    fileprivate struct Version: Equatable, Sendable {
         let certificate: [UInt8]
         let key: [UInt8]
     }
 
     /// Reads the files: PEM, the chain leaf first.
-    init(certificate: String, key: String) throws {
-        certificatePath = certificate
-        keyPath = key
-        current = NIOLockedValueBox(try Self.load(try Self.read(certificate, key)))
+    init(_ files: TLSFiles) throws(ConfigurationError) {
+        current = NIOLockedValueBox(try Self.load(files))
     }
 
     /// The TLS handler of a new connection.
@@ -46,30 +41,71 @@ final class TLSCertificate: Sendable {
         NIOSSLServerHandler(context: current.withLockedValue(\.context))
     }
 
+    /// When the certificate is good.
+    var validity: ClosedRange<UnixTime> { current.withLockedValue(\.validity) }
+
     /// Takes the files as they are now, where they changed; throws, and keeps what it has, where they do not fit together.
     ///
     /// - Returns: whether they had changed.
-    func reload() throws -> Bool {
-        let version = try Self.read(certificatePath, keyPath)
-        guard version != current.withLockedValue(\.version) else { return false }
-        let loaded = try Self.load(version)
+    func reload() throws(ConfigurationError) -> Bool {
+        let (files, version) = current.withLockedValue { ($0.files, $0.version) }
+        let read = try Self.read(files)
+        guard read != version else { return false }
+        let loaded = try Self.load(files, read)
         current.withLockedValue { $0 = loaded }
         return true
     }
 
-    private static func read(_ certificate: String, _ key: String) throws -> Version {
+    /// Uses files that were loaded, perhaps from other paths.
+    func use(_ loaded: Loaded) { current.withLockedValue { $0 = loaded } }
+
+    /// Reads files and checks that they fit together.
+    static func load(_ files: TLSFiles) throws(ConfigurationError) -> Loaded { try load(files, try read(files)) }
+
+    private static let certificateKey = ConfigurationKey.tlsCertificate.rawValue
+    private static let keyKey = ConfigurationKey.tlsKey.rawValue
+
+    private static func read(_ files: TLSFiles) throws(ConfigurationError) -> Version {
         Version(
-            certificate: Array(try Data(contentsOf: URL(fileURLWithPath: certificate))),
-            key: Array(try Data(contentsOf: URL(fileURLWithPath: key))))
+            certificate: try contents(of: files.certificate, key: certificateKey, "certificate chain"),
+            key: try contents(of: files.key, key: keyKey, "private key"))
     }
 
-    private static func load(_ version: Version) throws -> Loaded {
-        let chain = try NIOSSLCertificate.fromPEMBytes(version.certificate)
-        let key = try NIOSSLPrivateKey(bytes: version.key, format: .pem)
+    private static func contents(
+        of path: String, key: String, _ what: String
+    ) throws(ConfigurationError) -> [UInt8] {
+        do throws(SettingsFile.Unreadable) {
+            return try SettingsFile.contents(of: path, upTo: 1 << 20)
+        } catch {
+            throw ConfigurationError(key, "must name a PEM file with a \(what), but \(path) \(error)")
+        }
+    }
+
+    private static func load(_ files: TLSFiles, _ version: Version) throws(ConfigurationError) -> Loaded {
+        guard let chain = try? NIOSSLCertificate.fromPEMBytes(version.certificate), let leaf = chain.first else {
+            throw ConfigurationError(
+                certificateKey,
+                "must name a PEM file with a certificate chain, leaf first, but \(files.certificate) holds no certificate that can be read"
+            )
+        }
+        guard let key = try? NIOSSLPrivateKey(bytes: version.key, format: .pem) else {
+            throw ConfigurationError(
+                keyKey,
+                "must name a PEM file with a private key that has no passphrase, but \(files.key) holds none that can be read"
+            )
+        }
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["http/1.1"]
-        return Loaded(context: try NIOSSLContext(configuration: configuration), version: version)
+        guard let context = try? NIOSSLContext(configuration: configuration) else {
+            throw ConfigurationError(
+                keyKey,
+                "must name the key of the first certificate in \(files.certificate), but \(files.key) holds another key: put the leaf first, or name its key"
+            )
+        }
+        let (from, until) = (Int64(leaf.notValidBefore), Int64(leaf.notValidAfter))
+        return Loaded(
+            files: files, version: version, context: context, validity: UnixTime(min(from, until))...UnixTime(until))
     }
 }

@@ -21,7 +21,7 @@ struct AuditHeadLog: Sendable {
     func write(after last: AuditHead?) async -> AuditHead? {
         do {
             if let last, try await trail.compare(last) != .intact {
-                metrics.securityEvent("audit_log_tampered")
+                metrics.securityEvent(.auditLogTampered)
                 logger.critical(
                     "the audit log does not contain its last head: it was cut or rewritten",
                     metadata: ["head": "\(last)"])

@@ -42,14 +42,14 @@ final class MetricsRegistry: Sendable {
         /// - Parameter find: the registry's counter of a key.
         init(_ find: @escaping @Sendable (Key) -> Value) { self.find = find }
 
-        func count(_ key: Key) {
+        func count(_ key: Key, by amount: Double = 1) {
             let value = known.withLockedValue { known in
                 if let value = known[key] { return value }
                 let value = find(key)
                 known[key] = value
                 return value
             }
-            value.add()
+            value.add(amount)
         }
     }
 
@@ -99,6 +99,8 @@ final class MetricsRegistry: Sendable {
     /// Upper bounds of the buckets of a latency, in seconds.
     static let latencyBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
     private static let maximumSeries = 2000
+    /// Of a family whose series are all set at once, and bounded by whoever sets them.
+    private static let maximumReplaced = 20_000
 
     private let families: NIOLockedValueBox<[String: Family]>
 
@@ -132,7 +134,7 @@ final class MetricsRegistry: Sendable {
 
     /// Sets every series of a gauge at once; those that are not named any more are gone.
     func replace(_ name: String, with series: [(labels: Labels, value: Double)]) {
-        let named = series.prefix(Self.maximumSeries).map { series in
+        let named = series.prefix(Self.maximumReplaced).map { series in
             let value = Value()
             value.set(series.value)
             return (Self.text(series.labels), Series.value(value))
@@ -174,7 +176,8 @@ final class MetricsRegistry: Sendable {
     fileprivate static func braced(_ labels: String) -> String { labels.isEmpty ? "" : "{\(labels)}" }
 
     fileprivate static func number(_ value: Double) -> String {
-        value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
+        if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
+        return value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
     }
 
     private static func escaped(_ value: String) -> String {

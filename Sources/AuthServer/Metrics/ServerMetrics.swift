@@ -1,5 +1,6 @@
 public import AuthContract
 public import AuthService
+internal import NIOConcurrencyHelpers
 
 /// What the service counts, by the names under which it is scraped.
 public struct ServerMetrics: Sendable {
@@ -8,15 +9,9 @@ public struct ServerMetrics: Sendable {
     private let schemes: [SignatureScheme: MetricsRegistry.Value]
     private let clockAhead, clockBehind, keyAge: MetricsRegistry.Histogram
     private let storeTimes: [StoreOperation: MetricsRegistry.Histogram]
-    private let requests: MetricsRegistry.Counters<Outcome>
-    private let verdicts: MetricsRegistry.Counters<String>
-
-    /// What became of a request to the public API.
-    private struct Outcome: Hashable, Sendable {
-        let route: Route?
-        let status: Int
-        let outcome: String
-    }
+    private let requests: MetricsRegistry.Counters<StartingSeries.Outcome>
+    private let verdicts = VerdictCounts()
+    private let uses = NIOLockedValueBox<[String: UnixTime]>([:])
 
     private enum Name {
         static let requests = "synheart_requests_total"
@@ -41,6 +36,9 @@ public struct ServerMetrics: Sendable {
         static let overThreshold = "synheart_devices_over_risk_threshold"
         static let readiness = "synheart_ready"
         static let start = "synheart_start_time_seconds"
+        static let build = "synheart_build_info"
+        static let connections = "synheart_connections"
+        static let refusedConnections = "synheart_connections_refused_total"
     }
 
     private static let day = 86_400.0
@@ -52,7 +50,10 @@ public struct ServerMetrics: Sendable {
         ),
         (Name.registrations, .counter, "Registrations whose form was right, by platform and result."),
         (Name.attestations, .counter, "Proofs that came with registrations, by who vouches and what came of it."),
-        (Name.verdicts, .counter, "Verdicts on other services' requests."),
+        (
+            Name.verdicts, .counter,
+            "Verdicts on other services' requests, by app: the 200 busiest apps, the rest as other."
+        ),
         (Name.schemes, .counter, "Requests whose signature verified, by signature scheme."),
         (Name.replays, .counter, "Requests refused because they were seen before."),
         (Name.storeErrors, .counter, "Calls to a store that failed, by operation and kind of failure."),
@@ -80,15 +81,21 @@ public struct ServerMetrics: Sendable {
             Name.overThreshold, .gauge,
             "Registered devices whose latest risk metric is above the app's flag_risk_metric_above."
         ),
-        (Name.readiness, .gauge, "Whether a thing that the service needs works, by name; as last asked."),
+        (Name.readiness, .gauge, "Whether a thing that the service needs works, by name; asked at each scrape."),
         (Name.start, .gauge, "When the process began, unix time."),
+        (Name.build, .gauge, "1, with the version of the service."),
+        (Name.connections, .gauge, "Open connections, by listener."),
+        (
+            Name.refusedConnections, .counter,
+            "Connections closed because their peer address had its share, by listener."
+        ),
     ]
 
     /// Metrics of a process that began at this time.
     public init(startedAt: UnixTime = SystemClock().now) {
         for (name, kind, help) in Self.families { registry.describe(name, kind, help) }
         registry.value(Name.start).set(Double(startedAt.seconds))
-        registry.count(Name.replays, by: 0)
+        registry.value(Name.build, [("version", Build.version)]).set(1)
         for operation in StoreOperation.allCases {
             for failure in StoreError.Code.allCases {
                 registry.count(Name.storeErrors, Self.labels(operation, failure), by: 0)
@@ -119,8 +126,36 @@ public struct ServerMetrics: Sendable {
                     ("outcome", request.outcome),
                 ])
         }
-        verdicts = MetricsRegistry.Counters { registry.value(Name.verdicts, [("verdict", $0)]) }
         describeProviders()
+        describeExpiry()
+        ProcessMetrics.describe(in: registry)
+        startSeries()
+    }
+
+    /// Makes every series that can be known before anything happens.
+    private func startSeries() {
+        for name in [Name.replays, Name.signingKeyAge, Name.auditEvents] { registry.count(name, by: 0) }
+        for outcome in StartingSeries.outcomes { requests.count(outcome, by: 0) }
+        func start(_ name: String, _ labels: MetricsRegistry.Labels) { registry.count(name, labels, by: 0) }
+        for (platform, result) in StartingSeries.registrations {
+            start(Name.registrations, [("platform", platform), ("result", result)])
+        }
+        for (provider, result) in StartingSeries.attestations {
+            start(Name.attestations, [("provider", provider), ("result", result)])
+        }
+        for cache in ["devices", "apps"] {
+            for result in ["hit", "miss"] { start(Name.caches, [("cache", cache), ("result", result)]) }
+        }
+        for event in SecurityEvent.allCases { start(Name.securityEvents, [("event", event.rawValue)]) }
+        for outcome in StartingSeries.development { start(Name.development, [("outcome", outcome)]) }
+        for (area, status) in StartingSeries.operations {
+            start(Name.operations, [("area", area), ("status", String(status))])
+        }
+        for listener in StartingSeries.listeners {
+            for name in [Name.malformed, Name.connections, Name.refusedConnections] {
+                start(name, [("listener", listener)])
+            }
+        }
     }
 
     private static func label(_ route: Route?) -> String {
@@ -130,13 +165,13 @@ public struct ServerMetrics: Sendable {
     // MARK: The public API
 
     func publicRequest(_ route: Route?, _ answer: Answer, took: Duration) {
-        requests.count(Outcome(route: route, status: answer.status, outcome: answer.outcome))
+        requests.count(StartingSeries.Outcome(route: route, status: answer.status, outcome: answer.outcome))
         latencies[route]?.observe(took.inSeconds)
         switch answer.outcome {
         case ErrorCode.nonceReplay.rawValue: registry.count(Name.replays)
-        case ErrorCode.devModeNotAllowed.rawValue: securityEvent("development_mode_refused")
+        case ErrorCode.devModeNotAllowed.rawValue: securityEvent(.developmentModeRefused)
         case ErrorCode.unauthorized.rawValue, ErrorCode.forbidden.rawValue:
-            securityEvent("service_credential_refused")
+            securityEvent(.serviceCredentialRefused)
         default: break
         }
     }
@@ -165,7 +200,8 @@ public struct ServerMetrics: Sendable {
         }
     }
 
-    func verdict(_ verdict: String) { verdicts.count(verdict) }
+    /// - Parameter app: nil where the request names no app of its credential.
+    func verdict(_ verdict: String, of app: AppID?) { verdicts.count(verdict, of: app) }
 
     /// A request whose signature verified.
     func verified(_ scheme: SignatureScheme, keyAgeSeconds: Int64) {
@@ -186,21 +222,39 @@ public struct ServerMetrics: Sendable {
 
     // MARK: Operation
 
+    func connections(_ open: Int, listener: String) {
+        registry.value(Name.connections, [("listener", listener)]).set(Double(open))
+    }
+
+    func refusedConnection(listener: String) {
+        registry.count(Name.refusedConnections, [("listener", listener)])
+    }
+
+    /// Somebody used a credential.
+    func used(_ credential: Credential, at now: UnixTime) { uses.withLockedValue { $0[credential.id] = now } }
+
+    var credentialUses: [String: UnixTime] { uses.withLockedValue { $0 } }
+
     func operationsRequest(_ area: String, _ answer: Answer) {
         registry.count(Name.operations, [("area", area), ("status", String(answer.status))])
         guard area == "admin", answer.status == 401 || answer.status == 403 else { return }
-        securityEvent("admin_credential_refused")
+        securityEvent(.adminCredentialRefused)
     }
 
-    func securityEvent(_ event: String) { registry.count(Name.securityEvents, [("event", event)]) }
+    func securityEvent(_ event: SecurityEvent) {
+        registry.count(Name.securityEvents, [("event", event.rawValue)])
+    }
 
     func ready(_ name: String, _ isReady: Bool) {
         registry.value(Name.readiness, [("check", name)]).set(isReady ? 1 : 0)
     }
 
-    /// Takes in gauges beside the service's own.
+    /// Takes in metrics beside the service's own.
     func describe(_ sources: [MetricsSource]) {
-        for source in sources { registry.describe(source.name, .gauge, source.help) }
+        for source in sources {
+            registry.describe(source.name, source.kind == .counter ? .counter : .gauge, source.help)
+            registry.count(source.name, by: 0)
+        }
     }
 
     /// The text for Prometheus, with what is only known by asking.
@@ -211,15 +265,20 @@ public struct ServerMetrics: Sendable {
             registry.value(Name.caches, [("cache", cache), ("result", "hit")]).set(Double(use.hits))
             registry.value(Name.caches, [("cache", cache), ("result", "miss")]).set(Double(use.misses))
         }
-        if let newest = try? await stores.signingKeys.signingKeys().last {
-            registry.value(Name.signingKeyAge).set(Double(service.clock.now - newest.createdAt))
+        if let keys = try? await stores.signingKeys.signingKeys() {
+            signingKeys(keys)
+            if let newest = keys.last {
+                registry.value(Name.signingKeyAge).set(Double(service.clock.now - newest.createdAt))
+            }
         }
+        if let all = try? await stores.credentials.credentials() { credentials(all, at: service.clock.now) }
         if let last = try? await stores.audit.link(at: nil) {
             registry.value(Name.auditEvents).set(Double(last.sequence))
         }
         for source in sources {
             if let value = await source.read() { registry.value(source.name).set(value) }
         }
+        await ProcessMetrics.update(registry)
         return text()
     }
 
@@ -238,7 +297,10 @@ public struct ServerMetrics: Sendable {
             with: apps.compactMap { app in app.overThreshold.map { ([("app", app.id.text)], Double($0)) } })
     }
 
-    func text() -> String { registry.text() }
+    func text() -> String {
+        registry.replace(Name.verdicts, with: verdicts.series(of: StartingSeries.verdicts))
+        return registry.text()
+    }
 }
 
 extension ServerMetrics: StoreObserver {

@@ -9,51 +9,63 @@ public enum OpenAPIDocument {
         Route.allCases.map { OpenAPIOperation($0) } + AdminRoute.allCases.map { OpenAPIOperation($0) } + [
             OpenAPIOperation(
                 id: "health", method: "GET", path: "/healthz", tag: "Operation", summary: "Whether the process lives",
+                description: "200 as long as the process answers, whatever its stores do. Any Host is answered.",
                 successSchema: "Health"),
             OpenAPIOperation(
                 id: "readiness", method: "GET", path: "/readyz", tag: "Operation",
-                summary: "Whether it can work; 503 with the same body where it cannot", successSchema: "ReadinessReport"
-            ),
+                summary: "Whether it can work; 503 with the same body where it cannot",
+                description:
+                    "Asks each store, the keys and the clock, writes a row, and looks for free space. 503 while the service stops. Any Host is answered.",
+                successSchema: "ReadinessReport"),
             OpenAPIOperation(
                 id: "metrics", method: "GET", path: "/metrics", tag: "Operation", summary: "Metrics for Prometheus",
+                description: "The text exposition format. The checks of /readyz run too. Any Host is answered.",
                 successMediaType: "text/plain"),
             OpenAPIOperation(
                 id: "description", method: "GET", path: "/openapi.json", tag: "Operation", summary: "This document",
+                description: "OpenAPI 3.1. The paths of the device API name the public listener as their server.",
                 successSchema: "Document"),
         ]
 
     /// The document.
-    public static let json: JSONValue = [
-        "openapi": "3.1.0",
-        "info": [
-            "title": "Synheart Auth", "version": "1",
-            "description":
-                "The device API is answered by the public listener, administration and operation by the operations listener. Every error is one of the codes of `ErrorCode`.",
-            "license": ["name": "Apache-2.0", "identifier": "Apache-2.0"],
-        ],
-        "servers": [["url": "/", "description": "The operations listener"]],
-        "tags": [["name": "Device API"], ["name": "Administration"], ["name": "Operation"]],
-        "paths": paths,
-        "components": [
-            "schemas": schemas, "headers": headers,
-            "securitySchemes": [
-                "deviceSignature": [
-                    "type": "apiKey", "in": "header", "name": .string(HeaderName.signature),
-                    "description":
-                        "A request signed by the device's key, under scheme 1 (the X-Synheart headers) or scheme 2 (RFC 9421).",
-                ],
-                "serviceCredential": ["type": "http", "scheme": "bearer"],
-                "adminCredential": ["type": "http", "scheme": "bearer"],
-            ],
-        ],
-    ]
+    ///
+    /// - Parameter publicOrigin: where clients reach the device API, such as `https://auth.example.com`; nil: its paths have a
+    ///   relative server, because the document cannot know where the public listener is reached.
+    public static func json(publicOrigin: String? = nil) -> JSONValue { json(device: publicOrigin ?? "/") }
 
-    private static var paths: JSONValue {
+    private static func json(device server: String) -> JSONValue {
+        [
+            "openapi": "3.1.0",
+            "info": [
+                "title": "Synheart Auth", "version": "1",
+                "description":
+                    "The device API is answered by the public listener, administration and operation by the operations listener. Every error is one of the codes of `ErrorCode`.",
+                "license": ["name": "Apache-2.0", "identifier": "Apache-2.0"],
+            ],
+            "servers": [["url": "/", "description": "The operations listener"]],
+            "tags": [["name": "Device API"], ["name": "Administration"], ["name": "Operation"]],
+            "paths": paths(server),
+            "components": [
+                "schemas": schemas, "headers": headers,
+                "securitySchemes": [
+                    "deviceSignature": [
+                        "type": "apiKey", "in": "header", "name": .string(HeaderName.signature),
+                        "description":
+                            "A request signed by the device's key, under scheme 1 (the X-Synheart headers) or scheme 2 (RFC 9421).",
+                    ],
+                    "serviceCredential": ["type": "http", "scheme": "bearer"],
+                    "adminCredential": ["type": "http", "scheme": "bearer"],
+                ],
+            ],
+        ]
+    }
+
+    private static func paths(_ server: String) -> JSONValue {
         var paths = JSONObject()
         for operation in operations {
             var item = paths[operation.path]?.object ?? JSONObject()
             if operation.tag == "Device API" {
-                item["servers"] = [["url": "http://127.0.0.1:8080", "description": "The public listener"]]
+                item["servers"] = [["url": .string(server), "description": "The public listener"]]
             }
             var json = operation.json
             // Not ready is an answer of its own form, not an error.
@@ -95,6 +107,7 @@ public enum OpenAPIDocument {
             HeaderName.assertion,
             header("string", "With `ASSERTION_REQUIRED`: `required; prefix=\"/v1/pay\"`, the paths that need one.")
         ),
+        ("ETag", header("string", "The version of the record, for If-Match.", isRequired: true)),
         ("Retry-After", header("integer", "Seconds, at most 300.")))
 
     private static func header(_ type: String, _ description: String, isRequired: Bool = false) -> JSONValue {

@@ -9,6 +9,7 @@ struct OpenAPIOperation: Sendable {
     let path: String
     let tag: String
     let summary: String
+    let description: String
     /// Names of a schema; nil: no body.
     var requestSchema: String?
     /// Whether the body may be left out.
@@ -35,8 +36,9 @@ struct OpenAPIOperation: Sendable {
         object["operationId"] = .string(id)
         object["tags"] = [.string(tag)]
         object["summary"] = .string(summary)
+        object["description"] = .string(description)
         object["responses"] = responses
-        let parameters = pathParameters + queryParameters + signatureHeaders
+        let parameters = pathParameters + queryParameters + signatureHeaders + preconditions
         if !parameters.isEmpty { object["parameters"] = .array(parameters) }
         if let requestSchema {
             object["requestBody"] = [
@@ -50,9 +52,10 @@ struct OpenAPIOperation: Sendable {
     private var responses: JSONValue {
         var success = JSONObject()
         success["description"] = "Done"
-        success["headers"] = Self.headers(retry: false)
+        success["headers"] = Self.headers(["X-Synheart-Rotate"] + (hasVersion ? ["ETag"] : []))
         if let successMediaType {
-            success["content"] = .members((successMediaType, ["schema": ["type": "string"]]))
+            success["content"] = .members(
+                (successMediaType, ["schema": ["type": "string"], "example": OpenAPIExamples.metrics]))
         } else if let successSchema {
             success["content"] = ["application/json": Self.schema(successSchema)]
         }
@@ -62,7 +65,7 @@ struct OpenAPIOperation: Sendable {
             all[String(status)] = [
                 "description": .string(
                     codes.map { "`\($0.rawValue)`: \($0.message)" }.sorted().joined(separator: "\n")),
-                "headers": Self.headers(retry: status == 429 || status == 503),
+                "headers": Self.headers(Self.headerNames(of: status)),
                 "content": [
                     "application/json": Self.schema("Error"), "application/problem+json": Self.schema("Problem"),
                 ],
@@ -71,15 +74,26 @@ struct OpenAPIOperation: Sendable {
         return .object(all)
     }
 
-    private static func headers(retry: Bool) -> JSONValue {
-        var names = ["X-Synheart-Server-Time", "X-Request-ID", "X-Synheart-Rotate", "X-Synheart-Assertion"]
-        if retry { names.append("Retry-After") }
-        return .object(
-            JSONObject(names.map { ($0, ["$ref": .string("#/components/headers/\($0)")] as JSONValue) }))
+    private static func headerNames(of status: Int) -> [String] {
+        switch status {
+        case 403: ["X-Synheart-Rotate", "X-Synheart-Assertion"]
+        case 429, 503: ["X-Synheart-Rotate", "Retry-After"]
+        default: ["X-Synheart-Rotate"]
+        }
+    }
+
+    private static func headers(_ further: [String]) -> JSONValue {
+        .object(
+            JSONObject(
+                (["X-Synheart-Server-Time", "X-Request-ID"] + further).map {
+                    ($0, ["$ref": .string("#/components/headers/\($0)")] as JSONValue)
+                }))
     }
 
     private static func schema(_ name: String) -> JSONValue {
-        ["schema": ["$ref": .string("#/components/schemas/\(name)")]]
+        var content = JSONObject([("schema", ["$ref": .string("#/components/schemas/\(name)")] as JSONValue)])
+        if let example = OpenAPIExamples.bySchema[name] { content["example"] = example }
+        return .object(content)
     }
 
     private var pathParameters: [JSONValue] {
@@ -91,14 +105,33 @@ struct OpenAPIOperation: Sendable {
                 case "device_id": ["$ref": "#/components/schemas/DeviceID"]
                 default: ["type": "string"]
                 }
-            return ["name": .string(name), "in": "path", "required": true, "schema": schema]
+            return Self.parameter(name, in: "path", isRequired: true, schema)
         }
     }
 
     private var queryParameters: [JSONValue] {
         queryNames.map { name in
-            ["name": .string(name), "in": "query", "required": false, "schema": Self.querySchema(name)]
+            Self.parameter(name, in: "query", isRequired: false, Self.querySchema(name))
         }
+    }
+
+    private static func parameter(
+        _ name: String, in place: String, isRequired: Bool, _ schema: JSONValue
+    ) -> JSONValue {
+        var parameter = JSONObject([
+            ("name", .string(name)), ("in", .string(place)), ("required", .bool(isRequired)), ("schema", schema),
+        ])
+        if let example = OpenAPIExamples.parameter(name) { parameter["example"] = example }
+        return .object(parameter)
+    }
+
+    /// Whether it answers an app record, whose version `ETag` names.
+    private var hasVersion: Bool { successSchema == "AppRecord" }
+
+    /// The version that a change is meant for.
+    private var preconditions: [JSONValue] {
+        guard errors.contains(.preconditionFailed) else { return [] }
+        return [Self.parameter("If-Match", in: "header", isRequired: false, ["type": "string"])]
     }
 
     private static func querySchema(_ name: String) -> JSONValue {
@@ -139,7 +172,8 @@ extension OpenAPIOperation {
         let posted: Set<ErrorCode> = [.payloadTooLarge, .unsupportedMediaType]
         func make(_ id: String, _ summary: String) -> OpenAPIOperation {
             OpenAPIOperation(
-                id: id, method: route.method, path: route.rawValue, tag: "Device API", summary: summary)
+                id: id, method: route.method, path: route.rawValue, tag: "Device API", summary: summary,
+                description: route.explanation)
         }
         var operation: OpenAPIOperation
         switch route {
@@ -196,7 +230,8 @@ extension OpenAPIOperation {
     init(_ route: AdminRoute) {
         self.init(
             id: route.rawValue, method: route.method, path: route.template, tag: "Administration",
-            summary: "\(route.summary) (\(route.role.rawValue))")
+            summary: "\(route.summary) (\(route.role.rawValue))",
+            description: "\(route.explanation) Needs role \(route.role.rawValue).")
         security = .adminCredential
         queryNames = route.queryNames
         errors = [.unauthorized, .forbidden, .notFound, .rateLimited, .serviceUnavailable]
@@ -205,8 +240,9 @@ extension OpenAPIOperation {
             errors.formUnion([.payloadTooLarge, .unsupportedMediaType])
         }
         switch route {
-        case .addApp, .removeApp, .revokeDevice, .approveDevice, .rejectDevice: errors.insert(.conflict)
-        case .changeApp: errors.formUnion([.conflict, .preconditionFailed])
+        case .addApp, .approveDevice, .rejectDevice, .revokeDevice, .forceRotation, .lowerScheme:
+            errors.insert(.conflict)
+        case .changeApp, .removeApp: errors.formUnion([.conflict, .preconditionFailed])
         default: break
         }
         switch route {

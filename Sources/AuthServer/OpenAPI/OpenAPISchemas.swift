@@ -46,7 +46,7 @@ enum OpenAPISchemas {
               "description": "iOS: base64 of the attestation object. Android: the Play Integrity token, or absent where key_attestation replaces it."},
             "key_proof": {"anyOf": [{"$ref": "#/components/schemas/Base64"}, {"type": "null"}]},
             "key_attestation": {"anyOf": [{"$ref": "#/components/schemas/CertificateChain"}, {"type": "null"}]},
-            "device_local_id": {"type": ["string", "null"],
+            "device_local_id": {"type": ["string", "null"], "format": "uuid",
               "pattern": "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$"}}},
           "RegisterResponse": {"type": "object", "required": ["device_id", "status"], "properties": {
             "device_id": {"$ref": "#/components/schemas/DeviceID"},
@@ -86,7 +86,8 @@ enum OpenAPISchemas {
               {"type": "string"}], "items": false, "minItems": 2}},
             "body": {"$ref": "#/components/schemas/Base64"},
             "body_sha256": {"$ref": "#/components/schemas/Base64", "description": "32 bytes; scheme 2 only."},
-            "verification_id": {"type": ["string", "null"],
+            "verification_id": {"type": ["string", "null"], "format": "uuid",
+              "pattern": "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$",
               "description": "UUID; the same id and content get the same verdict for 60 s."}},
             "oneOf": [{"required": ["body"]}, {"required": ["body_sha256"]}]},
           "VerifyResponse": {"type": "object", "required": ["verified"], "properties": {

@@ -10,10 +10,13 @@ struct OperationsResponder: ListenerResponder {
     let service: AuthService
     let stores: AuthService.Stores
     let hosts: Set<String>
+    /// The description of the API.
+    let document: JSONValue
     let random: any RandomSource
     let readiness: Readiness
     let metrics: ServerMetrics
     let gauges: [MetricsSource]
+    let settings: LiveSettings
     let administration: AdminAPI
     let risk: RiskCensus
     let log: RequestLog
@@ -51,8 +54,9 @@ struct OperationsResponder: ListenerResponder {
     private func answer(
         _ request: Request, _ connection: ConnectionContext, _ area: inout String
     ) async throws -> Answer {
-        try requireKnownHost(request.head)
+        try Expectation.check(request.head)
         let target = try RequestTarget(request.head.path ?? "")
+        try requireKnownHost(request.head, for: target)
         switch target.path.text {
         case "/healthz":
             area = "healthz"
@@ -65,24 +69,31 @@ struct OperationsResponder: ListenerResponder {
         case "/metrics":
             area = "metrics"
             try requireRead(request)
+            _ = await checkReadiness()
             if let apps = await risk.apps() { metrics.risk(apps) }
             metrics.providers(await service.providerReport(), at: service.clock.now)
+            metrics.certificate(settings.certificate?.validity.upperBound)
             let text = await metrics.text(of: service, stores, with: gauges)
             return Answer(body: Array(text.utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
         case "/openapi.json":
             area = "openapi"
             try requireRead(request)
-            return .json(OpenAPIDocument.json)
+            return .json(document)
         default:
             guard target.path.isBelow(AdminRoute.base) else { throw Refusal(.notFound, "no such path") }
             area = "admin"
-            return try await administration.answer(request, target, from: connection.address)
+            return try await administration.answer(request, target, over: connection)
         }
     }
 
-    /// A page of somebody else's that was made to resolve to this address sends its own name, and learns nothing.
-    private func requireKnownHost(_ head: HTTPRequest) throws(Refusal) {
+    /// What a load balancer or Prometheus asks, by whatever name or address it reaches this listener.
+    private static let probes: Set = ["/healthz", "/readyz", "/metrics"]
+
+    /// A web page whose name was made to resolve to this address sends that name, and learns nothing.
+    private func requireKnownHost(_ head: HTTPRequest, for target: RequestTarget) throws(Refusal) {
         let values = head.headerFields[values: .host]
+        // A probe of HTTP/1.0 has no Host at all.
+        if Self.probes.contains(target.path.text), values.count <= 1 { return }
         guard values.count == 1, let host = values.first, hosts.contains(Self.name(of: host)) else {
             throw Refusal(.invalidRequest, "Host is none of operations.hosts", hint: "Host is none of operations.hosts")
         }
@@ -99,9 +110,15 @@ struct OperationsResponder: ListenerResponder {
         guard request.method == .get || request.method == .head else { throw MethodRefusal(allowed: ["GET", "HEAD"]) }
     }
 
-    private func readyz() async -> Answer {
+    /// Runs the checks and shows them as metrics.
+    private func checkReadiness() async -> [Readiness.Finding] {
         let findings = await readiness.findings()
         for finding in findings { metrics.ready(finding.name, finding.failure == nil) }
+        return findings
+    }
+
+    private func readyz() async -> Answer {
+        let findings = await checkReadiness()
         let failures = findings.compactMap { finding in finding.failure.map { (finding.name, JSONValue.string($0)) } }
         return .json(
             JSONObject([

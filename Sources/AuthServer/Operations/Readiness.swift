@@ -24,27 +24,62 @@ public struct Readiness: Sendable {
     }
 
     private let checks: [Check]
-    private let remembered = NIOLockedValueBox<(findings: [Finding], until: ContinuousClock.Instant)?>(nil)
+    private let state = NIOLockedValueBox(State())
     private static let memory: Duration = .seconds(1)
+    /// The check that fails as soon as the service begins to stop.
+    private static let accepting = "accepting"
+
+    private struct State: Sendable {
+        var isDraining = false
+        var remembered: (findings: [Finding], until: ContinuousClock.Instant)?
+        /// The checks that run now, for everybody who asks meanwhile.
+        var running: Task<[Finding], Never>?
+    }
 
     /// Readiness of these.
     public init(_ checks: [Check]) { self.checks = checks }
 
+    /// The service stops: it finishes what it has, and is not ready for more.
+    func beginDraining() { state.withLockedValue { $0.isDraining = true } }
+
     /// What each check found, at most a second ago: whoever asks in a loop does not ask the stores in one.
     func findings() async -> [Finding] {
-        if let remembered = remembered.withLockedValue({ $0 }), ContinuousClock.now < remembered.until {
-            return remembered.findings
+        let isDraining = state.withLockedValue(\.isDraining)
+        let accepting = Finding(name: Self.accepting, failure: isDraining ? "the service is stopping" : nil)
+        return [accepting] + (await storesAsked())
+    }
+
+    private func storesAsked() async -> [Finding] {
+        let running: Task<[Finding], Never>? = state.withLockedValue { state in
+            if let remembered = state.remembered, ContinuousClock.now < remembered.until { return nil }
+            if let running = state.running { return running }
+            let task = Task { await ask() }
+            state.running = task
+            return task
         }
-        var findings: [Finding] = []
-        for check in checks {
-            do {
-                try await check.ask()
-                findings.append(Finding(name: check.name, failure: nil))
-            } catch {
-                findings.append(Finding(name: check.name, failure: "\(error)"))
+        guard let running else { return state.withLockedValue { $0.remembered?.findings ?? [] } }
+        return await running.value
+    }
+
+    /// Asks everything at once: a store that hangs delays the answer by its own deadline alone.
+    private func ask() async -> [Finding] {
+        let findings = await withTaskGroup(of: (Int, Finding).self) { group in
+            for (index, check) in checks.enumerated() {
+                group.addTask {
+                    do {
+                        try await check.ask()
+                        return (index, Finding(name: check.name, failure: nil))
+                    } catch {
+                        return (index, Finding(name: check.name, failure: "\(error)"))
+                    }
+                }
             }
+            return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
-        remembered.withLockedValue { [findings] in $0 = (findings, .now + Self.memory) }
+        state.withLockedValue { state in
+            state.remembered = (findings, .now + Self.memory)
+            state.running = nil
+        }
         return findings
     }
 }

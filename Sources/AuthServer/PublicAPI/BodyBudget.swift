@@ -12,10 +12,12 @@ final class BodyBudget: Sendable {
     /// Bytes of each body that do not count: more than a device's own requests have.
     static let uncounted = 16 * 1024
 
-    private let total: Int
-    private let held = NIOLockedValueBox(0)
+    private let state: NIOLockedValueBox<(total: Int, held: Int)>
 
-    init(bytes total: Int) { self.total = total }
+    init(bytes total: Int) { state = NIOLockedValueBox((total, 0)) }
+
+    /// Changes how much there is; what is held stays.
+    func resize(to total: Int) { state.withLockedValue { $0.total = total } }
 
     /// What one request holds of a budget.
     struct Hold: Sendable {
@@ -48,12 +50,12 @@ final class BodyBudget: Sendable {
     var hold: Hold { Hold(self) }
 
     private func take(_ bytes: Int) -> Bool {
-        held.withLockedValue { held in
-            guard held + bytes <= total else { return false }
-            held += bytes
+        state.withLockedValue { state in
+            guard state.held + bytes <= state.total else { return false }
+            state.held += bytes
             return true
         }
     }
 
-    private func give(back bytes: Int) { held.withLockedValue { $0 -= bytes } }
+    private func give(back bytes: Int) { state.withLockedValue { $0.held -= bytes } }
 }

@@ -8,7 +8,7 @@ internal import NIOHTTP1
 /// Answers the public API: finds the route, reads the body within its limit, asks the service; one log line a request.
 struct PublicResponder: ListenerResponder {
     let service: AuthService
-    let limits: RequestLimits
+    let settings: LiveSettings
     let bodies: BodyBudget
     let proxies: TrustedProxies
     let random: any RandomSource
@@ -22,6 +22,8 @@ struct PublicResponder: ListenerResponder {
         var verified: VerifiedRequest?
         /// Whether a refusal from here on is a verdict on somebody else's request.
         var judgesAnother = false
+        /// The app that a verdict counts for.
+        var judgedApp: AppID?
         /// Whose request it says it is, where its own headers do not say that.
         var claimed: ClaimedIdentity?
         /// Whether a signature verified: then the time in the headers is the client's.
@@ -65,7 +67,7 @@ struct PublicResponder: ListenerResponder {
         // Errors of the caller's own credential never look like a verdict on the request it asks about.
         let isVerdict = progress.judgesAnother && refusal.code != .unauthorized && refusal.code != .forbidden
         var answer = frame.answer(refusal, verified: isVerdict ? false : nil)
-        if isVerdict { metrics.verdict(refusal.code.rawValue) }
+        if isVerdict { metrics.verdict(refusal.code.rawValue, of: progress.judgedApp) }
         if refusal.code == .methodNotAllowed, let route = progress.route {
             answer.headers.append(("Allow", route.methods.joined(separator: ", ")))
         }
@@ -87,6 +89,7 @@ struct PublicResponder: ListenerResponder {
     private func answer(
         _ request: Request, _ connection: ConnectionContext, _ progress: inout Progress
     ) async throws -> Answer {
+        try Expectation.check(request.head)
         let target = try RequestTarget(request.head.path ?? "")
         guard let route = Route(rawValue: target.path.text) else { throw Refusal(.notFound, "no such path") }
         progress.route = route
@@ -98,37 +101,43 @@ struct PublicResponder: ListenerResponder {
         switch route {
         case .challenge:
             try service.admitEnrolment(from: provenance.address)
-            let (http, body) = try await read(request, target, provenance, &progress)
+            let (http, body) = try await read(request, target, provenance, connection, &progress)
             let question = try ChallengeRequest(received: body)
             progress.claimed = ClaimedIdentity(app: question.appID)
             return .json(try await service.issueChallenge(question, http))
         case .register:
             try service.admitEnrolment(from: provenance.address)
-            let (http, body) = try await read(request, target, provenance, &progress)
+            let (http, body) = try await read(request, target, provenance, connection, &progress)
             return try await register(try RegisterRequest(received: body), http, &progress)
         case .status:
-            let (verified, _) = try await authenticate(request, target, provenance, for: .status, &progress)
+            let (verified, _) = try await authenticate(request, target, provenance, connection, for: .status, &progress)
             return .json(try await service.status(verified))
         case .rotateKey:
-            let (verified, body) = try await authenticate(request, target, provenance, for: .rotateKey, &progress)
+            let (verified, body) = try await authenticate(
+                request, target, provenance, connection, for: .rotateKey, &progress)
             return .json(try await service.rotateKey(RotateKeyRequest(received: body), verified))
         case .device:
-            let (verified, _) = try await authenticate(request, target, provenance, for: .deregister, &progress)
+            let (verified, _) = try await authenticate(
+                request, target, provenance, connection, for: .deregister, &progress)
             try await service.deregister(verified)
             return .noContent
         case .token:
-            let (verified, body) = try await authenticate(request, target, provenance, for: .token, &progress)
+            let (verified, body) = try await authenticate(
+                request, target, provenance, connection, for: .token, &progress)
             return .json(try await service.issueToken(TokenRequest(received: body), verified))
         case .verify:
             let credential = try await service.credentials.authenticate(
                 authorization: request.authorization, from: provenance.address)
+            metrics.used(credential, at: service.clock.now)
             let question = try VerifyRequest(
-                received: try await request.bytes(upTo: limits.verifyBody, within: &progress.body))
+                received: try await request.bytes(
+                    upTo: settings.limits.verifyBody, within: &progress.body, over: connection))
             try requireWithinLimit(question)
             progress.judgesAnother = true
             progress.claimed = ClaimedIdentity(question.headers)
+            progress.judgedApp = credential.judgedApp(claimed: progress.claimed?.app)
             let response = try await service.verify(question, by: credential, address: provenance.address)
-            metrics.verdict(response.outcome)
+            metrics.verdict(response.outcome, of: progress.judgedApp)
             if let identity = response.identity {
                 progress.isSigned = true
                 metrics.verified(identity.signatureScheme, keyAgeSeconds: identity.keyAgeSeconds)
@@ -158,9 +167,9 @@ struct PublicResponder: ListenerResponder {
 
     private func authenticate(
         _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance,
-        for operation: Operation, _ progress: inout Progress
+        _ connection: ConnectionContext, for operation: Operation, _ progress: inout Progress
     ) async throws -> (VerifiedRequest, body: [UInt8]) {
-        let (http, body) = try await read(request, target, provenance, &progress)
+        let (http, body) = try await read(request, target, provenance, connection, &progress)
         let verified = try await service.authenticate(http, for: operation)
         progress.verified = verified
         progress.claimed = ClaimedIdentity(verified)
@@ -171,9 +180,10 @@ struct PublicResponder: ListenerResponder {
 
     /// The request as the rules see it, with its body read to the end.
     private func read(
-        _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance, _ progress: inout Progress
+        _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance,
+        _ connection: ConnectionContext, _ progress: inout Progress
     ) async throws -> (IncomingRequest, body: [UInt8]) {
-        let body = try await request.bytes(upTo: limits.deviceBody, within: &progress.body)
+        let body = try await request.bytes(upTo: settings.limits.deviceBody, within: &progress.body, over: connection)
         let incoming = IncomingRequest(
             method: request.method.rawValue, scheme: provenance.scheme, authority: provenance.authority,
             path: target.path.text, query: target.query,
@@ -183,7 +193,7 @@ struct PublicResponder: ListenerResponder {
     }
 
     private func requireWithinLimit(_ question: VerifyRequest) throws(Refusal) {
-        guard case .bytes(let body) = question.body, body.count > limits.verifiedBody else { return }
+        guard case .bytes(let body) = question.body, body.count > settings.limits.verifiedBody else { return }
         throw Refusal(.payloadTooLarge, "the body asked about has \(body.count) bytes")
     }
 }
@@ -202,6 +212,14 @@ extension Route {
 
     /// Whether a request has a body of JSON.
     var hasJSONBody: Bool { method == "POST" }
+}
+
+extension Credential {
+    /// The app that a request counts for: the one it names, where the credential is for that, or the only one there is.
+    fileprivate func judgedApp(claimed app: AppID?) -> AppID? {
+        if let app { return apps.contains(app) ? app : nil }
+        return apps.count == 1 ? apps.first : nil
+    }
 }
 
 extension VerifyResponse {

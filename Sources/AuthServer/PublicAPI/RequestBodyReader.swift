@@ -7,13 +7,16 @@ internal import StrictJSON
 
 extension Request {
     /// The bytes of the body as they stood on the wire; refuses more than `limit`, or than `hold` can cover, before they are
-    /// all here.
-    func bytes(upTo limit: Int, within hold: inout BodyBudget.Hold) async throws -> [UInt8] {
+    /// all here. Tells a client that waits for `100 Continue` to send them.
+    func bytes(
+        upTo limit: Int, within hold: inout BodyBudget.Hold, over connection: ConnectionContext
+    ) async throws -> [UInt8] {
         if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw Refusal(.payloadTooLarge, "\(length) bytes")
         }
         // A request that names no length has no body (RFC 9112 section 6.3).
         guard headers.contains(.contentLength) || headers.contains(.transferEncoding) else { return [] }
+        if headers.contains(.expect) { try await connection.sendContinue() }
         var bytes: [UInt8] = []
         for try await buffer in body {
             guard bytes.count + buffer.readableBytes <= limit else {

@@ -94,7 +94,7 @@ import Testing
             #expect(added.status == 201, "\(added.text)")
             #expect(added.json["mode"]?.string == "enforce")
             let again = try await server.administer("POST", "/apps", admin, body: .object(record))
-            #expect(again.status == 409)
+            #expect(again.status == 409 && again.code == "CONFLICT", "\(again.text)")
             record["mode"] = "observe"
             let changed = try await server.administer("PUT", "/apps/com.example.second", admin, body: .object(record))
             #expect(changed.status == 200, "\(changed.text)")

@@ -131,6 +131,9 @@ import Testing
                 await shutdown.pull()
                 // Nobody is listened to any more.
                 #expect(await Self.refusesConnections(server.publicPort))
+                let ready = try await server.operations("/readyz")
+                #expect(ready.status == 503)
+                #expect(ready.json["checks"]?.object?["accepting"]?.bool == false, "\(ready.text)")
                 await gate.open()
                 let response = try #require(try await connection.response())
                 #expect(response.status == 200 && response.value("Connection") == "close")
@@ -170,6 +173,7 @@ import Testing
     @Test func moreConnectionsThanAllowedWait() async throws {
         var settings = ServerSettings()
         settings.maximumConnections = 2
+        settings.maximumConnectionsOfOnePeer = 2
         try await TestServer.with(settings: settings) { server in
             try await RawConnection.with(port: server.publicPort) { first in
                 try await first.send(Self.get)

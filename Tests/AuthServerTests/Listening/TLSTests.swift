@@ -78,7 +78,7 @@ import X509
     @Test func changedFilesAreReadAgainAndBrokenOnesAreNot() throws {
         try writeCertificate()
         defer { try? FileManager.default.removeItem(at: folder) }
-        let certificate = try TLSCertificate(certificate: files.certificate, key: files.key)
+        let certificate = try TLSCertificate(files)
         #expect(try !certificate.reload())
         try writeCertificate()
         #expect(try certificate.reload())
@@ -91,6 +91,67 @@ import X509
         #expect(throws: (any Error).self) { try certificate.reload() }
         try writeCertificate()
         #expect(try certificate.reload())
+    }
+
+    @Test(
+        arguments: [
+            (
+                false, nil,
+                "server.tls_certificate: must name a PEM file with a certificate chain, but CERTIFICATE does not exist"
+            ),
+            (true, nil, "server.tls_key: must name a PEM file with a private key, but KEY does not exist"),
+            (
+                true, "",
+                "server.tls_key: must name a PEM file with a private key that has no passphrase, but KEY holds none that can be read"
+            ),
+            (
+                true, "x",
+                "server.tls_key: must name a PEM file with a private key that has no passphrase, but KEY holds none that can be read"
+            ),
+            (
+                true, "other",
+                "server.tls_key: must name the key of the first certificate in CERTIFICATE, but KEY holds another key: put the leaf first, or name its key"
+            ),
+            (true, "folder", "server.tls_key: must name a PEM file with a private key, but KEY is a folder"),
+        ] as [(Bool, String?, String)])
+    func `An error says what was expected, what was found, and what to do`(
+        hasCertificate: Bool, key: String?, message: String
+    ) throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        if hasCertificate { try writeCertificate(writingKey: false) }
+        switch key {
+        case "other":
+            try Data(P256.Signing.PrivateKey().pemRepresentation.utf8).write(to: URL(fileURLWithPath: files.key))
+        case "folder":
+            try FileManager.default.createDirectory(atPath: files.key, withIntermediateDirectories: false)
+        default: try key.map { try Data($0.utf8).write(to: URL(fileURLWithPath: files.key)) }
+        }
+        var settings = ServerSettings()
+        settings.tls = files
+        let error = #expect(throws: ConfigurationError.self) { try settings.check() }
+        let wanted = message.replacing("CERTIFICATE", with: files.certificate).replacing("KEY", with: files.key)
+        #expect(error?.description == wanted)
+    }
+
+    @Test func `A certificate that holds none is named`() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try writeCertificate()
+        try Data("none".utf8).write(to: URL(fileURLWithPath: files.certificate))
+        let error = #expect(throws: ConfigurationError.self) { try TLSCertificate.load(files) }
+        #expect(error?.key == "server.tls_certificate")
+        #expect(error?.reason.contains("holds no certificate that can be read") == true)
+    }
+
+    @Test func `When the certificate ends is scraped`() async throws {
+        let pem = try writeCertificate()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let end = try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)).first?.notValidAfter
+        var settings = ServerSettings()
+        settings.tls = files
+        try await TestServer.with(settings: settings) { server in
+            let text = try await server.operations("/metrics").text
+            #expect(text.contains("\nsynheart_tls_certificate_expiry_timestamp_seconds \(end ?? 0)\n"))
+        }
     }
 
     @Test func filesThatCannotBeUsedAreAConfigurationError() {

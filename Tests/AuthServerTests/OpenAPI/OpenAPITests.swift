@@ -7,7 +7,7 @@ import Testing
 
 /// The document says everything that is routed and coded, and nothing that is not there.
 @Suite struct OpenAPITests {
-    private let document = OpenAPIDocument.json.object ?? JSONObject()
+    private let document = OpenAPIDocument.json().object ?? JSONObject()
 
     private func operation(_ method: String, _ path: String) -> JSONObject? {
         document["paths"]?.object?[path]?.object?[method.lowercased()]?.object
@@ -40,10 +40,10 @@ import Testing
             default: break
             }
         }
-        collect(OpenAPIDocument.json)
+        collect(OpenAPIDocument.json())
         #expect(references.count > 30)
         for reference in references {
-            var place: JSONValue? = OpenAPIDocument.json
+            var place: JSONValue? = OpenAPIDocument.json()
             for part in reference.split(separator: "/").dropFirst() { place = place?.object?[String(part)] }
             #expect(place != nil, "\(reference)")
         }
@@ -69,11 +69,51 @@ import Testing
         }
     }
 
+    @Test func `Every operation says more than its summary, and shows an example of each body`() {
+        for operation in OpenAPIDocument.operations {
+            let json = self.operation(operation.method, operation.path)
+            let description = json?["description"]?.string ?? ""
+            #expect(description.hasSuffix(".") && description != operation.summary, "\(operation.id)")
+            var contents = [json?["requestBody"]?.object?["content"]?.object?["application/json"]?.object]
+            for (_, response) in json?["responses"]?.object?.members.map({ ($0.name, $0.value) }) ?? [] {
+                contents += response.object?["content"]?.object?.members.map(\.value.object) ?? []
+            }
+            for content in contents.compactMap({ $0 })
+            where content["schema"] != ["$ref": "#/components/schemas/Problem"] {
+                #expect(content["example"] != nil, "\(operation.id)")
+            }
+            for parameter in json?["parameters"]?.array ?? [] where parameter.object?["in"] == "path" {
+                #expect(parameter.object?["example"] != nil, "\(operation.id)")
+            }
+        }
+    }
+
+    @Test func `Every example is one of its schema`() {
+        let schemas = document["components"]?.object?["schemas"]?.object ?? JSONObject()
+        #expect(OpenAPIExamples.bySchema.members.count > 30)
+        for (name, example) in OpenAPIExamples.bySchema.members.map({ ($0.name, $0.value) }) {
+            guard let schema = schemas[name] else {
+                Issue.record("an example of no schema: \(name)")
+                continue
+            }
+            let failures = SchemaCheck(schemas: schemas).failures(of: example, in: schema, at: name)
+            #expect(failures.isEmpty, "\(failures)")
+        }
+    }
+
+    @Test(arguments: [nil, "https://auth.example.com"])
+    func `The device API names the configured server, or none`(origin: String?) {
+        let path = OpenAPIDocument.json(publicOrigin: origin).object?["paths"]?.object?[Route.verify.rawValue]?.object
+        #expect(path?["servers"]?.array?.first?.object?["url"]?.string == origin ?? "/")
+        #expect(!OpenAPIDocument.json(publicOrigin: origin).text().contains("127.0.0.1"))
+    }
+
     @Test func itIsServed() async throws {
         try await TestServer.with { server in
             let response = try await server.operations("/openapi.json")
             #expect(
-                try JSONValue(parsing: response.body, limits: .init(bytes: 1 << 20, depth: 32)) == OpenAPIDocument.json)
+                try JSONValue(parsing: response.body, limits: .init(bytes: 1 << 20, depth: 32))
+                    == OpenAPIDocument.json())
         }
     }
 }

@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import NIOConcurrencyHelpers
 import StoreConformance
 import StrictJSON
 import Testing
@@ -28,11 +29,22 @@ import Testing
     ]) func onlyConfiguredNamesAreAnswered(host: String, status: Int) async throws {
         try await TestServer.with { server in
             let credential = try await server.credential(.admin)
-            for path in ["/healthz", "/metrics", "/admin/v1/apps"] {
+            for path in ["/openapi.json", "/admin/v1/apps"] {
                 let request = RawRequest(
                     method: "GET", target: path, host: host, headers: [("Authorization", "Bearer \(credential)")])
                 let response = try await RawConnection.exchange(port: server.operationsPort, request)
                 #expect(response.status == status, "\(path) \(response.text)")
+            }
+        }
+    }
+
+    @Test(arguments: ["/healthz", "/readyz", "/metrics"])
+    func `Probes are answered under any Host, or none`(path: String) async throws {
+        try await TestServer.with { server in
+            for host in ["10.1.2.3:9464", "evil.example.com", "", nil] {
+                let response = try await RawConnection.exchange(
+                    port: server.operationsPort, RawRequest(method: "GET", target: path, host: host))
+                #expect(response.status == 200, "\(host ?? "none") \(response.text)")
             }
         }
     }
@@ -49,9 +61,9 @@ import Testing
         var settings = ServerSettings()
         settings.operations.hosts = ["Ops.Internal"]
         try await TestServer.with(settings: settings) { server in
-            let named = try await server.operations("/healthz", host: "ops.internal:9464")
+            let named = try await server.operations("/openapi.json", host: "ops.internal:9464")
             #expect(named.status == 200)
-            let other = try await server.operations("/healthz", host: "localhost")
+            let other = try await server.operations("/openapi.json", host: "localhost")
             #expect(other.status == 400)
         }
     }
@@ -70,6 +82,36 @@ import Testing
             #expect(try await server.operations("/metrics").text.contains("synheart_ready{check=\"\(name)\"} 0"))
             #expect(try await server.operations("/healthz").status == 200)
         }
+    }
+
+    @Test func `The checks run when metrics are scraped, also where nobody asks whether the service is ready`()
+        async throws
+    {
+        try await TestServer.with { server in
+            await server.stores.fail(.events)
+            let text = try await server.operations("/metrics").text
+            #expect(text.contains("synheart_ready{check=\"audit\"} 0\n"))
+            #expect(text.contains("synheart_ready{check=\"apps\"} 1\n"))
+            #expect(text.contains("synheart_ready{check=\"accepting\"} 1\n"))
+        }
+    }
+
+    @Test func `Whoever asks while the checks run gets what they find`() async {
+        let asked = NIOLockedValueBox(0)
+        let gate = AsyncStream.makeStream(of: Void.self)
+        let readiness = Readiness([
+            Readiness.Check("slow") {
+                asked.withLockedValue { $0 += 1 }
+                for await _ in gate.stream {}
+            }
+        ])
+        await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<50 { group.addTask { await readiness.findings().count } }
+            while asked.withLockedValue({ $0 }) == 0 { await Task.yield() }
+            gate.continuation.finish()
+            for await count in group { #expect(count == 2) }
+        }
+        #expect(asked.withLockedValue { $0 } == 1)
     }
 
     @Test func aLostHistoryAndAClockThatIsBehindAreNotReady() async throws {
@@ -102,7 +144,8 @@ import Testing
                 #"synheart_request_duration_seconds_count{route="device/status"} 2"#,
                 #"synheart_request_duration_seconds_bucket{route="device/status",le="+Inf"} 2"#,
                 #"synheart_registrations_total{platform="ios",result="registered"} 1"#,
-                #"synheart_verdicts_total{verdict="verified"} 1"#, #"synheart_verified_requests_total{scheme="1"} 2"#,
+                #"synheart_verdicts_total{app="com.example.app",verdict="verified"} 1"#,
+                #"synheart_verified_requests_total{scheme="1"} 2"#,
                 "synheart_replay_refusals_total 1",
                 #"synheart_attestations_total{provider="development",result="accepted"} 1"#,
                 "synheart_key_age_seconds_count 2", #"synheart_key_age_seconds_bucket{le="86400"} 2"#,
@@ -110,7 +153,8 @@ import Testing
                 #"synheart_clock_offset_seconds_count{direction="ahead"} 2"#,
                 #"synheart_cache_lookups_total{cache="devices",result="hit"} 2"#,
                 #"synheart_cache_lookups_total{cache="apps",result="miss"} 1"#,
-                "synheart_audit_events 3",
+                // The app, the device, the credential; and the first signing key, which readiness asks for.
+                "synheart_audit_events 4",
                 #"synheart_store_errors_total{operation="claim",failure="tooSlow"} 0"#,
                 #"synheart_security_events_total{event="admin_credential_refused"} 1"#,
                 #"synheart_development_requests_total{outcome="registered"} 1"#,
@@ -180,7 +224,9 @@ import Testing
             appID: try AppID("a"), publicKeyText: "", challenge: [], platform: platform, proof: proof,
             keyAttestation: chain)
         metrics.registration(request, result)
-        let lines = metrics.text().split(separator: "\n").filter { $0.hasPrefix("synheart_attestations_total{") }
+        let lines = metrics.text().split(separator: "\n").filter {
+            $0.hasPrefix("synheart_attestations_total{") && !$0.hasSuffix(" 0")
+        }
         let words = counted?.split(separator: " ") ?? []
         let wanted =
             words.isEmpty ? [] : [#"synheart_attestations_total{provider="\#(words[0])",result="\#(words[1])"} 1"#]

@@ -45,10 +45,7 @@ import Testing
         case .deviceRevoked, .devicePending, .keyExpired, .rotationFailed, .attestationRequired, .serviceUnavailable:
             try await refusedState(code, at: server)
         case .assertionRequired, .unauthorized, .forbidden: try await refusedQuestion(code, at: server)
-        case .conflict:
-            try await server.administer(
-                "POST", "/apps", try await server.credential(.admin), body: .object(TestServer.record))
-        case .preconditionFailed: try answered(Refusal(code, "another version"), at: server)
+        case .conflict, .preconditionFailed: try await refusedChange(code, at: server)
         case .internalError: try await internalError(at: server)
         }
     }
@@ -162,6 +159,16 @@ import Testing
         return try await server.post(
             .verify, try device.question(at: server.clock.now),
             code == .unauthorized ? [] : [("Authorization", "Bearer \(credential)")])
+    }
+
+    private static func refusedChange(_ code: ErrorCode, at server: TestServer) async throws -> RawResponse {
+        let admin = try await server.credential(.admin)
+        let record = JSONValue.object(TestServer.record)
+        guard code == .preconditionFailed else {
+            return try await server.administer("POST", "/apps", admin, body: record)
+        }
+        return try await server.administer(
+            "PUT", "/apps/\(TestServer.appID)", admin, [("If-Match", "\"older\"")], body: record)
     }
 
     /// Nothing that a client sends leads there: it is what a defect of ours would be answered with.

@@ -28,6 +28,7 @@ struct TestServer: Sendable {
     let publicPort: Int
     let operationsPort: Int
     let addresses: AuthServer.Addresses
+    let server: AuthServer
 
     static let appID = "com.example.app"
 
@@ -73,7 +74,7 @@ struct TestServer: Sendable {
             try await body(
                 TestServer(
                     stores: memory, all: all, service: service, clock: clock, publicPort: ports[0],
-                    operationsPort: ports[1], addresses: addresses))
+                    operationsPort: ports[1], addresses: addresses, server: server))
             tasks.cancelAll()
             _ = await tasks.nextResult()
         }
@@ -111,9 +112,10 @@ struct TestServer: Sendable {
 
     /// Sends one request to the admin API.
     func administer(
-        _ method: String, _ path: String, _ credential: String?, body: JSONValue? = nil
+        _ method: String, _ path: String, _ credential: String?, _ further: [(String, String)] = [],
+        body: JSONValue? = nil
     ) async throws -> RawResponse {
-        var headers = credential.map { [("Authorization", "Bearer \($0)")] } ?? []
+        var headers = further + (credential.map { [("Authorization", "Bearer \($0)")] } ?? [])
         if body != nil { headers.append(("Content-Type", "application/json")) }
         return try await RawConnection.exchange(
             port: operationsPort,

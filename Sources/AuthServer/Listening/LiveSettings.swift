@@ -1,0 +1,38 @@
+internal import NIOConcurrencyHelpers
+
+/// The settings that connections and requests are served by. Those that begin after a change see the new ones.
+final class LiveSettings: Sendable {
+    private let settings: NIOLockedValueBox<ServerSettings>
+    let bodies: BodyBudget
+    private let heldCertificate = NIOLockedValueBox<TLSCertificate?>(nil)
+
+    init(_ settings: ServerSettings) {
+        self.settings = NIOLockedValueBox(settings)
+        bodies = BodyBudget(bytes: settings.limits.allBodies)
+    }
+
+    /// Nil until the server runs, and where it runs without TLS.
+    var certificate: TLSCertificate? {
+        get { heldCertificate.withLockedValue { $0 } }
+        set { heldCertificate.withLockedValue { $0 = newValue } }
+    }
+
+    var limits: RequestLimits { settings.withLockedValue(\.limits) }
+    var deadlines: ReadDeadlines { settings.withLockedValue(\.deadlines) }
+    var maximumConnections: Int { settings.withLockedValue(\.maximumConnections) }
+    var connectionsOfOnePeer: Int { settings.withLockedValue(\.connectionsOfOnePeer) }
+
+    /// Takes over what can change while the server runs.
+    ///
+    /// - Throws: `ConfigurationError` for a certificate that cannot be used; then nothing has changed.
+    func apply(_ new: ServerSettings) throws(ConfigurationError) {
+        if let certificate, let files = new.tls { certificate.use(try TLSCertificate.load(files)) }
+        bodies.resize(to: new.limits.allBodies)
+        settings.withLockedValue { settings in
+            settings.limits = new.limits
+            settings.deadlines = new.deadlines
+            settings.maximumConnections = new.maximumConnections
+            settings.maximumConnectionsOfOnePeer = new.maximumConnectionsOfOnePeer
+        }
+    }
+}

@@ -1,0 +1,99 @@
+internal import AuthService
+internal import HummingbirdCore
+internal import Logging
+internal import NIOConcurrencyHelpers
+internal import NIOCore
+
+/// The open connections of a listener: counted by peer address, so that one peer cannot hold them all.
+final class OpenConnections: Sendable {
+    private struct Counts: Sendable {
+        var all = 0
+        /// By address, an IPv6 address by its /64 network.
+        var byPeer: [ClientAddress: Int] = [:]
+        var loggedAt: ContinuousClock.Instant?
+    }
+
+    private let counts = NIOLockedValueBox(Counts())
+    private let settings: LiveSettings
+    private let proxies: TrustedProxies
+    private let metrics: ServerMetrics
+    private let listener: String
+    private let logger: Logger
+
+    private static let logInterval: Duration = .seconds(60)
+
+    init(_ listener: String, settings: LiveSettings, proxies: TrustedProxies, metrics: ServerMetrics, logger: Logger) {
+        self.listener = listener
+        self.settings = settings
+        self.proxies = proxies
+        self.metrics = metrics
+        self.logger = logger
+    }
+
+    /// Counts a new connection until it closes; false where its peer holds its share already.
+    func admit(_ channel: any Channel) -> Bool {
+        let address = IPAddress(channel.remoteAddress)
+        // A trusted proxy brings everybody's requests.
+        let peer = address.flatMap { proxies.contain($0) ? nil : ClientAddress($0.description) }
+        guard take(peer) else {
+            metrics.refusedConnection(listener: listener)
+            logRefusal(of: peer)
+            return false
+        }
+        channel.closeFuture.whenComplete { _ in self.release(peer) }
+        return true
+    }
+
+    private func take(_ peer: ClientAddress?) -> Bool {
+        let maximum = settings.connectionsOfOnePeer
+        let all: Int? = counts.withLockedValue { counts in
+            if let peer {
+                guard counts.byPeer[peer, default: 0] < maximum else { return nil }
+                counts.byPeer[peer, default: 0] += 1
+            }
+            counts.all += 1
+            return counts.all
+        }
+        if let all { metrics.connections(all, listener: listener) }
+        return all != nil
+    }
+
+    private func release(_ peer: ClientAddress?) {
+        let all = counts.withLockedValue { counts in
+            if let peer {
+                let left = counts.byPeer[peer, default: 0] - 1
+                counts.byPeer[peer] = left > 0 ? left : nil
+            }
+            counts.all -= 1
+            return counts.all
+        }
+        metrics.connections(all, listener: listener)
+    }
+
+    /// At most once a minute: whoever is refused tries again.
+    private func logRefusal(of peer: ClientAddress?) {
+        let isDue = counts.withLockedValue { counts in
+            guard counts.loggedAt.map({ $0.duration(to: .now) >= Self.logInterval }) ?? true else { return false }
+            counts.loggedAt = .now
+            return true
+        }
+        guard isDue else { return }
+        logger.warning(
+            "one address has too many connections: raise server.maximum_connections_per_address, or name it in server.trusted_proxies where it is a proxy",
+            metadata: ["address": "\(peer?.description ?? "unknown")", "listener": "\(listener)"])
+    }
+}
+
+/// Whether another connection is accepted, by the maximum that holds now. The others wait in the listener's backlog.
+struct ConnectionLimit: AvailableConnectionsDelegate {
+    let settings: LiveSettings
+    private var open = 0
+
+    init(settings: LiveSettings) { self.settings = settings }
+
+    mutating func connectionOpened() { open += 1 }
+
+    mutating func connectionClosed() { open -= 1 }
+
+    func isAcceptingNewConnections() -> Bool { open < settings.maximumConnections }
+}

@@ -1,0 +1,38 @@
+internal import Dispatch
+
+/// What the system says of this process, under the names that all Prometheus clients use.
+struct ProcessMetrics: Sendable {
+    var cpuSeconds: Double
+    var openFiles: Int
+    var maximumFiles: Double
+    var residentBytes: Int
+    var virtualBytes: Int
+    /// Unix time, seconds.
+    var startedAt: Double
+
+    private static let families: [(name: String, kind: MetricsRegistry.Kind, help: String)] = [
+        ("process_cpu_seconds_total", .counter, "Total user and system CPU time spent in seconds."),
+        ("process_open_fds", .gauge, "Number of open file descriptors."),
+        ("process_max_fds", .gauge, "Maximum number of open file descriptors."),
+        ("process_resident_memory_bytes", .gauge, "Resident memory size in bytes."),
+        ("process_virtual_memory_bytes", .gauge, "Virtual memory size in bytes."),
+        ("process_start_time_seconds", .gauge, "Start time of the process since unix epoch in seconds."),
+    ]
+
+    private var values: [Double] {
+        [cpuSeconds, Double(openFiles), maximumFiles, Double(residentBytes), Double(virtualBytes), startedAt]
+    }
+
+    static func describe(in registry: MetricsRegistry) {
+        for family in families { registry.describe(family.name, family.kind, family.help) }
+    }
+
+    /// Reads the figures and shows them. Reading takes longer the more files are open, so not on an event loop.
+    static func update(_ registry: MetricsRegistry) async {
+        let metrics = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: ProcessMetrics.read()) }
+        }
+        guard let metrics else { return }
+        for (family, value) in zip(families, metrics.values) { registry.value(family.name).set(value) }
+    }
+}

@@ -1,0 +1,168 @@
+internal import AuthContract
+internal import AuthService
+internal import StrictJSON
+
+/// What the document shows of bodies and parameters, by schema. A test holds each example against its schema.
+enum OpenAPIExamples {
+    static let bySchema: JSONObject =
+        (try? JSONValue(parsing: text, limits: .init(bytes: 1 << 20, depth: 32)))?.object ?? JSONObject()
+
+    private static let text = #"""
+        {
+          "ChallengeRequest": {"app_id": "com.example.app"},
+          "ChallengeResponse": {"challenge": "q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=",
+            "expires_at": "2026-11-22T12:01:30Z", "ttl_seconds": 90},
+          "RegisterRequest": {"app_id": "com.example.app",
+            "public_key": "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==",
+            "challenge": "q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=", "platform": "ios", "proof": "o2NmbXRvYXBwbGUtYXBwYXR0ZXN0",
+            "key_proof": "MEQCIFJ5cmU6c1hQRW9xQmZ1c3Vsa2Y4b0x3d0xBWUFLQQIgUnlyZTpzWFBFb3FCZnVzdWxrZjhvTHd3TEFZQUtB"},
+          "RegisterResponse": {"device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "status": "registered"},
+          "RotateKeyRequest": {"app_id": "com.example.app", "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11",
+            "new_public_key": "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==",
+            "reason": "scheduled"},
+          "RotateKeyResponse": {"status": "rotated", "effective_at": 1795348800},
+          "StatusResponse": {"device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "status": "registered", "platform": "ios",
+            "registered_at": 1795262400, "key_rotated_at": null, "key_age_seconds": 86400,
+            "key_thumbprint": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs", "must_rotate": false,
+            "assurance": {"app": "app-attest", "key": "app-vouched", "labels": []}, "server_timestamp": 1795348800},
+          "TokenRequest": {"audience": "com.example.app"},
+          "TokenResponse": {"token": "eyJ0eXAiOiJzeW5oZWFydC1kZXZpY2Urand0In0.eyJzdWIiOiIwYjdjIn0.c2lnbmF0dXJl",
+            "token_type": "synheart-device+jwt", "expires_in": 600},
+          "VerifyRequest": {"method": "POST", "scheme": "https", "authority": "api.example.com", "path": "/v1/pay", "query": null,
+            "headers": [["X-App-ID", "com.example.app"], ["X-Device-ID", "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"],
+              ["X-Synheart-Signature", "MEQCIA=="], ["X-Synheart-Timestamp", "1795348800"],
+              ["X-Synheart-Nonce", "6f1f1c0a-8a52-4f3e-9f3a-0d5b7e2c9a11"], ["X-Synheart-Sig-Version", "1"]],
+            "body": "e30=", "verification_id": "6ba7b810-9dad-11d1-80b4-00c04fd430c8"},
+          "VerifyResponse": {"verified": true, "app_id": "com.example.app",
+            "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "platform": "ios",
+            "assurance": {"app": "app-attest", "key": "app-vouched", "labels": []}, "signature_scheme": 1,
+            "key_age_seconds": 86400},
+          "KeySet": {"keys": [{"kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+            "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0", "use": "sig", "alg": "ES256",
+            "kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"}]},
+          "Health": {"status": "ok"},
+          "ReadinessReport": {"status": "ready", "checks": {"accepting": true, "apps": true, "devices": true}, "failures": {}},
+          "Document": {"openapi": "3.1.0"},
+          "AppRecord": {"app_id": "com.example.app", "name": "Example", "build_channel": "production",
+            "ios": {"app_ids": ["TEAMID1234.com.example.app"]}},
+          "AppList": {"apps": [{"app_id": "com.example.app", "name": "Example",
+            "ios": {"app_ids": ["TEAMID1234.com.example.app"]}}]},
+          "Device": {"device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "app_id": "com.example.app", "platform": "ios",
+            "status": "registered", "assurance": {"app": "app-attest", "key": "app-vouched", "labels": []},
+            "registered_at": "2026-11-21T12:00:00Z", "key_rotated_at": null, "last_seen": "2026-11-22T11:00:00Z",
+            "key_thumbprint": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs", "previous_key_until": null,
+            "must_rotate_by": null, "highest_scheme": 1, "admitted_under_observation": false,
+            "device_local_id": null, "app_attest": null},
+          "DevicePage": {"devices": [], "next_cursor": null},
+          "Evidence": {"id": "6b1f0c", "app_id": "com.example.app", "device_id": null, "recorded_at": "2026-11-22T12:00:00Z",
+            "expires_at": "2026-12-22T12:00:00Z", "format": "app-attest", "code": "NONCE_MISMATCH", "step": "nonce"},
+          "EvidencePage": {"evidence": [], "next_cursor": null},
+          "EvidenceFile": {"synheart_evidence": 1, "about": {}, "input": {}, "policy": null, "roots": null,
+            "status_list": null, "verdict": {}},
+          "EvidenceErased": {"erased": 1},
+          "Revocation": {"reason": "stolen"},
+          "Nothing": {},
+          "ForcedRotation": {"within_seconds": 86400},
+          "SchemeFloor": {"scheme": 1},
+          "AuditPage": {"events": [{"sequence": 7, "at": "2026-11-22T12:00:00Z", "code": "device.revoked",
+            "actor": "admin:0123456789abcdef", "app_id": "com.example.app",
+            "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "detail": {"to": "revoked", "reason": "stolen"},
+            "hash": "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9"}], "next_before": null},
+          "AuditVerdict": {"intact": true, "finding": "intact", "first_broken": null, "message": "the chain has no break"},
+          "AuditHead": {"head": "audit-head-v1.7.1795348800.X-zrZv_IbzjZUnhsbWlsecLbwjndTpG0ZynXOif7V-k.X-zrZv_IbzjZUnhsbWlsecLbwjndTpG0ZynXOif7V-kX-zrZv_IbzjZUnhsbWlsecLbwjndTpG0ZynXOif7V-k",
+            "sequence": 7, "at": "2026-11-22T12:00:00Z",
+            "hash": "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9",
+            "public_key": "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="},
+          "DeviceCounts": {"pending": 0, "registered": 1, "rejected": 0, "revoked": 0, "deregistered": 0},
+          "Statistics": {"server_timestamp": 1795348800,
+            "devices": {"pending": 0, "registered": 1, "rejected": 0, "revoked": 0, "deregistered": 0},
+            "apps": [{"app_id": "com.example.app",
+              "devices": {"pending": 0, "registered": 1, "rejected": 0, "revoked": 0, "deregistered": 0}}]},
+          "Credential": {"id": "0123456789abcdef", "name": "ingest", "role": "service", "apps": ["com.example.app"],
+            "created_at": "2026-11-22T12:00:00Z", "expires_at": "2027-02-20T12:00:00Z", "revoked_at": null},
+          "CredentialList": {"credentials": []},
+          "CredentialRequest": {"name": "ingest", "role": "service", "apps": ["com.example.app"],
+            "expires_in_seconds": 7776000},
+          "SigningKeyList": {"signing_keys": [{"kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs",
+            "created_at": "2026-11-22T12:00:00Z"}]},
+          "SigningKey": {"kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"},
+          "Error": {"error": "NONCE_REPLAY", "message": "This request was already seen. Sign again with a new nonce.",
+            "request_id": "c51a6f75-8a52-4f3e-9f3a-0d5b7e2c9a11", "server_timestamp": 1795348800}
+        }
+        """#
+
+    /// A value for a parameter of a path or a query; nil where its schema says enough.
+    static func parameter(_ name: String) -> JSONValue? {
+        switch name {
+        case "app_id": "com.example.app"
+        case "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
+        case "credential_id": "0123456789abcdef"
+        case "evidence_id": "6b1f0c"
+        case "If-Match": "\"9f86d081884c7d659a2feaa0c55ad015\""
+        default: nil
+        }
+    }
+
+    /// The text that the metrics endpoint answers with.
+    static let metrics: JSONValue = "# TYPE synheart_ready gauge\nsynheart_ready{check=\"apps\"} 1\n"
+}
+
+extension Route {
+    /// What a developer needs to know beside the summary.
+    var explanation: String {
+        switch self {
+        case .challenge:
+            "The challenge is 32 random bytes. It can be used once, within 90 s, for the purpose and the app that it was made for."
+        case .register:
+            "The proof covers the challenge and the text of public_key. `pending` and `rejected` are outcomes of the app's policy; the same key gets the same id again."
+        case .status:
+            "Names the key that counts now, whichever key signed the request, and whether the device must rotate."
+        case .rotateKey:
+            "The service replaces the key only if it is still the one that signed. Asking again for the same new key gets the same answer."
+        case .device: "A tombstone stays, so that the key never belongs to another device."
+        case .token:
+            "The token is a bearer token for `audience`, the app's id by default. Revocation and rotation do not recall it: it lives for 10 minutes at most."
+        case .verify:
+            "A backend describes the request that it received, byte for byte, and asks once for each. With `verification_id` it may ask again after a timeout: the same id and content get the same verdict for 60 s."
+        case .keySet: "Read it again when its max-age is over, or when a token names a `kid` that is not in it."
+        }
+    }
+}
+
+extension AdminRoute {
+    /// What an operator needs to know beside the summary.
+    var explanation: String {
+        switch self {
+        case .listApps: "Records with their secrets masked; those that the credential is for."
+        case .addApp:
+            "Members that are left out have their defaults; unknown members are refused. 409 if the id is taken."
+        case .showApp: "The record with its secrets masked. `ETag` names its version."
+        case .changeApp:
+            "Replaces the whole record. Secrets that stand masked, as they were read, stay as they are. With `If-Match` it is refused if somebody changed the record since."
+        case .removeApp: "Only an app that never had a device can be removed: disable the others."
+        case .listDevices: "Narrow it by the query. `next_cursor` is the `cursor` of the next page, null on the last."
+        case .showDevice: "Everything that an operator may see of a device: no receipts, no keys."
+        case .revokeDevice:
+            "Revocation is permanent for this id. The phone may register a new key. Revoking a revoked device changes nothing and answers 200."
+        case .approveDevice: "409 if the device is not pending."
+        case .rejectDevice: "409 if the device is not pending."
+        case .forceRotation:
+            "The device is told with each answer to its requests. After the time its key counts as too old."
+        case .lowerScheme: "For a device that went back to an older version of the app."
+        case .listEvidence: "Of apps that record refusals. `next_cursor` is the `cursor` of the next page."
+        case .exportEvidence: "The file that `attestation replay` takes. The export is recorded in the audit log."
+        case .eraseEvidence: "The erasure is recorded in the audit log."
+        case .eraseAllEvidence: "Of this app alone. The erasure is recorded in the audit log."
+        case .queryAudit: "`next_before` is the `before` of the next page, null on the last."
+        case .verifyAudit: "Follows the whole chain. With `head` it also finds a log that was cut off or rewritten."
+        case .showAuditHead: "Keep heads away from this machine: they prove later what the log was."
+        case .showStatistics: "Counts of the apps that the credential is for."
+        case .listCredentials: "Without their texts, which the service does not keep. Revoked ones too."
+        case .createCredential: "The text is in this answer and never again. A service credential names its apps."
+        case .revokeCredential:
+            "It is refused from now on. Revoking a revoked credential changes nothing and answers 204."
+        case .listSigningKeys: "Oldest first."
+        case .rotateSigningKeys: "The new key is published at once, and signs once caches of the key set have ended."
+        }
+    }
+}

@@ -1,0 +1,157 @@
+import AuthContract
+import AuthService
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// Requests that ask for another protocol, and clients that wait before they send a body.
+@Suite struct ExpectationTests {
+    private static let body = "{\"app_id\":\"\(TestServer.appID)\"}"
+
+    private static func head(
+        _ further: String, to target: String = Route.challenge.rawValue, length: Int? = nil
+    ) -> String {
+        "POST \(target) HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            + "Content-Length: \(length ?? body.utf8.count)\r\n\(further)\r\n\r\n"
+    }
+
+    /// What Java's HttpClient sends with the first request of each connection.
+    private static let h2c =
+        "Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA\r\nUpgrade: h2c"
+
+    @Test func `A request to upgrade is answered without the upgrade, and the connection ends`() async throws {
+        try await TestServer.with { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                try await connection.send(Self.head(Self.h2c) + Self.body)
+                let response = try #require(try await connection.response())
+                #expect(response.status == 200, "\(response.text)")
+                #expect(response.value("Connection") == "close")
+                #expect(response.value("Upgrade") == nil)
+                #expect(await connection.isEnded())
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "Upgrade: websocket\r\nConnection: Upgrade", "Upgrade: h2c", "Upgrade: TLS/1.0\r\nConnection: upgrade, close",
+    ]) func `Whatever the upgrade is to, also on the operations listener`(fields: String) async throws {
+        try await TestServer.with { server in
+            for (port, target) in [
+                (server.publicPort, Route.keySet.rawValue), (server.operationsPort, "/healthz"),
+            ] {
+                try await RawConnection.with(port: port) { connection in
+                    try await connection.send("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\(fields)\r\n\r\n")
+                    let response = try #require(try await connection.response())
+                    #expect(response.status == 200)
+                    #expect(response.value("Connection") == "close")
+                    #expect(await connection.isEnded())
+                }
+            }
+        }
+    }
+
+    @Test func `A tunnel is refused, and the connection ends`() async throws {
+        try await TestServer.with { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                try await connection.send("CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                let response = try #require(try await connection.response())
+                #expect(response.status == 400)
+                #expect(response.value("Connection") == "close")
+                #expect(await connection.isEnded())
+            }
+        }
+    }
+
+    @Test func `A client that waits is told to go on once its head is accepted`() async throws {
+        try await TestServer.with { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                for expect in ["100-continue", "100-Continue"] {
+                    try await connection.send(Self.head("Expect: \(expect)"))
+                    let interim = try #require(try await connection.response())
+                    #expect(interim.status == 100)
+                    #expect(interim.headers.isEmpty)
+                    try await connection.send(Self.body)
+                    let response = try #require(try await connection.response())
+                    #expect(response.status == 200, "\(response.text)")
+                    // The connection goes on.
+                    #expect(response.value("Connection") == nil)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (head("Expect: 100-continue", to: "/nowhere"), 404),
+        (head("Expect: 100-continue", length: 1_000_000), 413),
+        (head("Expect: 100-continue").replacing("application/json", with: "text/plain"), 415),
+        (head("Expect: 100-continue").replacing("POST", with: "PUT"), 405),
+    ])
+    func `A client whose head is refused is not told to go on, and the connection ends`(
+        head: String, status: Int
+    ) async throws {
+        try await TestServer.with { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                try await connection.send(head)
+                let response = try #require(try await connection.response())
+                #expect(response.status == status)
+                // What comes next may be the body or a new request: nobody can tell.
+                #expect(response.value("Connection") == "close")
+                #expect(await connection.isEnded())
+            }
+        }
+    }
+
+    @Test func `A refused body is never read as the next request`() async throws {
+        try await TestServer.with { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                let smuggled = "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                try await connection.send(
+                    Self.head("Expect: 100-continue", to: "/nowhere", length: smuggled.utf8.count))
+                #expect(try await connection.response()?.status == 404)
+                try? await connection.send(smuggled + smuggled)
+                #expect(try await connection.response() == nil)
+            }
+        }
+    }
+
+    @Test func `HTTP 1 0 and a request without a body get no interim answer`() async throws {
+        try await TestServer.with { server in
+            for request in [
+                Self.head("Expect: 100-continue").replacing("HTTP/1.1", with: "HTTP/1.0") + Self.body,
+                "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n\r\n",
+                "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nExpect: 100-continue\r\n\r\n",
+            ] {
+                let response = try await RawConnection.exchange(port: server.publicPort, Array(request.utf8))
+                #expect(response.status == 200, "\(response.text)")
+            }
+        }
+    }
+
+    @Test func `Any other expectation is refused`() async throws {
+        try await TestServer.with { server in
+            for port in [server.publicPort, server.operationsPort] {
+                let response = try await RawConnection.exchange(
+                    port: port, Array(Self.head("Expect: the-moon", to: "/healthz").utf8))
+                #expect(response.status == 400)
+                #expect(response.json["message"]?.string?.contains("100-continue") == true, "\(response.text)")
+            }
+        }
+    }
+
+    @Test func `The admin API tells its client to go on too`() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let body = "{\"name\":\"x\",\"role\":\"viewer\"}"
+            try await RawConnection.with(port: server.operationsPort) { connection in
+                try await connection.send(
+                    Self.head(
+                        "Authorization: Bearer \(admin)\r\nExpect: 100-continue", to: "/admin/v1/credentials",
+                        length: body.utf8.count))
+                #expect(try await connection.response()?.status == 100)
+                try await connection.send(body)
+                #expect(try await connection.response()?.status == 201)
+            }
+        }
+    }
+}

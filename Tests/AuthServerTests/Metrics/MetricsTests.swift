@@ -1,0 +1,195 @@
+import AuthContract
+import AuthService
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// What is scraped: a text that Prometheus reads, with every series from the start.
+@Suite struct MetricsTests {
+    /// Families whose labels name what operators made: apps, credentials, keys, packages, lists.
+    private static let growing: Set = [
+        "synheart_verdicts_total", "synheart_device_risk_metric", "synheart_devices_over_risk_threshold",
+        "synheart_credential_expiry_timestamp_seconds", "synheart_credential_last_use_timestamp_seconds",
+        "synheart_signing_key_expiry_timestamp_seconds", "synheart_tls_certificate_expiry_timestamp_seconds",
+        "synheart_play_integrity_requests_today", "synheart_play_integrity_quota_refusals_today",
+        "synheart_revocation_list_age_seconds", "synheart_revocation_list_entries", "synheart_revocation_list_usable",
+    ]
+
+    private static func scrape(_ server: TestServer) async throws -> ExpositionText {
+        try ExpositionText(try await server.operations("/metrics").text)
+    }
+
+    /// Requests of every kind, most of them refused.
+    private static func traffic(_ server: TestServer) async throws {
+        let device = try await TestDevice.register(at: server)
+        let headers = try device.headers("GET", Route.status.rawValue, at: server.clock.now)
+        for _ in 0..<2 { _ = try await server.send("GET", Route.status.rawValue, headers) }
+        for time in [server.clock.now + -1000, server.clock.now + 30] {
+            let dated = try device.headers("GET", Route.status.rawValue, at: time)
+            _ = try await server.send("GET", Route.status.rawValue, dated)
+        }
+        let credential = try await server.credential(.service, apps: [TestServer.appID])
+        let bearer = [("Authorization", "Bearer \(credential)")]
+        for at in [server.clock.now, server.clock.now + -1000] {
+            _ = try await server.post(.verify, device.question(at: at), bearer)
+        }
+        _ = try await server.post(.verify, ["method": 1], bearer)
+        _ = try await server.post(.verify, device.question(at: server.clock.now))
+        for (method, target) in [("GET", "/nowhere"), ("PUT", Route.token.rawValue), ("GET", Route.keySet.rawValue)] {
+            _ = try await server.send(method, target)
+        }
+        for route in [Route.challenge, .register, .rotateKey, .token] {
+            _ = try await server.send("POST", route.rawValue, [(HeaderName.developmentMode, "true")])
+            _ = try await server.post(route, ["app_id": "com.example.nobody"])
+            _ = try await server.send(
+                "POST", route.rawValue, [("Content-Type", "application/json"), ("Content-Length", "1000000")])
+        }
+        let admin = try await server.credential(.admin)
+        for (method, path) in [
+            ("GET", "/apps"), ("GET", "/nowhere"), ("PATCH", "/apps"), ("POST", "/apps"),
+            ("DELETE", "/apps/com.example.app"), ("GET", "/apps/com.example.nobody"),
+        ] {
+            for text in [admin, "sya_nobody_x"] { _ = try await server.administer(method, path, text) }
+        }
+        for path in ["/healthz", "/readyz", "/openapi.json", "/nowhere"] { _ = try await server.operations(path) }
+        for port in [server.publicPort, server.operationsPort] {
+            _ = try await RawConnection.exchange(port: port, Array("garbage\r\n\r\n".utf8))
+        }
+    }
+
+    @Test func `Prometheus reads the text, and every series was there before the first event`() async throws {
+        try await TestServer.with { server in
+            let before = try await Self.scrape(server)
+            try await Self.traffic(server)
+            let after = try await Self.scrape(server)
+            for (name, family) in before.families where !Self.growing.contains(name) {
+                #expect(!family.samples.isEmpty, "\(name) has no series")
+            }
+            let new = after.families.filter { !Self.growing.contains($0.key) }.values.flatMap(\.samples).map(\.series)
+                .filter { before.series[$0] == nil }
+            #expect(new.isEmpty, "these came with their first event: \(new.joined(separator: "\n"))")
+            // Counters only grow.
+            for (name, family) in before.families where family.type == "counter" {
+                for sample in family.samples {
+                    #expect((after.series[sample.series] ?? -1) >= sample.value, "\(name) \(sample.series)")
+                }
+            }
+        }
+    }
+
+    @Test func `What the process takes and which build it is stands there`() async throws {
+        try await TestServer.with { server in
+            let series = try await Self.scrape(server).series
+            #expect(series["synheart_build_info{version=\"\(Build.version)\"}"] == 1)
+            #if os(Linux)
+                #expect((series["process_resident_memory_bytes"] ?? 0) > 1_000_000)
+                #expect((series["process_virtual_memory_bytes"] ?? 0) > (series["process_resident_memory_bytes"] ?? 0))
+                #expect((series["process_open_fds"] ?? 0) > 3)
+                #expect((series["process_max_fds"] ?? 0) >= (series["process_open_fds"] ?? 0))
+                #expect((series["process_cpu_seconds_total"] ?? 0) > 0)
+                let started = series["process_start_time_seconds"] ?? 0
+                let now = Double(SystemClock().now.seconds)
+                #expect(started > now - 86_400 && started <= now + 1)
+            #endif
+        }
+    }
+
+    @Test func `Credentials show when they end and when they were used`() async throws {
+        try await TestServer.with { server in
+            let text = try await server.credential(.viewer)
+            let gone = try await server.credential(.operator)
+            let all = try await server.service.credentials.list()
+            let (viewer, ended) = (
+                try #require(all.first { $0.role == .viewer }), try #require(all.first { $0.role == .operator })
+            )
+            _ = try await server.service.credentials.revoke(ended.id, actor: "test")
+            let labels = "{id=\"\(viewer.id)\",name=\"test viewer\",role=\"viewer\"}"
+            let unused = try await Self.scrape(server).series
+            #expect(unused["synheart_credential_expiry_timestamp_seconds\(labels)"] == Double(viewer.expiresAt.seconds))
+            #expect(unused["synheart_credential_last_use_timestamp_seconds\(labels)"] == 0)
+            _ = try await server.administer("GET", "/apps", gone)
+            _ = try await server.administer("GET", "/apps", text)
+            let used = try await Self.scrape(server).series
+            #expect(used["synheart_credential_last_use_timestamp_seconds\(labels)"] == Double(server.clock.now.seconds))
+            // Those that are revoked or have ended are not shown.
+            #expect(!used.keys.contains { $0.contains(ended.id) })
+            server.clock.advance(3600)
+            #expect(try await !Self.scrape(server).series.keys.contains { $0.contains(viewer.id) })
+        }
+    }
+
+    @Test func `A signing key ends when it has a successor`() async throws {
+        try await TestServer.with { server in
+            let first = try await server.service.signingKeys.rotate(actor: "test")
+            let name = "synheart_signing_key_expiry_timestamp_seconds"
+            #expect(try await Self.scrape(server).series["\(name){kid=\"\(first)\"}"] == .infinity)
+            let second = try await server.service.signingKeys.rotate(actor: "test")
+            let series = try await Self.scrape(server).series
+            // Published ahead for 360 s, then tokens of 600 s and clocks that are 60 s apart.
+            #expect(series["\(name){kid=\"\(first)\"}"] == Double(server.clock.now.seconds + 1020))
+            #expect(series["\(name){kid=\"\(second)\"}"] == .infinity)
+        }
+    }
+
+    // MARK: Verdicts by app
+
+    private static func app(_ number: Int) throws -> AppID { try AppID("app.\(number)") }
+
+    private static func values(_ counts: VerdictCounts) -> [String: Double] {
+        let series = counts.series(of: ["verified"]).map { series in
+            (series.labels.map(\.value).joined(separator: " "), series.value)
+        }
+        return Dictionary(uniqueKeysWithValues: series)
+    }
+
+    @Test func `The busiest apps are named, and no series ever falls`() throws {
+        let counts = VerdictCounts()
+        var seen: [String: Double] = [:]
+        var total = 0
+        // Apps 0…299 come one after another, then the last hundred become the busiest.
+        let order = Array(0..<300) + Array(0..<300) + Array(repeating: 200..<300, count: 5).flatMap(Array.init)
+        for (step, number) in order.enumerated() {
+            counts.count("verified", of: try Self.app(number))
+            total += 1
+            guard step % 50 == 0 || step == order.count - 1 else { continue }
+            let values = Self.values(counts)
+            #expect(values.count <= VerdictCounts.namedApps + 1)
+            for (name, value) in values {
+                #expect(value >= seen[name] ?? 0, "\(name)")
+                seen[name] = value
+            }
+        }
+        let named = Self.values(counts)
+        for number in 200..<300 { #expect(named["app.\(number) verified"] != nil, "\(number)") }
+        // Nothing is counted twice or lost.
+        #expect(seen.values.reduce(0, +) == Double(total))
+    }
+
+    @Test func `A request that names no app of its credential counts as other`() {
+        let counts = VerdictCounts()
+        counts.count("INVALID_REQUEST", of: nil)
+        #expect(Self.values(counts) == ["other INVALID_REQUEST": 1, "other verified": 0])
+    }
+
+    @Test func `An app has all its series as soon as it is counted once`() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let credential = try await server.credential(.service, apps: [TestServer.appID])
+            let bearer = [("Authorization", "Bearer \(credential)")]
+            _ = try await server.post(.verify, device.question(at: server.clock.now), bearer)
+            let series = try await Self.scrape(server).series
+            for verdict in ["NONCE_REPLAY", "INVALID_SIGNATURE", "DEVICE_REVOKED"] {
+                let name = "synheart_verdicts_total{app=\"\(TestServer.appID)\",verdict=\"\(verdict)\"}"
+                #expect(series[name] == 0, "\(verdict)")
+            }
+            // A request of another app than the credential's is no verdict, and names no app.
+            _ = try await server.post(
+                .verify,
+                device.question(at: server.clock.now) { headers in
+                    headers = headers.map { $0.0 == HeaderName.appID ? ($0.0, "com.example.stranger") : $0 }
+                }, bearer)
+            #expect(try await !Self.scrape(server).series.keys.contains { $0.contains("stranger") })
+        }
+    }
+}
