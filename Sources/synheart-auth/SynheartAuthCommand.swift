@@ -1,4 +1,5 @@
 import ArgumentParser
+import AuthServer
 
 /// The command line of the auth service.
 struct SynheartAuthCommand: AsyncParsableCommand {
@@ -18,7 +19,7 @@ struct SynheartAuthCommand: AsyncParsableCommand {
               2   it was not possible: no database, no connection, output that nobody gets
               64  the command line is wrong
             """,
-        version: "0.1.0",
+        version: Build.version,
         subcommands: [
             ServeCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self, SigningKeysCommand.self,
             ConfigCommand.self, DoctorCommand.self, DevicesCommand.self, StatisticsCommand.self, AuditCommand.self,

@@ -7,11 +7,13 @@ import Testing
 @Suite struct DiskFull {
     @Test(.enabled(if: TinyDisk.canBeMounted, "a file system of a few megabytes needs the right to mount one"))
     func `A full disk is 503 until there is room, and nothing that was accepted is accepted again`() async throws {
-        let disk = try #require(TinyDisk(kilobytes: 16_384))
+        let disk = try #require(TinyDisk(kilobytes: 65_536))
         let fixture = try await ServiceFixture(database: disk.path("db.sqlite"))
         let service = try await fixture.start()
         let device = try #require(await DevelopmentDevice.register(P256.Signing.PrivateKey(), port: service.port))
         var accepted: [WireRequest] = []
+        let probe = WireRequest(method: "GET", target: "/readyz")
+        #expect(await WireConnection.exchange(port: service.operationsPort, probe)?.status == 200)
 
         try disk.fill()
         // Room for claims was set aside beforehand; the database needs some at once.
@@ -26,9 +28,9 @@ import Testing
         let refused = try #require(await WireConnection.exchange(port: service.operationsPort, revocation))
         #expect(refused.status == 503 && refused.code == "SERVICE_UNAVAILABLE", "\(refused.text)")
         #expect(refused.value("Retry-After").flatMap { Int($0) }.map { (1...300).contains($0) } == true)
-        let ready = await WireConnection.exchange(
-            port: service.operationsPort, WireRequest(method: "GET", target: "/readyz"))
+        let ready = await WireConnection.exchange(port: service.operationsPort, probe)
         #expect(ready?.status == 503, "\(ready?.text ?? "")")
+        #expect(ready?.json["failures"]?.object?["storage"] != nil, "\(ready?.text ?? "")")
         #expect(await DevelopmentDevice.register(P256.Signing.PrivateKey(), port: service.port) == nil)
 
         try disk.makeRoom()
@@ -40,6 +42,12 @@ import Testing
             if recovered?.status == 200 { accepted.append(request) }
         }
         #expect(recovered?.status == 200, "\(recovered?.text ?? "no answer")")
+        var again = await WireConnection.exchange(port: service.operationsPort, probe)
+        // A finding is remembered for a second.
+        while again?.status != 200, ContinuousClock.now < deadline {
+            again = await WireConnection.exchange(port: service.operationsPort, probe)
+        }
+        #expect(again?.status == 200, "\(again?.text ?? "no answer")")
         #expect(await DevelopmentDevice.register(P256.Signing.PrivateKey(), port: service.port) != nil)
         try await expectReplaysRefused(accepted, service)
 

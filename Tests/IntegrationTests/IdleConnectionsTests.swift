@@ -15,7 +15,10 @@ import Testing
         OpenFileLimit.raise()
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
         // So that none is cut off before the others are there.
-        let patient = ["SYNHEART_AUTH_LIMITS_HEAD_SECONDS": "600", "SYNHEART_AUTH_LIMITS_IDLE_SECONDS": "600"]
+        let patient = [
+            "SYNHEART_AUTH_LIMITS_HEAD_SECONDS": "600", "SYNHEART_AUTH_LIMITS_IDLE_SECONDS": "600",
+            "SYNHEART_AUTH_MAXIMUM_CONNECTIONS_PER_ADDRESS": "16384",
+        ]
         let service = try await fixture.start(environment: patient)
         let device = try #require(await DevelopmentDevice.register(P256.Signing.PrivateKey(), port: service.port))
         let before = Self.residentKilobytes(service.processID)

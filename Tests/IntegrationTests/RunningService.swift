@@ -84,7 +84,12 @@ final class RunningService: Sendable {
     private let process: Process
 
     /// Starts `serve` and waits until it says that it is ready.
-    init(database: String, port: Int = 0, arguments: [String] = [], environment: [String: String] = [:]) async throws {
+    ///
+    /// - Parameter errors: what gets standard error; nil: nothing.
+    init(
+        database: String, port: Int = 0, arguments: [String] = [], environment: [String: String] = [:],
+        errors: FileHandle? = nil
+    ) async throws {
         process = Process()
         process.executableURL = Binary.url
         process.arguments =
@@ -92,7 +97,7 @@ final class RunningService: Sendable {
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let output = Pipe()
         process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
+        process.standardError = errors ?? FileHandle.nullDevice
         process.standardInput = FileHandle.nullDevice
         try process.run()
         let line = await Self.firstLine(of: output.fileHandleForReading)
@@ -123,6 +128,31 @@ final class RunningService: Sendable {
     var isRunning: Bool { process.isRunning }
 
     var processID: Int32 { process.processIdentifier }
+
+    /// Sends a signal.
+    func signal(_ number: Int32) { _ = Glibc.kill(process.processIdentifier, number) }
+
+    /// The exit code, once the process has ended; nil where it runs on for so long.
+    func exitCode(within limit: Duration = .seconds(20)) async -> Int32? {
+        await withTaskGroup(of: Int32?.self) { group in
+            group.addTask {
+                await withCheckedContinuation { continuation in
+                    Thread.detachNewThread {
+                        self.process.waitUntilExit()
+                        continuation.resume(returning: self.process.terminationStatus)
+                    }
+                }
+            }
+            group.addTask {
+                guard (try? await Task.sleep(for: limit)) != nil else { return nil }
+                // The other task cannot be cancelled: it is let go of by what it waits for.
+                self.signal(SIGKILL)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+    }
 
     /// SIGKILL: no chance to save anything.
     func kill() {

@@ -47,13 +47,11 @@ struct Providers {
         await keepingLists
     }
 
-    /// The lists that the apps name, each by its source, age and failure.
-    var readiness: Readiness.Check {
-        Readiness.Check("revocation_lists") { [lists] in
-            for state in await lists.states() where !state.isUsable {
-                let age = state.ageSeconds.map { "\($0) s old" } ?? "never loaded"
-                throw CommandFailure(.impossible, "\(state.source): \(age), \(state.failure ?? "too old")")
-            }
+    /// Throws where a list that the apps name cannot be used, with its source, age and failure.
+    func checkLists() async throws {
+        for state in await lists.states() where !state.isUsable {
+            let age = state.ageSeconds.map { "\($0) s old" } ?? "never loaded"
+            throw CommandFailure(.impossible, "\(state.source): \(age), \(state.failure ?? "too old")")
         }
     }
 }

@@ -13,7 +13,8 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve", abstract: "Run the auth service.",
         discussion: """
             Says `ready public=… operations=…` on standard output once both listeners accept connections; logs are JSON lines
-            on standard error. SIGTERM or SIGINT finishes what is in flight; a second one stops at once.
+            on standard error. SIGTERM or SIGINT finishes what is in flight; a second one stops at once. SIGHUP reads the
+            configuration again.
 
               synheart-auth serve --database /var/lib/synheart-auth/db.sqlite
               synheart-auth serve --config /etc/synheart-auth.yaml
@@ -27,11 +28,12 @@ struct ServeCommand: AsyncParsableCommand {
     var printAdminCredential = false
 
     func run() async throws {
+        let hangups = Signals.hangups()
         try await reporting {
             let configuration = try options.configuration()
-            let key = try await configuration.deviceCheckKey()
+            _ = try await configuration.deviceCheckKey()
             try configuration.checkDatabasePlace()
-            let level = LogLevel(configuration.text(.logLevel).flatMap(Logger.Level.init(rawValue:)) ?? .info)
+            let level = LogLevel(configuration.logLevel)
             let log = LogWriter(descriptor: STDERR_FILENO)
             // Bounded: nobody may be reading standard error.
             defer { log.flush(within: .seconds(1)) }
@@ -45,30 +47,44 @@ struct ServeCommand: AsyncParsableCommand {
             try await closing(stores.close) {
                 let http = ProviderHTTP()
                 try await closing(http.shutdown) {
-                    let providers = Providers(configuration, key: key, stores: stores, http: http)
-                    try await serve(configuration, stores, providers, metrics, logger)
+                    let providers = try await LiveProviders(configuration) {
+                        Providers($0, key: try await $0.deviceCheckKey(), stores: stores, http: http)
+                    }
+                    try await serve(configuration, stores, providers, metrics, logger, log, level, hangups)
                 }
             }
         }
     }
 
     private func serve(
-        _ configuration: ServiceConfiguration, _ stores: SQLiteStores, _ providers: Providers,
-        _ metrics: ServerMetrics, _ logger: Logger
+        _ configuration: ServiceConfiguration, _ stores: SQLiteStores, _ providers: LiveProviders,
+        _ metrics: ServerMetrics, _ logger: Logger, _ log: LogWriter, _ level: LogLevel, _ hangups: AsyncStream<Void>
     ) async throws {
         let service = AuthService(
             stores: stores.all, key: try configuration.storeKey(), publicOrigin: try configuration.publicOrigin,
-            providers: providers.evidence, protection: configuration.protection)
-        let claims = MetricsSource("synheart_replay_claims", help: "Replay claims that live now.") {
-            stores.liveClaims.map { Double($0) }
-        }
+            providers: providers, protection: configuration.protection)
+        let dropped = MetricsSource(
+            "synheart_log_lines_dropped_total", kind: .counter,
+            help: "Log lines that were lost: nobody read them in time."
+        ) { Double(log.dropped) }
         let server = AuthServer(
             service: service, stores: stores.all, settings: try fitting(configuration.server, logger),
-            readiness: Readiness(service: service, stores: stores.all, further: [providers.readiness]),
-            metrics: metrics, gauges: [claims], logger: logger)
+            readiness: Readiness(
+                service: service, stores: stores.all, further: [stores.storageCheck, providers.readiness]),
+            metrics: metrics, gauges: stores.metrics + [dropped], logger: logger)
+        let reloading = Reloading(
+            read: { try options.configuration() }, service: service, server: server, providers: providers, level: level,
+            logger: logger)
         if printAdminCredential { try await showFirstCredential(service, logger) }
         try await announcing { ready in
-            try await server.run(background: { await providers.run(for: service) }, onReady: ready)
+            try await server.run(
+                // What was acknowledged is durable, so that nothing has to be waited for.
+                onSecondSignal: { _exit(ExitCode.failure.rawValue) },
+                background: {
+                    async let reloads: Void = reloading.run(from: configuration, at: hangups)
+                    await providers.run(for: service)
+                    await reloads
+                }, onReady: ready)
         }
     }
 

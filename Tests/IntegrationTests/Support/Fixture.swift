@@ -22,7 +22,9 @@ struct ServiceFixture: Sendable {
     }
 
     /// Starts the service, without the limits that a test of one machine would meet.
-    func start(port: Int = 0, environment: [String: String] = [:]) async throws -> RunningService {
+    func start(
+        port: Int = 0, arguments: [String] = [], environment: [String: String] = [:], errors: FileHandle? = nil
+    ) async throws -> RunningService {
         let unlimited = [
             "SYNHEART_AUTH_PROTECTION_ENROLMENT_BURST": "1000000",
             "SYNHEART_AUTH_PROTECTION_FAILED_SIGNATURE_BURST": "1000000",
@@ -30,7 +32,8 @@ struct ServiceFixture: Sendable {
             "SYNHEART_AUTH_PROTECTION_ROTATION_BURST": "10000",
         ]
         return try await RunningService(
-            database: database, port: port, environment: unlimited.merging(environment) { $1 })
+            database: database, port: port, arguments: arguments, environment: unlimited.merging(environment) { $1 },
+            errors: errors)
     }
 
     /// A request to the admin API.

@@ -1,0 +1,61 @@
+import AuthServer
+import AuthService
+import Logging
+
+/// Reads the configuration again at each SIGHUP, and takes over what can change while the service runs.
+struct Reloading {
+    /// Reads file, environment and flags.
+    let read: @Sendable () throws -> ServiceConfiguration
+    let service: AuthService
+    let server: AuthServer
+    let providers: LiveProviders
+    let level: LogLevel
+    let logger: Logger
+
+    /// Follows the signals until cancelled.
+    func run(from configuration: ServiceConfiguration, at hangups: AsyncStream<Void>) async {
+        var current = configuration
+        for await _ in hangups {
+            do {
+                let new = try read()
+                try await apply(new, replacing: current)
+                current = new
+            } catch {
+                logger.error(
+                    "the configuration was not read again: nothing changed", metadata: ["reason": "\(error)"])
+            }
+        }
+    }
+
+    /// What can fail comes first, so that a configuration that cannot be used changes nothing.
+    private func apply(_ new: ServiceConfiguration, replacing old: ServiceConfiguration) async throws {
+        let changes = new.changes(from: old)
+        var settings = try new.server
+        settings.maximumConnections = min(settings.maximumConnections, OpenFiles.makeRoomForConnections())
+        let replacement = changes.contains(where: \.isProviders) ? try await providers.prepare(new) : nil
+        let switchesTLS = (try old.server.tls == nil) != (settings.tls == nil)
+        try server.apply(settings)
+        service.apply(new.protection)
+        level.current = new.logLevel
+        if let replacement { providers.use(replacement) }
+
+        let needRestart = changes.filter { key in
+            !key.isReloadable || (switchesTLS && [.tlsCertificate, .tlsKey].contains(key))
+        }
+        logger.notice(
+            "the configuration was read again",
+            metadata: [
+                "applied": "\(Self.names(changes.filter { !needRestart.contains($0) }))",
+                "needs_restart": "\(Self.names(needRestart))",
+            ])
+    }
+
+    private static func names(_ keys: [ConfigurationKey]) -> String {
+        keys.isEmpty ? "nothing" : keys.map(\.rawValue).joined(separator: ", ")
+    }
+}
+
+extension ServiceConfiguration {
+    /// The least level that is logged.
+    var logLevel: Logger.Level { text(.logLevel).flatMap(Logger.Level.init(rawValue:)) ?? .info }
+}

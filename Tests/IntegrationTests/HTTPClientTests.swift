@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+/// Other people's HTTP clients, with what they do by default.
+@Suite struct HTTPClients {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private static let body = "{\"app_id\":\"\(DevelopmentDevice.appID)\"}"
+
+    private static func isInstalled(_ program: String) -> Bool {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        return path.split(separator: ":").contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(program)") }
+    }
+
+    private static func run(_ arguments: [String]) async throws -> Binary.Result {
+        try await Binary.run(arguments, of: URL(fileURLWithPath: "/usr/bin/env"))
+    }
+
+    /// Over plain HTTP it asks each connection for an upgrade to HTTP/2.
+    @Test(.enabled(if: isInstalled("java"), "needs a JDK"))
+    func `Java's HttpClient is answered every time`() async throws {
+        let source = """
+            import java.net.URI;
+            import java.net.http.*;
+            import java.time.Duration;
+
+            public class Client {
+                public static void main(String[] arguments) throws Exception {
+                    HttpClient client = HttpClient.newHttpClient();
+                    for (int number = 0; number < 8; number++) {
+                        HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(arguments[0]))
+                            .timeout(Duration.ofSeconds(10)).expectContinue(number >= 4 && number % 2 == 0);
+                        request = number % 2 == 0
+                            ? request.header("Content-Type", "application/json")
+                                .POST(HttpRequest.BodyPublishers.ofString(arguments[1]))
+                            : request.uri(URI.create(arguments[2])).GET();
+                        System.out.print(
+                            client.send(request.build(), HttpResponse.BodyHandlers.ofString()).statusCode() + " ");
+                    }
+                }
+            }
+            """
+        let file = folder.path("Client.java")
+        try Data(source.utf8).write(to: URL(fileURLWithPath: file))
+        let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        let service = try await fixture.start()
+        let result = try await Self.run([
+            "java", file, "\(service.publicURL)/auth/v1/device/challenge", Self.body,
+            "\(service.publicURL)/auth/v1/.well-known/jwks.json",
+        ])
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.output == String(repeating: "200 ", count: 8), "\(result.errors)")
+        #expect(service.stop() == 0)
+    }
+
+    @Test(.enabled(if: isInstalled("curl"), "needs curl"))
+    func `curl is told to send its body, and to go on without HTTP 2`() async throws {
+        let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        let service = try await fixture.start()
+        let common = [
+            "curl", "-sS", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Content-Type: application/json",
+            "-d", Self.body, "\(service.publicURL)/auth/v1/device/challenge",
+        ]
+        // It would wait longer for the interim answer than it may take in all.
+        let patient = try await Self.run(common + ["-H", "Expect: 100-continue", "--expect100-timeout", "60"])
+        #expect(patient.output == "200", "\(patient.errors)")
+        let upgrading = try await Self.run(common + ["--http2"])
+        #expect(upgrading.output == "200", "\(upgrading.errors)")
+        #expect(service.stop() == 0)
+    }
+}

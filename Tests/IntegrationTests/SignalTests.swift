@@ -1,0 +1,140 @@
+import Foundation
+import Testing
+
+/// The signals of a running service.
+@Suite struct Signals {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private static let challenge = WireRequest(
+        method: "POST", target: "/auth/v1/device/challenge",
+        body: Array("{\"app_id\":\"\(DevelopmentDevice.appID)\"}".utf8))
+
+    private func get(_ target: String, _ service: RunningService) async -> WireAnswer? {
+        await WireConnection.exchange(port: service.operationsPort, WireRequest(method: "GET", target: target))
+    }
+
+    /// Asks until it holds, for at most some seconds.
+    private func eventually(_ holds: () async -> Bool) async -> Bool {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while ContinuousClock.now < deadline {
+            if await holds() { return true }
+        }
+        return false
+    }
+
+    @Test(arguments: [SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE])
+    func `A signal that is no end ends nothing`(number: Int32) async throws {
+        let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        let service = try await fixture.start()
+        for _ in 0..<3 { service.signal(number) }
+        #expect(await get("/healthz", service)?.status == 200)
+        #expect(await get("/healthz", service)?.status == 200)
+        #expect(service.stop() == 0)
+    }
+
+    @Test func `SIGHUP takes over what it can, and says what needs a restart`() async throws {
+        let (file, log) = (folder.path("service.yaml"), folder.path("log"))
+        func configure(_ yaml: String) throws { try Data(yaml.utf8).write(to: URL(fileURLWithPath: file)) }
+        try configure("log_level: error\n")
+        try Data().write(to: URL(fileURLWithPath: log))
+        let errors = try FileHandle(forWritingTo: URL(fileURLWithPath: log))
+        let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        // Not the fixture's: its variables would win over the file.
+        let service = try await RunningService(
+            database: fixture.database, arguments: ["--config", file], errors: errors)
+        func logged() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+        let large = WireRequest(
+            method: "POST", target: "/auth/v1/device/challenge",
+            body: Array(String(repeating: " ", count: 5000).utf8))
+        #expect(await WireConnection.exchange(port: service.port, large)?.status == 400)
+
+        try configure(
+            """
+            log_level: info
+            limits: {device_body_bytes: 4096}
+            protection: {enrolment_burst: 5, enrolment_per_minute: 1}
+            providers: {revocations_maximum_age_seconds: 3600}
+            operations: {hosts: [elsewhere]}
+            """)
+        service.signal(SIGHUP)
+        #expect(await eventually { logged().contains("the configuration was read again") }, "\(logged())")
+        #expect(
+            logged().contains(
+                "\"applied\":\"limits.device_body_bytes, protection.enrolment_burst, protection.enrolment_per_minute, providers.revocations_maximum_age_seconds, log_level\",\"needs_restart\":\"operations.hosts\""
+            ), "\(logged())")
+        #expect(await WireConnection.exchange(port: service.port, large)?.status == 413)
+        var statuses: [Int?] = []
+        for _ in 0..<8 { statuses.append(await WireConnection.exchange(port: service.port, Self.challenge)?.status) }
+        #expect(statuses.contains(200) && statuses.last == 429, "\(statuses)")
+
+        for bad in [
+            "log_level: loud", "limits: {device_body_bytes: 1}", "x: 1",
+            "server: {tls_certificate: nope, tls_key: nope}",
+        ] {
+            let before = logged().utf8.count
+            try configure(bad)
+            service.signal(SIGHUP)
+            #expect(
+                await eventually { logged().dropFirst(before).contains("nothing changed") }, "\(bad) \(logged())")
+        }
+        // Neither was anything of the bad ones taken over.
+        #expect(await WireConnection.exchange(port: service.port, large)?.status == 413)
+        #expect(!logged().contains("Cocoa"))
+        #expect(service.stop() == 0)
+    }
+
+    @Test func `SIGHUP takes another certificate`() async throws {
+        let (first, second) = (try TemporaryFolder(), try TemporaryFolder())
+        let file = folder.path("service.yaml")
+        func serve(_ files: (certificate: String, key: String)) throws {
+            let yaml = "server: {tls_certificate: \(files.certificate), tls_key: \(files.key)}"
+            try Data(yaml.utf8).write(to: URL(fileURLWithPath: file))
+        }
+        let (before, after) = (try SelfSigned.write(in: first, days: 1), try SelfSigned.write(in: second, days: 1))
+        try serve(before)
+        let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        let service = try await fixture.start(arguments: ["--config", file])
+        func trusts(_ certificate: String) async -> Bool {
+            let result = try? await Binary.run(
+                [
+                    "curl", "-sf", "-m", "10", "--cacert", certificate,
+                    "https://localhost:\(service.port)/auth/v1/.well-known/jwks.json",
+                ], of: URL(fileURLWithPath: "/usr/bin/env"))
+            return result?.status == 0
+        }
+        #expect(await trusts(before.certificate))
+        #expect(await !trusts(after.certificate))
+        try serve(after)
+        service.signal(SIGHUP)
+        #expect(await eventually { await trusts(after.certificate) })
+        #expect(service.stop() == 0)
+    }
+
+    @Test func `A service that stops is not ready, and a second signal stops it at once`() async throws {
+        let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        let service = try await fixture.start(environment: [
+            "SYNHEART_AUTH_SHUTDOWN_SECONDS": "600", "SYNHEART_AUTH_LIMITS_BODY_SECONDS": "600",
+        ])
+        #expect(await get("/readyz", service)?.status == 200)
+        let slow = try #require(WireConnection(port: service.port))
+        let head = Self.challenge.bytes.dropLast(Self.challenge.body.count)
+        // Its body never comes. The interim answer says that the request is being answered.
+        await slow.send(
+            Array(String(decoding: head.dropLast(2), as: UTF8.self).utf8) + Array("Expect: 100-continue\r\n\r\n".utf8))
+        #expect(await slow.answer()?.status == 100)
+
+        service.signal(SIGTERM)
+        var last: WireAnswer?
+        #expect(
+            await eventually {
+                last = await get("/readyz", service)
+                return last?.status == 503
+            })
+        #expect(last?.json["failures"]?.object?["accepting"] != nil, "\(last?.text ?? "")")
+        #expect(await get("/healthz", service)?.status == 200)
+        service.signal(SIGTERM)
+        #expect(await service.exitCode(within: .seconds(10)) == 1)
+    }
+}
