@@ -4,8 +4,6 @@ package import AuthContract
 package final class SeenDevices: Sendable {
     private let seen = Locked<[DeviceID: UnixTime]>([:])
     private static let maximum = 100_000
-    /// Rows of one write: it must end before the store's deadline, and let others in.
-    package static let batchSize = 1000
 
     package init() {}
 
@@ -15,7 +13,7 @@ package final class SeenDevices: Sendable {
         }
     }
 
-    /// Takes everything, in batches of at most `batchSize`.
+    /// Takes everything, in batches of at most `LastSeen.step`.
     package func take() -> [[DeviceID: UnixTime]] {
         let taken = seen.access { seen in
             defer { seen = [:] }
@@ -25,7 +23,7 @@ package final class SeenDevices: Sendable {
         var batch: [DeviceID: UnixTime] = [:]
         for (device, time) in taken {
             batch[device] = time
-            guard batch.count == Self.batchSize else { continue }
+            guard batch.count == LastSeen.step else { continue }
             batches.append(batch)
             batch = [:]
         }

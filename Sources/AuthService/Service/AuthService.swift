@@ -62,7 +62,7 @@ public struct AuthService: Sendable {
     private let rotation: RotationRules
     private let tokens: TokenIssuer
     private let verdicts = VerdictMemory()
-    private let seen = SeenDevices()
+    let seen = SeenDevices()
 
     /// A service over these stores.
     ///
@@ -296,8 +296,12 @@ public struct AuthService: Sendable {
     /// Erases recorded refusals whose time is over; `run` does it too.
     public func eraseExpiredEvidence() async { await recorder.sweep() }
 
-    private func noteSeen() async {
-        // Coarse by nature: what a failed write loses, the next request brings back.
-        for batch in seen.take() { try? await deviceStore.noteSeen(batch) }
+    /// Writes down when devices were last seen, in steps.
+    func noteSeen() async {
+        for step in seen.take() {
+            // Coarse by nature: what a failed write loses, the next request brings back. A store that fails once is not asked
+            // for the other steps.
+            do { try await deviceStore.noteSeen(step) } catch { return }
+        }
     }
 }

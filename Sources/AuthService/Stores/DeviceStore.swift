@@ -176,7 +176,8 @@ public protocol DeviceStore: Sendable {
     /// mark is cleared: whom an operator approves afterwards stays approved.
     func holdObserved(of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int
 
-    /// Notes when devices were last seen; coarse, may be lost.
+    /// Notes when devices were last seen, in one change: coarse, may be lost. More than `LastSeen.step` devices are refused.
+    /// A row changes only where its value is more than `LastSeen.grain` away.
     func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError)
 
     /// One page of devices.
@@ -194,6 +195,19 @@ public protocol DeviceStore: Sendable {
     /// Whether other processes give these devices new keys too. Then a device that asks which key counts, after an answer was
     /// lost, is told what the store says at that moment, not what was read a second ago.
     var rotatesElsewhere: Bool { get }
+}
+
+/// How coarse the time is at which a device was last seen.
+public enum LastSeen {
+    /// Seconds by which a stored time may be behind. Writing it less often keeps a busy fleet from rewriting its rows all day.
+    public static let grain: Int64 = 3600
+    /// Devices in one change, so that it ends well within the deadline of a write.
+    public static let step = 1000
+
+    /// Refuses more devices than one change may have.
+    public static func check(_ count: Int) throws(StoreError) {
+        guard count <= step else { throw StoreError(.unavailable, "\(count) devices in one change, at most \(step)") }
+    }
 }
 
 extension DeviceStore {

@@ -171,11 +171,16 @@ struct SQLiteDeviceStore: DeviceStore {
     }
 
     func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) {
+        try LastSeen.check(seen.count)
         guard !seen.isEmpty else { return }
+        let grain = LastSeen.grain
         try await database.write { database in
             let statement = try database.cachedStatement(
-                sql: "UPDATE devices SET last_seen = ?1 WHERE device_id = ?2 AND coalesce(last_seen < ?1, TRUE)")
-            for (id, time) in seen { try statement.execute(arguments: [time.seconds, id.text]) }
+                sql: """
+                    UPDATE devices SET last_seen = ?1
+                    WHERE device_id = ?2 AND (last_seen IS NULL OR last_seen < ?1 - ?3 OR last_seen > ?1 + ?3)
+                    """)
+            for (id, time) in seen { try statement.execute(arguments: [time.seconds, id.text, grain]) }
         }
     }
 

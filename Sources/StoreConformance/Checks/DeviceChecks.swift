@@ -282,7 +282,7 @@ extension StoreConformance {
                 try expect(
                     try await stores.devices.holdObserved(of: samples.app, recording: event), is: 0, "held again")
             },
-            ConformanceCheck("When a device was last seen only grows") { stores in
+            ConformanceCheck("When a device was last seen changes by more than an hour only") { stores in
                 let samples = try Samples(stores)
                 let (first, second) = (samples.device(), samples.device())
                 for device in [first, second] { try await stores.add(device, samples) }
@@ -290,10 +290,36 @@ extension StoreConformance {
                 try await stores.devices.noteSeen([
                     first.deviceID: now + 5, second.deviceID: now + 6, samples.deviceID(): now,
                 ])
-                try await stores.devices.noteSeen([first.deviceID: now + 1, second.deviceID: now + 9])
+                try await stores.devices.noteSeen([first.deviceID: now + 1, second.deviceID: now + 6 + 3600])
                 try await stores.devices.noteSeen([:])
                 try expect(try await stores.stored(first).lastSeen, is: now + 5, "the first device's time")
-                try expect(try await stores.stored(second).lastSeen, is: now + 9, "the second device's time")
+                try expect(try await stores.stored(second).lastSeen, is: now + 6, "the second device's time")
+                try await stores.devices.noteSeen([second.deviceID: now + 7 + 3600])
+                try expect(try await stores.stored(second).lastSeen, is: now + 7 + 3600, "an hour and a second later")
+            },
+            ConformanceCheck("More devices seen than one change may have are refused") { stores in
+                let samples = try Samples(stores)
+                let device = samples.device()
+                try await stores.add(device, samples)
+                var seen = [device.deviceID: stores.now]
+                while seen.count < LastSeen.step { seen[samples.deviceID()] = stores.now }
+                try await stores.devices.noteSeen(seen)
+                try expect(try await stores.stored(device).lastSeen, is: stores.now, "the time after a full step")
+                seen[device.deviceID] = stores.now + 7200
+                seen[samples.deviceID()] = stores.now
+                let isRefused = await {
+                    do { try await stores.devices.noteSeen(seen); return false } catch { return true }
+                }()
+                try expect(isRefused, "more than a step was written at once")
+                try expect(try await stores.stored(device).lastSeen, is: stores.now, "the time after the refusal")
+            },
+            ConformanceCheck("A time last seen that a wrong clock wrote is corrected") { stores in
+                let samples = try Samples(stores)
+                let device = samples.device()
+                try await stores.add(device, samples)
+                try await stores.devices.noteSeen([device.deviceID: stores.now + 31_536_000])
+                try await stores.devices.noteSeen([device.deviceID: stores.now])
+                try expect(try await stores.stored(device).lastSeen, is: stores.now, "the time")
             },
         ]
     }

@@ -158,8 +158,11 @@ extension MemoryStores: DeviceStore {
     /// See `DeviceStore`.
     public func noteSeen(_ seen: [DeviceID: UnixTime]) throws(StoreError) {
         try check(.noteSeen)
+        try LastSeen.check(seen.count)
         for (id, time) in seen {
-            guard let device = deviceRecords[id], device.lastSeen.map({ $0 < time }) ?? true else { continue }
+            guard let device = deviceRecords[id],
+                device.lastSeen.map({ abs($0 - time) > LastSeen.grain }) ?? true
+            else { continue }
             deviceRecords[id]?.lastSeen = time
         }
     }
