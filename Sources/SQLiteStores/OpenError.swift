@@ -14,6 +14,8 @@ public struct OpenError: Error, Sendable, Hashable, CustomStringConvertible {
         case newerVersion
         /// Another service has it open.
         case inUse
+        /// The file has more than one hard link.
+        case severalNames
         /// What it holds is damaged.
         case damaged
         /// Anything else that the system refuses.

@@ -62,10 +62,25 @@ public final class SQLiteStores: Sendable {
     private let heldChallenges: HeldChallenges?
     private let journal: ClaimJournal?
 
+    /// The file's own path, after every link: what belongs to the database lies beside it.
+    ///
+    /// - Throws: `OpenError` where the folder does not exist.
+    public static func resolvedPath(_ path: String) throws(OpenError) -> String { try DatabasePath.resolve(path) }
+
+    /// Whether there is a database at a path: a file that is not empty.
+    public static func hasDatabase(at path: String) -> Bool { DatabasePath.hasContent(path) }
+
+    /// Throws where the file at a path is there and is no database of ours; changes nothing.
+    public static func checkFile(_ path: String) throws(OpenError) {
+        let path = try DatabasePath.resolve(path)
+        try DatabasePath.checkKind(path)
+        do { try DatabaseFile.inspect(path) { _ in } } catch { throw DatabaseFile.openError(error, path) }
+    }
+
     /// Opens the file, and makes it where it is not there.
     ///
     /// - Parameters:
-    ///   - path: the file; claims go to the folder `<path>-claims`.
+    ///   - path: the file, or a link to it; claims go to the folder `<path>-claims` beside the file itself.
     ///   - role: what this process is.
     ///   - options: deadlines and bounds.
     ///   - clock: the service's clock.
@@ -81,6 +96,7 @@ public final class SQLiteStores: Sendable {
     init(
         path: String, role: Role, options: Options, clock: any ServiceClock, logger: Logger, boot: BootIdentity
     ) throws(OpenError) {
+        let path = try DatabasePath.resolve(path)
         let database = try StoreDatabase(path: path, options: options)
         self.database = database
         apps = SQLiteAppStore(database: database)

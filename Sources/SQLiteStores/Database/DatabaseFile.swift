@@ -4,22 +4,63 @@ internal import GRDB
 
 /// Opens the file, or says in a sentence why not. Nothing is written to a file that is not ours.
 enum DatabaseFile {
+    /// Opens the file at a resolved path, and makes or migrates it first where it is not whole.
     static func open(_ path: String, busyTimeout: Duration) throws(OpenError) -> DatabasePool {
         try checkPlace(path)
         do {
-            try inspect(path) { _ in }
-            let pool = try DatabasePool(path: path, configuration: configuration(busyTimeout))
-            try pool.writeWithoutTransaction { database in
-                // GRDB sets NORMAL when it opens a pool.
-                try database.execute(sql: "PRAGMA synchronous = FULL")
-                guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2,
-                    try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
-                else { throw OpenError(.unavailable, "\(path): SQLite does not offer durable commits here.") }
+            guard try !isReady(path) else { return try pool(path, busyTimeout) }
+            let lock = try OpeningLock(DatabasePath.folder(of: path))
+            return try withExtendedLifetime(lock) {
+                try claim(path)
+                let pool = try pool(path, busyTimeout)
+                try Schema.migrator.migrate(pool)
+                return pool
             }
-            try Schema.migrator.migrate(pool)
-            return pool
         } catch {
             throw openError(error, path)
+        }
+    }
+
+    private static func pool(_ path: String, _ busyTimeout: Duration) throws -> DatabasePool {
+        let pool = try DatabasePool(path: path, configuration: configuration(busyTimeout))
+        try pool.writeWithoutTransaction { database in
+            // GRDB sets NORMAL when it opens a pool.
+            try database.execute(sql: "PRAGMA synchronous = FULL")
+            guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2,
+                try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
+            else { throw OpenError(.unavailable, "\(path): SQLite does not offer durable commits here.") }
+        }
+        return pool
+    }
+
+    /// Whether every migration is committed and the write-ahead log is in use, so that opening changes nothing.
+    private static func isReady(_ path: String) throws -> Bool {
+        do {
+            return try inspect(path) { database in
+                try Schema.migrator.hasCompletedMigrations(database)
+                    && String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
+                    && Int32.fetchOne(database, sql: "PRAGMA application_id") == Schema.applicationID
+            }
+        } catch let error as DatabaseError where needsRecovery.contains(error.resultCode) {
+            return false
+        }
+    }
+
+    /// What a connection that may only read meets where a process was killed, or another one is just making the file: only a
+    /// connection that may write rolls a transaction back.
+    private static let needsRecovery: [ResultCode] = [.SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_BUSY]
+
+    /// Rolls back what a killed process left and marks the file as ours, in a transaction of its own: from then on it is
+    /// recognised, wherever the process ends.
+    private static func claim(_ path: String) throws {
+        let queue = try DatabaseQueue(path: path, configuration: configuration(.seconds(10)))
+        defer { try? queue.close() }
+        try queue.writeWithoutTransaction { database in
+            try database.inTransaction(.immediate) {
+                try check(database, path)
+                try database.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+                return .commit
+            }
         }
     }
 
@@ -58,29 +99,25 @@ enum DatabaseFile {
     }
 
     private static func checkPlace(_ path: String) throws(OpenError) {
-        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        let folder = DatabasePath.folder(of: path)
         let files = FileManager.default
-        var isFolder: ObjCBool = false
-        guard files.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
-            throw OpenError(.noSuchFolder, "The folder \(folder) does not exist. Make it, or name another file.")
-        }
         guard files.isWritableFile(atPath: folder) else {
             throw OpenError(
                 .notWritable, "The folder \(folder) cannot be written, and SQLite keeps files beside \(path).")
         }
-        if files.fileExists(atPath: path, isDirectory: &isFolder) {
-            guard !isFolder.boolValue else { throw OpenError(.notADatabase, "\(path) is a folder. Name a file.") }
+        if files.fileExists(atPath: path) {
+            try DatabasePath.checkKind(path)
             guard files.isReadableFile(atPath: path) else { throw OpenError(.notReadable, "\(path) cannot be read.") }
             guard files.isWritableFile(atPath: path) else {
                 throw OpenError(.notWritable, "\(path) cannot be written.")
             }
         } else {
             // The files that SQLite keeps beside it get the mode of this one.
-            let descriptor = Foundation.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else {
+            let descriptor = Foundation.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 || errno == EEXIST else {
                 throw OpenError(.notWritable, "\(path) cannot be made: \(SystemError.current).")
             }
-            Foundation.close(descriptor)
+            if descriptor >= 0 { Foundation.close(descriptor) }
         }
     }
 
@@ -89,18 +126,24 @@ enum DatabaseFile {
         let queue = try DatabaseQueue(path: path, configuration: configuration(.seconds(2), readonly: true))
         defer { try? queue.close() }
         return try queue.read { database in
-            let application = try Int32.fetchOne(database, sql: "PRAGMA application_id") ?? 0
-            let isEmpty = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master") == 0
-            guard application == Schema.applicationID || (application == 0 && isEmpty) else {
-                throw OpenError(.notADatabase, "\(path) is the database of another program. Name another file.")
-            }
-            guard try !Schema.migrator.hasBeenSuperseded(database) else {
-                throw OpenError(
-                    .newerVersion,
-                    "\(path) was written by a newer version of this software. Install that version, or name another file."
-                )
-            }
+            try check(database, path)
             return try look(database)
+        }
+    }
+
+    /// Refuses the database of another program and that of a newer version.
+    private static func check(_ database: Database, _ path: String) throws {
+        let application = try Int32.fetchOne(database, sql: "PRAGMA application_id") ?? 0
+        let tables = try Set(String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
+        // Before its first migration the migrator makes a table of its own. A first start may end right there.
+        let isUnused = tables.isEmpty || tables == [Schema.migrations]
+        guard application == Schema.applicationID || (application == 0 && isUnused) else {
+            throw OpenError(.notADatabase, "\(path) is the database of another program. Name another file.")
+        }
+        guard try !Schema.migrator.hasBeenSuperseded(database) else {
+            throw OpenError(
+                .newerVersion,
+                "\(path) was written by a newer version of this software. Install that version, or name another file.")
         }
     }
 }

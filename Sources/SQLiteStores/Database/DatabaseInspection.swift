@@ -14,6 +14,8 @@ public struct DatabaseInspection: Sendable, Hashable {
     ///
     /// - Throws: `OpenError` for what would also refuse to be opened.
     public static func of(_ path: String) throws(OpenError) -> DatabaseInspection {
+        let path = try DatabasePath.resolve(path)
+        try DatabasePath.checkKind(path)
         do {
             let (isOlder, damages) = try DatabaseFile.inspect(path) { database in
                 (

@@ -4,6 +4,8 @@ internal import GRDB
 enum Schema {
     /// "SyAu": by it `file` and we know whose database this is.
     static let applicationID: Int32 = 0x5379_4175
+    /// The migrator's table of what is applied.
+    static let migrations = "grdb_migrations"
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()

@@ -1,0 +1,66 @@
+internal import Foundation
+
+/// The place of a database file after every symbolic link is followed.
+///
+/// The key, the claim journal and the lock of the service lie beside the file. All of them must follow from the file itself,
+/// not from the name that it was opened by: under a second name a second service would have a lock and a journal of its own.
+enum DatabasePath {
+    /// As many links as Linux follows.
+    private static let maximumLinks = 40
+
+    /// Follows every link of a path. The file need not exist; its folder must.
+    static func resolve(_ path: String) throws(OpenError) -> String {
+        var path = path
+        for _ in 0..<maximumLinks {
+            if let real = realPath(path) { return real }
+            guard errno == ENOENT else {
+                throw OpenError(.notReadable, "\(path) cannot be resolved: \(SystemError.current).")
+            }
+            let folder = folder(of: path)
+            guard let realFolder = realPath(folder) else {
+                throw OpenError(.noSuchFolder, "The folder \(folder) does not exist. Make it, or name another file.")
+            }
+            let file = realFolder + (realFolder.hasSuffix("/") ? "" : "/") + (path as NSString).lastPathComponent
+            // A link whose target does not exist: opening it would make the target.
+            guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: file) else { return file }
+            path = target.hasPrefix("/") ? target : "\(realFolder)/\(target)"
+        }
+        throw OpenError(.notReadable, "\(path) leads through too many links.")
+    }
+
+    /// The folder of a path.
+    static func folder(of path: String) -> String {
+        let folder = (path as NSString).deletingLastPathComponent
+        return folder.isEmpty ? "." : folder
+    }
+
+    /// Whether there is a database: a file that is not empty. An empty one holds nothing yet.
+    static func hasContent(_ path: String) -> Bool { (status(path)?.st_size ?? 0) > 0 }
+
+    /// Refuses what is no plain file with a single name. A second hard link is a second name that cannot be resolved.
+    static func checkKind(_ path: String) throws(OpenError) {
+        guard let status = status(path) else { return }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR: throw OpenError(.notADatabase, "\(path) is a folder. Name a file.")
+        default: throw OpenError(.notADatabase, "\(path) is no regular file. Name another file.")
+        }
+        guard status.st_nlink <= 1 else {
+            throw OpenError(
+                .severalNames,
+                "\(path) has \(status.st_nlink) hard links, so two services could use it at once. Remove the other names."
+            )
+        }
+    }
+
+    private static func status(_ path: String) -> stat? {
+        var status = stat()
+        return stat(path, &status) == 0 ? status : nil
+    }
+
+    private static func realPath(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return String(cString: real)
+    }
+}

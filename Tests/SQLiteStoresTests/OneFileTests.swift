@@ -1,0 +1,98 @@
+import AuthContract
+import AuthService
+import Foundation
+import Testing
+
+@testable import SQLiteStores
+
+/// A database has one name, so that it has one service, one key and one claim journal.
+struct OneFileTests {
+    private let folder: TemporaryFolder
+    private let start = JournalBench.start
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func link(_ name: String, to target: String) throws -> String {
+        let path = "\(folder.path)/\(name)"
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
+        return path
+    }
+
+    private func open(_ path: String) throws(OpenError) -> SQLiteStores {
+        try SQLiteStores(path: path, clock: FixedClock(), logger: silent)
+    }
+
+    @Test(arguments: ["auth.sqlite", "./auth.sqlite", "other", "folder/auth.sqlite"])
+    func `A second service is refused through any name of the file`(_ target: String) async throws {
+        let first = try SQLiteStores.open(folder)
+        _ = try link("other", to: "auth.sqlite")
+        _ = try link("folder", to: ".")
+        let name = try link("name", to: target)
+        let error = #expect(throws: OpenError.self) { try open(name) }
+        #expect(error?.code == .inUse)
+        await first.close()
+    }
+
+    @Test func `Claims taken under one name are taken under another`() async throws {
+        let claim = ReplayClaim(high: 1, low: 2)
+        func claimed(_ stores: SQLiteStores) async throws -> ClaimOutcome {
+            try await stores.replay.claim(
+                [claim], timestamp: start, expiresAt: start + 660, now: start, futureWindow: 60)
+        }
+        let name = try link("name", to: "auth.sqlite")
+        let first = try SQLiteStores.open(folder)
+        #expect(try await claimed(first) == .claimed)
+        await first.close()
+        let second = try open(name)
+        #expect(try await claimed(second) == .taken(claim))
+        await second.close()
+        #expect(!FileManager.default.fileExists(atPath: name + "-claims"))
+    }
+
+    @Test func `A link to a file that is not there makes that file`() async throws {
+        try FileManager.default.createDirectory(atPath: "\(folder.path)/data", withIntermediateDirectories: false)
+        let name = try link("name", to: "second")
+        _ = try link("second", to: "data/real.sqlite")
+        await (try open(name)).close()
+        #expect(FileManager.default.fileExists(atPath: "\(folder.path)/data/real.sqlite-claims"))
+    }
+
+    @Test func `A circle of links is refused`() throws {
+        let name = try link("name", to: "second")
+        _ = try link("second", to: "name")
+        let error = #expect(throws: OpenError.self) { try open(name) }
+        #expect(error?.code == .notReadable)
+    }
+
+    @Test(arguments: [SQLiteStores.Role.service, .administration])
+    func `A file with a second hard link is refused`(_ role: SQLiteStores.Role) async throws {
+        await (try SQLiteStores.open(folder)).close()
+        let second = "\(folder.path)/second.sqlite"
+        try FileManager.default.linkItem(atPath: folder.database, toPath: second)
+        for path in [folder.database, second] {
+            let error = #expect(throws: OpenError.self) {
+                try SQLiteStores(path: path, role: role, clock: FixedClock(), logger: silent)
+            }
+            #expect(error?.code == .severalNames)
+        }
+        #expect(throws: OpenError.self) { try DatabaseInspection.of(second) }
+        try FileManager.default.removeItem(atPath: second)
+        await (try SQLiteStores.open(folder, role: role)).close()
+    }
+
+    @Test func `A pipe is refused and does not hang`() throws {
+        let pipe = "\(folder.path)/pipe"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let error = #expect(throws: OpenError.self) { try open(pipe) }
+        #expect(error?.code == .notADatabase)
+        #expect(throws: OpenError.self) { try DatabaseInspection.of(pipe) }
+    }
+
+    @Test func `An inspection of a linked database says whether it is served`() async throws {
+        let name = try link("name", to: "auth.sqlite")
+        let service = try SQLiteStores.open(folder)
+        #expect(try DatabaseInspection.of(name).isServed)
+        await service.close()
+        #expect(try !DatabaseInspection.of(name).isServed)
+    }
+}
