@@ -61,6 +61,9 @@ public final class SQLiteStores: Sendable {
     let database: StoreDatabase
     private let heldChallenges: HeldChallenges?
     private let journal: ClaimJournal?
+    /// Keeps in the database what the journal has become.
+    private let noting: Task<Void, Never>?
+    private let endNotes: AsyncStream<JournalNote>.Continuation?
 
     /// The file's own path, after every link: what belongs to the database lies beside it.
     ///
@@ -109,14 +112,19 @@ public final class SQLiteStores: Sendable {
         evidence = SQLiteEvidenceStore(database: database)
         switch role {
         case .administration:
-            (heldChallenges, journal) = (nil, nil)
+            (heldChallenges, journal, noting, endNotes) = (nil, nil, nil, nil)
             (challenges, replay) = (NotTheService(), NotTheService())
         case .service:
+            let (notes, continuation) = AsyncStream.makeStream(
+                of: JournalNote.self, bufferingPolicy: .bufferingNewest(1))
             let journal = try ClaimJournal(
                 folder: path + "-claims",
                 settings: .init(maximumClaims: options.maximumClaims, deadline: options.deadline),
-                expectsHistory: try database.hasClaimJournal(), boot: boot, now: clock.now, logger: logger)
-            try database.noteClaimJournal()
+                expecting: try database.journalExpectation(), boot: boot, now: clock.now, logger: logger
+            ) { continuation.yield($0) }
+            try database.note(journal.note)
+            noting = Task { for await note in notes { await database.keep(note) } }
+            endNotes = continuation
             let held = HeldChallenges(clock: clock, maximum: options.maximumChallenges)
             held.restore(try database.takeSavedChallenges())
             (heldChallenges, challenges) = (held, held)
@@ -129,6 +137,9 @@ public final class SQLiteStores: Sendable {
     public func close() async {
         if let heldChallenges { await database.save(heldChallenges.drain()) }
         await journal?.close()
+        endNotes?.finish()
+        await noting?.value
+        if let journal { await database.keep(journal.note) }
         await database.close()
     }
 }

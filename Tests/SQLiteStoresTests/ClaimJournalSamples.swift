@@ -16,10 +16,10 @@ struct JournalBench {
     var path: String { "\(folder.path)/claims" }
 
     func open(
-        at now: UnixTime = start, boot: String = "first boot", expectsHistory: Bool = false
+        at now: UnixTime = start, boot: String = "first boot", expecting expectation: JournalExpectation = .nothing
     ) throws(OpenError) -> ClaimJournal {
         try ClaimJournal(
-            folder: path, settings: settings, expectsHistory: expectsHistory, boot: BootIdentity(boot), now: now,
+            folder: path, settings: settings, expecting: expectation, boot: BootIdentity(boot), now: now,
             logger: silent)
     }
 

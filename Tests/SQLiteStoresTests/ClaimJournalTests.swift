@@ -123,7 +123,7 @@ struct ClaimJournalTests {
         bench.settings.segmentRecords = 200
         func open() throws -> ClaimJournal {
             try ClaimJournal(
-                folder: "\(disk.path)/claims", settings: bench.settings, expectsHistory: false,
+                folder: "\(disk.path)/claims", settings: bench.settings, expecting: .nothing,
                 boot: BootIdentity("boot"), now: start, logger: silent)
         }
         let first = try open()

@@ -5,5 +5,12 @@
         static var systemText: String? {
             try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
         }
+
+        /// Seconds since this start, sleep included.
+        @Sendable static func seconds() -> Int64 {
+            var time = timespec()
+            clock_gettime(CLOCK_BOOTTIME, &time)
+            return Int64(time.tv_sec)
+        }
     }
 #endif

@@ -7,8 +7,8 @@ internal import Logging
 ///
 /// What it guarantees: a claim that was answered survives the end of the process in any way. Of a loss of power it knows by
 /// the machine's boot id, and refuses then the requests whose claims may not have reached the disk. No live claim is ever
-/// forgotten for room: what does not fit is refused. A clock that steps back opens nothing, because what was purged is
-/// known by its latest expiry.
+/// forgotten for room: what does not fit is refused. A clock that was ahead opens nothing when it falls back: the dates of what
+/// was purged too early are refused, and no others.
 final class ClaimJournal: ReplayStore {
     struct Settings: Sendable {
         var maximumClaims = 24_000_000
@@ -17,6 +17,8 @@ final class ClaimJournal: ReplayStore {
         var syncInterval: Duration = .milliseconds(50)
         /// How long after a segment could not be made the next attempt is made.
         var retryInterval: Duration = .milliseconds(250)
+        /// Seconds of a clock that nobody sets, since the machine started.
+        var monotonic: @Sendable () -> Int64 = BootIdentity.seconds
         /// After how much of the service's time, and after how many records, the next segment is begun.
         var segmentSeconds: Int64 = 60
         var segmentRecords = 50_000
@@ -30,17 +32,26 @@ final class ClaimJournal: ReplayStore {
     private let watchdog: DeadlineWatchdog
 
     /// Opens the journal in a folder, reading back what is alive.
+    ///
+    /// - Parameters:
+    ///   - path: the folder.
+    ///   - expectation: what the database says of the journal that should be there.
+    ///   - noted: called with what the database is to keep of it from now on, on the journal's own thread.
     init(
-        folder path: String, settings: Settings, expectsHistory: Bool, boot: BootIdentity, now: UnixTime, logger: Logger
+        folder path: String, settings: Settings, expecting expectation: JournalExpectation, boot: BootIdentity,
+        now: UnixTime, logger: Logger, noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
     ) throws(OpenError) {
         let folder = try JournalFolder(path)
         let recovery = try JournalRecovery.read(
-            folder, boot: boot, now: now, expectsHistory: expectsHistory, logger: logger)
-        let segment: JournalSegment
+            folder,
+            JournalRecovery.Opening(
+                boot: boot, now: now.seconds, monotonic: settings.monotonic(), expectation: expectation,
+                logger: logger))
         do throws(SystemError) {
-            let header = SegmentHeader(
-                sequence: recovery.nextSequence, boot: boot, purgedTo: recovery.deletedTo, loss: recovery.loss)
-            segment = try JournalSegment(header, capacity: settings.segmentCapacity, in: folder)
+            let header = SegmentHeader(sequence: recovery.nextSequence, boot: boot)
+            let segment = try JournalSegment(header, capacity: settings.segmentCapacity, in: folder)
+            state = JournalState(recovery, segment: segment, now: now.seconds, settings: settings)
+            try segment.synchronize()
         } catch {
             throw OpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")
         }
@@ -48,13 +59,15 @@ final class ClaimJournal: ReplayStore {
         if let damaged = recovery.damaged { folder.putAside(damaged) }
         for sequence in recovery.obsolete { folder.remove(sequence) }
 
-        state = JournalState(recovery, segment: segment, now: now.seconds, settings: settings)
-        keeper = JournalKeeper(state, folder: folder, recovery: recovery, settings: settings, logger: logger)
+        keeper = JournalKeeper(state, folder: folder, settings: settings, logger: logger, noted: noted)
         watchdog = DeadlineWatchdog(state)
         keeper.start()
     }
 
     deinit { state.beginClosing(sealing: true) }
+
+    /// What the database is to keep of the journal.
+    var note: JournalNote { state.note }
 
     /// How many claims live, and how many slots of memory they take.
     var size: (live: Int, slots: Int) { state.size }

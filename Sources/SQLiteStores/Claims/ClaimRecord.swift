@@ -9,8 +9,14 @@ struct ClaimRecord {
     enum Kind: UInt64, CaseIterable {
         /// A claim; the words are its.
         case claim = 0x9E37_79B9_7F4A_7C15
-        /// The service's clock, in the first word: how far history is known when the machine's clock steps back.
+        /// A reading of the service's clock, and beside it one of the monotonic clock, in seconds.
         case clock = 0xC2B2_AE3D_27D4_EB4F
+        /// The latest expiry that was purged, in the first word.
+        case purged = 0x85EB_CA77_C2B2_AE63
+        /// Dates whose requests are refused: the first and the last.
+        case loss = 0x27D4_EB2F_1656_67C5
+        /// The same, and dates ahead of the last one by an app's future window.
+        case openLoss = 0xD6E8_FEB8_6659_FD93
         /// Everything before it is on the disk: the service ended in order.
         case seal = 0x1656_67B1_9E37_79F9
     }
@@ -25,8 +31,18 @@ struct ClaimRecord {
         ClaimRecord(kind: .claim, high: claim.high, low: claim.low, expiry: expiry)
     }
 
-    static func clock(_ now: Int64) -> ClaimRecord {
-        ClaimRecord(kind: .clock, high: UInt64(bitPattern: now), low: 0, expiry: 0)
+    static func clock(_ now: Int64, monotonic: Int64) -> ClaimRecord {
+        ClaimRecord(kind: .clock, high: UInt64(bitPattern: now), low: UInt64(bitPattern: monotonic), expiry: 0)
+    }
+
+    static func purged(to expiry: Int64) -> ClaimRecord {
+        ClaimRecord(kind: .purged, high: UInt64(bitPattern: expiry), low: 0, expiry: 0)
+    }
+
+    static func loss(_ interval: HistoryLoss.Interval) -> ClaimRecord {
+        ClaimRecord(
+            kind: interval.isOpen ? .openLoss : .loss, high: UInt64(bitPattern: interval.first),
+            low: UInt64(bitPattern: interval.last), expiry: 0)
     }
 
     static let seal = ClaimRecord(kind: .seal, high: 0, low: 0, expiry: 0)

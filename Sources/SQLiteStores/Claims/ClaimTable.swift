@@ -43,6 +43,9 @@ struct ClaimTable {
     /// Notes what was dropped elsewhere.
     mutating func raisePurged(to expiry: Int64) { purgedTo = max(purgedTo, expiry) }
 
+    /// Takes back what was purged by wrong readings of the clock; something else must refuse their requests.
+    mutating func returnPurged(to expiry: Int64) { purgedTo = min(purgedTo, expiry) }
+
     /// Takes a claim that was read from the journal, or counts it as purged where it has expired.
     mutating func restore(_ claim: ReplayClaim, expiry: UInt32, now: Int64) {
         if Int64(expiry) > now {
@@ -58,18 +61,22 @@ struct ClaimTable {
     }
 
     /// Drops what has expired from one shard, and gives back its memory.
-    mutating func sweep(shard: Int, now: Int64) { rebuild(shard, now: now, room: 0) }
+    ///
+    /// - Parameter latest: what expires later is dropped too, and does not count as purged.
+    mutating func sweep(shard: Int, now: Int64, latest: Int64 = .max) {
+        rebuild(shard, now: now, latest: latest, room: 0)
+    }
 
-    private mutating func rebuild(_ shard: Int, now: Int64, room: Int) {
+    private mutating func rebuild(_ shard: Int, now: Int64, latest: Int64 = .max, room: Int) {
         let old = shards[shard].slots
         shards[shard].slots = []
         let live = old.reduce(into: 0) { count, slot in
-            if !slot.isEmpty, Int64(slot.expiry) > now { count += 1 }
+            if !slot.isEmpty, Int64(slot.expiry) > now, Int64(slot.expiry) <= latest { count += 1 }
         }
         var new = Shard(capacityFor: live + room)
         for slot in old where !slot.isEmpty {
             if Int64(slot.expiry) > now {
-                new.add(slot, hash(slot.claim))
+                if Int64(slot.expiry) <= latest { new.add(slot, hash(slot.claim)) }
             } else {
                 purgedTo = max(purgedTo, Int64(slot.expiry))
             }

@@ -1,26 +1,129 @@
 internal import AuthContract
 
-/// What the journal cannot know, and of which requests.
+/// What the journal cannot know: the dates of requests whose claims may be lost.
+///
+/// A loss is intervals of request time, never one upper bound: a clock that once showed a time far ahead must not refuse
+/// everything until that time (the specification, Replay: loss of history).
 struct HistoryLoss: Sendable, Hashable {
-    /// When the service started after a loss of power: what was not on the disk is gone. Claims of requests dated more than
-    /// `durableAhead` ahead were on the disk before the answer, so only requests dated up to `boundary` later are concerned.
-    var powerLostAt: Int64?
-    /// When the service started and found the journal damaged or missing: nothing is known of requests of before.
-    var damagedAt: Int64?
+    /// Dates that are refused, both ends included.
+    struct Interval: Sendable, Hashable {
+        let first: Int64
+        let last: Int64
+        /// Whether requests that were dated ahead of `last`, as far as their app allows, are refused too.
+        let isOpen: Bool
 
-    /// Seconds (the specification, Replay: loss of history).
+        /// The end for an app with this future window.
+        func end(futureWindow: Int64) -> Int64 {
+            isOpen ? last.adding(max(futureWindow, HistoryLoss.boundary)) : last
+        }
+
+        fileprivate func joined(_ other: Interval) -> Interval {
+            Interval(
+                first: min(first, other.first), last: max(last, other.last), isOpen: isOpen || other.isOpen)
+        }
+
+        fileprivate func touches(_ other: Interval) -> Bool {
+            first <= other.last.adding(1) && other.first <= last.adding(1)
+        }
+    }
+
+    /// By their first date; no two of one kind touch.
+    private(set) var intervals: [Interval] = []
+
+    /// Seconds that a claim lives after the date of its request.
+    static let claimLife: Int64 = 660
+    /// Seconds ahead of a reading up to which claims are not on the disk before the answer.
     static let boundary: Int64 = 5
     /// A second less than the boundary, because the record of the clock's last second may be lost with the power too.
     static let durableAhead: Int64 = 4
+    /// The longest future window that an app may have.
+    static let maximumFutureWindow: Int64 = 300
+    /// More are joined, the earliest first.
+    static let maximum = 32
 
-    /// The seconds after which a new request can be judged, where this one cannot be.
+    /// Adds the dates around readings of the clock, from a claim's life before the first.
+    ///
+    /// - Parameters:
+    ///   - readings: the first and the last reading.
+    ///   - isWhole: whether claims dated further ahead than `boundary` are known to be on the disk.
+    mutating func add(around readings: ClosedRange<Int64>, isWhole: Bool) {
+        add(
+            from: readings.lowerBound.subtracting(Self.claimLife),
+            to: isWhole ? readings.upperBound.adding(Self.boundary) : readings.upperBound, isOpen: !isWhole)
+    }
+
+    /// Adds an interval; an empty one adds nothing.
+    mutating func add(from first: Int64, to last: Int64, isOpen: Bool) {
+        guard first <= last else { return }
+        var new = Interval(first: first, last: last, isOpen: isOpen)
+        intervals.removeAll { known in
+            guard known.isOpen == new.isOpen, known.touches(new) else { return false }
+            new = known.joined(new)
+            return true
+        }
+        insert(new)
+        // Dates between two losses of long ago cost nothing: their requests are too old by now.
+        while intervals.count > Self.maximum {
+            let joined = intervals[0].joined(intervals[1])
+            intervals.removeFirst(2)
+            insert(joined)
+        }
+    }
+
+    /// Adds what wrong readings of the clock made the store forget: claims that expired too early, and claims so far ahead that
+    /// they are not kept until the clock gets there.
+    ///
+    /// - Parameters:
+    ///   - wrong: the wrong readings.
+    ///   - now: the reading that showed them to be wrong.
+    ///   - purgedTo: the latest expiry of what was purged.
+    mutating func add(_ wrong: ClockHistory.WrongReadings, now: Int64, purgedTo: Int64) {
+        let (first, last) = (wrong.readings.lowerBound.subtracting(Self.claimLife), wrong.readings.upperBound)
+        if purgedTo > now {
+            let purged = purgedTo.subtracting(Self.claimLife)
+            let lastPurged = min(purged, last.adding(Self.maximumFutureWindow))
+            add(from: first, to: lastPurged < purged ? last : lastPurged, isOpen: lastPurged < purged)
+            if let right = wrong.lastRight {
+                add(
+                    from: right.subtracting(Self.claimLife), to: min(purged, right.adding(Self.maximumFutureWindow)),
+                    isOpen: false)
+            }
+        }
+        add(from: max(first, now.adding(Self.maximumFutureWindow + 1)), to: last, isOpen: true)
+    }
+
+    /// The latest expiry that is kept after wrong readings. What expires later is covered by an interval.
+    static func latestKept(now: Int64) -> Int64 { now.adding(2 * claimLife) }
+
+    private mutating func insert(_ new: Interval) {
+        intervals.insert(new, at: intervals.firstIndex { $0.first > new.first } ?? intervals.count)
+    }
+
+    /// The seconds after which a new request can be judged, where one of this date cannot be.
     func retryAfter(timestamp: UnixTime, futureWindow: Int64) -> Int64? {
-        guard powerLostAt != nil || damagedAt != nil else { return nil }
-        let limits = [
-            powerLostAt.map { UnixTime($0) + Self.boundary },
-            damagedAt.map { UnixTime($0) + max(futureWindow, Self.boundary) },
-        ]
-        guard let last = limits.compactMap({ $0 }).max(), timestamp <= last else { return nil }
-        return max(1, (last + 1) - timestamp)
+        guard !intervals.isEmpty else { return nil }
+        var next = timestamp.seconds
+        while let interval = intervals.first(where: {
+            $0.first <= next && next <= $0.end(futureWindow: futureWindow)
+        }) {
+            next = interval.end(futureWindow: futureWindow).adding(1)
+            if next == .max { break }
+        }
+        guard next != timestamp.seconds else { return nil }
+        return max(1, next.subtracting(timestamp.seconds))
+    }
+}
+
+extension Int64 {
+    /// The sum, or the nearest that there is.
+    func adding(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    /// The difference, or the nearest that there is.
+    func subtracting(_ other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other < 0 ? .max : .min) : difference
     }
 }

@@ -15,7 +15,7 @@ struct JournalFolder: Sendable {
             throw OpenError(.notWritable, "The folder \(path) for the claim journal cannot be made.")
         }
         let lock: JournalFile?
-        do throws(SystemError) { lock = try JournalFile.locked("\(path)/lock") } catch {
+        do throws(SystemError) { lock = try Self.locked("\(path)/lock") } catch {
             throw OpenError(.notWritable, "The claim journal in \(path) cannot be locked: \(error).")
         }
         guard let lock else {
@@ -26,6 +26,15 @@ struct JournalFolder: Sendable {
     }
 
     func unlock() { lock.unlock() }
+
+    /// Takes the lock. `DatabaseInspection` holds it for an instant, so one failure does not mean that a service runs.
+    private static func locked(_ path: String) throws(SystemError) -> JournalFile? {
+        for _ in 0..<20 {
+            if let file = try JournalFile.locked(path) { return file }
+            usleep(10_000)
+        }
+        return nil
+    }
 
     func path(of sequence: UInt64) -> String {
         let digits = String(sequence)
@@ -48,7 +57,9 @@ struct JournalFolder: Sendable {
         }
     }
 
-    func remove(_ sequence: UInt64) { unlink(path(of: sequence)) }
+    /// Removes a segment; false where it is still there.
+    @discardableResult
+    func remove(_ sequence: UInt64) -> Bool { unlink(path(of: sequence)) == 0 || errno == ENOENT }
 
     /// Puts a damaged segment aside for who wants to look at it; one at most is kept.
     func putAside(_ sequence: UInt64) { rename(path(of: sequence), "\(path)/damaged") }

@@ -9,23 +9,21 @@ final class JournalKeeper: @unchecked Sendable {
     private let settings: ClaimJournal.Settings
     private let folder: JournalFolder
     private let logger: Logger
-    private let loss: HistoryLoss
+    private let noted: @Sendable (JournalNote) -> Void
     private let ended = DispatchGroup()
-    private var closed: [ClosedSegment]
-    private var deletedTo: Int64
+    /// Segments to delete, oldest first.
+    private var deletable: [UInt64] = []
     private var rotationFailed = false
 
     init(
-        _ state: JournalState, folder: JournalFolder, recovery: JournalRecovery, settings: ClaimJournal.Settings,
-        logger: Logger
+        _ state: JournalState, folder: JournalFolder, settings: ClaimJournal.Settings, logger: Logger,
+        noted: @escaping @Sendable (JournalNote) -> Void
     ) {
         self.state = state
         self.settings = settings
         self.folder = folder
         self.logger = logger
-        loss = recovery.loss
-        closed = recovery.segments
-        deletedTo = recovery.deletedTo
+        self.noted = noted
     }
 
     func start() {
@@ -44,10 +42,25 @@ final class JournalKeeper: @unchecked Sendable {
         while true {
             let upkeep = state.nextUpkeep()
             if upkeep.isClosing { return end() }
-            state.didSynchronize(synchronize(upkeep))
+            keepUp(upkeep)
             if upkeep.wantsRotation { rotate(upkeep) }
             if upkeep.wantsSweep { for shard in 0..<ClaimTable.shardCount { state.sweep(shard: shard) } }
         }
+    }
+
+    private func keepUp(_ upkeep: JournalState.Upkeep) {
+        deletable += upkeep.deletable
+        let error = synchronize(upkeep)
+        state.didSynchronize(error, reading: upkeep.reading, falls: upkeep.falls)
+        if let wrong = upkeep.wrong {
+            logger.warning(
+                "the clock was ahead",
+                metadata: ["wrong": "\(wrong.readings)", "last_right": "\(wrong.lastRight ?? 0)"])
+        }
+        guard error == nil else { return }
+        // What was purged is recorded on the disk now. In order, and none after one that stays: segments have no gap.
+        while let oldest = deletable.first, folder.remove(oldest) { deletable.removeFirst() }
+        if upkeep.retired != nil || upkeep.wrong != nil { noted(upkeep.note) }
     }
 
     private func end() {
@@ -55,7 +68,7 @@ final class JournalKeeper: @unchecked Sendable {
             // It would be the newest one, and is not sealed.
             if let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
             let upkeep = state.upkeep()
-            state.didSynchronize(synchronize(upkeep))
+            keepUp(upkeep)
             if state.endsInOrder { seal(upkeep.current) }
         }
         state.refuseWaiters()
@@ -73,9 +86,6 @@ final class JournalKeeper: @unchecked Sendable {
     }
 
     private func synchronize(_ upkeep: JournalState.Upkeep) -> SystemError? {
-        if let retired = upkeep.retired {
-            closed.append(ClosedSegment(sequence: retired.header.sequence, latestExpiry: retired.latestExpiry))
-        }
         do throws(SystemError) {
             try upkeep.retired?.synchronize()
             if upkeep.isDirty { try upkeep.current.synchronize() }
@@ -88,18 +98,11 @@ final class JournalKeeper: @unchecked Sendable {
         }
     }
 
-    /// Begins the next segment, and deletes the oldest ones that have expired: their latest expiry is in the new one's
-    /// header, on the disk, before they go.
     private func rotate(_ upkeep: JournalState.Upkeep) {
-        let expired = closed.prefix { $0.latestExpiry <= upkeep.latestNow }
-        deletedTo = expired.reduce(deletedTo) { max($0, $1.latestExpiry) }
         let header = SegmentHeader(
-            sequence: upkeep.current.header.sequence + 1, boot: upkeep.current.header.boot, purgedTo: deletedTo,
-            loss: loss)
+            sequence: upkeep.current.header.sequence + 1, boot: upkeep.current.header.boot)
         do throws(SystemError) {
             state.prepare(try JournalSegment(header, capacity: settings.segmentCapacity, in: folder))
-            for segment in expired { folder.remove(segment.sequence) }
-            closed.removeFirst(expired.count)
             rotationFailed = false
         } catch {
             guard !rotationFailed else { return }

@@ -5,9 +5,8 @@ internal import Logging
 struct JournalRecovery {
     var table: ClaimTable
     var census = ClaimCensus()
+    var clock = ClockHistory()
     var loss = HistoryLoss()
-    /// The latest expiry of segments that were ever deleted.
-    var deletedTo: Int64 = .min
     /// Segments that still hold something, oldest first.
     var segments: [ClosedSegment] = []
     /// Segments that are of no use any more, once the next one is there.
@@ -16,29 +15,35 @@ struct JournalRecovery {
     var damaged: UInt64?
     var nextSequence: UInt64 = 1
 
-    /// Reads the folder. `expectsHistory` says that a journal was here before, so that a missing one was lost.
-    static func read(
-        _ folder: JournalFolder, boot: BootIdentity, now: UnixTime, expectsHistory: Bool, logger: Logger
-    ) throws(OpenError) -> JournalRecovery {
+    /// What is needed beside the folder.
+    struct Opening {
+        let boot: BootIdentity
+        let now: Int64
+        let monotonic: Int64
+        let expectation: JournalExpectation
+        let logger: Logger
+    }
+
+    /// Reads the folder.
+    static func read(_ folder: JournalFolder, _ opening: Opening) throws(OpenError) -> JournalRecovery {
         let sequences = try folder.sequences()
-        var recovery = JournalRecovery(table: ClaimTable(purgedTo: .min))
         let (next, overflow) = (sequences.last ?? 0).addingReportingOverflow(1)
         guard !overflow else { throw OpenError(.damaged, "The claim journal in \(folder.path) has no numbers left.") }
+        var recovery = JournalRecovery(table: ClaimTable(purgedTo: .min))
         recovery.nextSequence = next
+        var contents = JournalContents()
+        contents.table.reserve(folder.recordCount(sequences))
 
         var newest: SegmentContents?
-        var latestClock = now.seconds
-        let reader = SegmentReader(folder: folder, boot: boot, now: now.seconds)
-        recovery.table.reserve(folder.recordCount(sequences))
+        let reader = SegmentReader(folder: folder, boot: opening.boot, now: opening.now)
         for sequence in sequences {
             do throws(SegmentReader.Failure) {
                 if let newest, sequence != newest.header.sequence + 1 {
                     throw .damaged("a segment before it is missing")
                 }
-                let contents = try reader.read(sequence, into: &recovery.table, &recovery.census)
-                newest = contents
-                latestClock = max(latestClock, contents.latestClock)
-                recovery.take(contents)
+                let read = try reader.read(sequence, into: &contents)
+                newest = read
+                recovery.segments.append(ClosedSegment(sequence: sequence, latestExpiry: read.latestExpiry))
             } catch {
                 switch error {
                 case .unfinished where sequence == sequences.last:
@@ -46,9 +51,9 @@ struct JournalRecovery {
                     folder.remove(sequence)
                     recovery.nextSequence = sequence
                 case .unfinished:
-                    return recovery.startingOver(sequences, sequence, "its header is missing", latestClock, logger)
+                    return recovery.startingOver(contents, sequences, sequence, "its header is missing", opening)
                 case .damaged(let reason):
-                    return recovery.startingOver(sequences, sequence, reason, latestClock, logger)
+                    return recovery.startingOver(contents, sequences, sequence, reason, opening)
                 case .newerVersion:
                     throw OpenError(
                         .newerVersion,
@@ -58,44 +63,83 @@ struct JournalRecovery {
                 }
             }
         }
-        if newest == nil, expectsHistory {
-            return recovery.startingOver([], nil, "it is gone", latestClock, logger)
+        if let reason = opening.expectation.reasonAgainst(newest) {
+            return recovery.startingOver(contents, sequences, nil, reason, opening)
         }
-        if let newest, newest.header.boot != boot, !newest.isSealed {
-            recovery.loss.powerLostAt = latestClock
-            logger.warning(
-                "the machine restarted while claims were written: requests of before are refused for a moment")
-        }
+        recovery.finish(
+            contents, powerLost: newest.map { $0.header.boot != opening.boot && !$0.isSealed } ?? false, opening)
         return recovery
     }
 
-    private mutating func take(_ contents: SegmentContents) {
-        deletedTo = max(deletedTo, contents.header.purgedTo)
-        loss = HistoryLoss(
-            powerLostAt: Self.later(loss.powerLostAt, contents.header.loss.powerLostAt),
-            damagedAt: Self.later(loss.damagedAt, contents.header.loss.damagedAt))
-        segments.append(ClosedSegment(sequence: contents.header.sequence, latestExpiry: contents.latestExpiry))
-        table.raisePurged(to: contents.header.purgedTo)
+    /// The journal is whole; or it was, until power was lost.
+    private mutating func finish(_ contents: JournalContents, powerLost: Bool, _ opening: Opening) {
+        var contents = contents
+        let (last, now) = (contents.lastReading, opening.now)
+        let finding = contents.note(now, monotonic: opening.monotonic, boot: opening.boot)
+        (table, census, clock, loss) = (contents.table, contents.census, contents.clock, contents.loss)
+        census.advance(to: now)
+        if powerLost {
+            for reading in [last, now].compactMap({ $0 }) { loss.add(around: reading...reading, isWhole: true) }
+            opening.logger.warning(
+                "the machine restarted while claims were written: requests of before are refused for a moment")
+        }
+        table.raisePurged(to: contents.purgedTo)
+        guard case .wrong(let wrong) = finding else { return }
+        if powerLost {
+            loss.add(around: wrong.readings, isWhole: true)
+            if let right = wrong.lastRight { loss.add(around: right...right, isWhole: true) }
+        }
+        opening.logger.warning(
+            "the clock was ahead",
+            metadata: ["now": "\(now)", "wrong": "\(wrong.readings)", "last_right": "\(wrong.lastRight ?? 0)"])
+        // What expired by this reading is refused by its date; only what was purged before can have been purged too early.
+        loss.add(wrong, now: now, purgedTo: contents.purgedTo)
+        table.returnPurged(to: now)
+        let latest = HistoryLoss.latestKept(now: now)
+        for shard in 0..<ClaimTable.shardCount { table.sweep(shard: shard, now: now, latest: latest) }
+        census.forget(after: latest)
+        for index in segments.indices { segments[index].latestExpiry = min(segments[index].latestExpiry, latest) }
     }
 
-    /// Starts over: every request that could have been claimed before is refused by its time, so that nothing of what was
+    /// Starts over: every request that could have been claimed before is refused by its date, so that nothing of what was
     /// read is needed any more.
     private func startingOver(
-        _ sequences: [UInt64], _ damaged: UInt64?, _ reason: String, _ time: Int64, _ logger: Logger
+        _ contents: JournalContents, _ sequences: [UInt64], _ damaged: UInt64?, _ reason: String, _ opening: Opening
     ) -> JournalRecovery {
-        logger.critical(
+        opening.logger.critical(
             "the claim journal is damaged: requests of before are refused",
             metadata: ["segment": "\(damaged.map { "\($0)" } ?? "all")", "reason": "\(reason)"])
-        var fresh = JournalRecovery(table: ClaimTable(purgedTo: deletedTo))
-        fresh.loss = HistoryLoss(powerLostAt: loss.powerLostAt, damagedAt: Self.later(loss.damagedAt, time))
-        fresh.deletedTo = deletedTo
-        fresh.nextSequence = nextSequence
+        var contents = contents
+        if let note = opening.expectation.note { contents.take(note) }
+        var fresh = JournalRecovery(table: ClaimTable(purgedTo: .min))
+        fresh.nextSequence = max(nextSequence, opening.expectation.note.map { $0.sequence &+ 1 } ?? 1)
         fresh.damaged = damaged
         fresh.obsolete = sequences.filter { $0 != damaged }
+        fresh.loss = contents.loss
+        let readings = [contents.lastReading, opening.now].compactMap { $0 }
+        for reading in readings { fresh.loss.add(around: reading...reading, isWhole: false) }
+        if case .wrong(let wrong) = contents.note(opening.now, monotonic: opening.monotonic, boot: opening.boot) {
+            fresh.loss.add(around: wrong.readings, isWhole: false)
+            if let right = wrong.lastRight { fresh.loss.add(around: right...right, isWhole: false) }
+        }
+        fresh.clock = contents.clock
+        // Whatever was purged may be claimed no more: where that was by a wrong reading, it is refused by its date.
+        fresh.table.raisePurged(to: min(contents.purgedTo, opening.now))
         return fresh
     }
+}
 
-    private static func later(_ left: Int64?, _ right: Int64?) -> Int64? {
-        [left, right].compactMap { $0 }.max()
+extension JournalExpectation {
+    /// What is wrong with a journal that ends with this segment, where something is.
+    fileprivate func reasonAgainst(_ newest: SegmentContents?) -> String? {
+        guard let newest else { return self == .nothing ? nil : "it is gone" }
+        switch self {
+        case .nothing, .kept: return nil
+        case .unreadable: return "what the database notes of it cannot be read"
+        case .note(let note):
+            let (sequence, length) = (newest.header.sequence, newest.length)
+            let isOlder = sequence < note.sequence || sequence == note.sequence && length < note.length
+            return isOlder ? "it is older than the database" : nil
+        }
     }
 }

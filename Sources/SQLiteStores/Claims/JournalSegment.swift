@@ -46,6 +46,9 @@ final class JournalSegment: @unchecked Sendable {
         if record.kind == .claim { latestExpiry = max(latestExpiry, Int64(record.expiry)) }
     }
 
+    /// Counts claims that expire later as not needed that long.
+    func capExpiry(at latest: Int64) { latestExpiry = min(latestExpiry, latest) }
+
     /// Waits until every record is on the disk.
     func synchronize() throws(SystemError) { try file.synchronize(UnsafeRawBufferPointer(memory)) }
 
@@ -56,5 +59,5 @@ final class JournalSegment: @unchecked Sendable {
 /// A segment that is complete.
 struct ClosedSegment: Sendable {
     let sequence: UInt64
-    let latestExpiry: Int64
+    var latestExpiry: Int64
 }

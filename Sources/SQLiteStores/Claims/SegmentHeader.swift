@@ -4,28 +4,29 @@ internal import Foundation
 struct SegmentHeader: Sendable {
     static let size = 96
     private static let magic = Array("SyClaims".utf8)
-    private static let version: UInt64 = 1
+    /// Of what is written. Version 1 had no readings of the monotonic clock, and kept losses and what was purged here.
+    static let version: UInt64 = 2
 
     /// 1, 2, 3… without a gap among the segments that are kept.
     var sequence: UInt64
     /// What the checksums of this segment start from: bytes of another file never pass for records.
     var seed: UInt64
     var boot: BootIdentity
-    /// The latest expiry of segments that were deleted.
-    var purgedTo: Int64
-    var loss: HistoryLoss
+    var version = Self.version
+    /// Of version 1: the latest expiry of segments that were deleted.
+    private(set) var purgedTo = Int64.min
+    /// Of version 1: what was lost before.
+    private(set) var loss = HistoryLoss()
 
     enum ReadError: Error {
         case damaged
         case newerVersion
     }
 
-    init(sequence: UInt64, boot: BootIdentity, purgedTo: Int64, loss: HistoryLoss) {
+    init(sequence: UInt64, boot: BootIdentity) {
         self.sequence = sequence
         seed = .random(in: .min ... .max)
         self.boot = boot
-        self.purgedTo = purgedTo
-        self.loss = loss
     }
 
     init(_ bytes: [UInt8]) throws(ReadError) {
@@ -34,20 +35,21 @@ struct SegmentHeader: Sendable {
             bytes[offset..<offset + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         }
         guard words[10] == Self.checksum(words.prefix(10)) else { throw .damaged }
-        guard words[0] == Self.version else { throw .newerVersion }
+        guard words[0] >= 1 else { throw .damaged }
+        guard words[0] <= Self.version else { throw .newerVersion }
+        version = words[0]
         sequence = words[1]
         seed = words[2]
         boot = BootIdentity(words: (words[3], words[4]))
+        guard version == 1 else { return }
         purgedTo = Int64(bitPattern: words[5])
-        loss = HistoryLoss(powerLostAt: Self.time(words[6]), damagedAt: Self.time(words[7]))
+        if let lost = Self.time(words[6]) { loss.add(around: lost...lost, isWhole: true) }
+        if let damaged = Self.time(words[7]) { loss.add(around: damaged...damaged, isWhole: false) }
     }
 
     var bytes: [UInt8] {
         let boot = boot.words
-        var words = [
-            Self.version, sequence, seed, boot.0, boot.1, UInt64(bitPattern: purgedTo), Self.word(loss.powerLostAt),
-            Self.word(loss.damagedAt), 0, 0,
-        ]
+        var words = [version, sequence, seed, boot.0, boot.1, 0, 0, 0, 0, 0]
         words.append(Self.checksum(words[...]))
         return Self.magic
             + words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } }
@@ -56,8 +58,6 @@ struct SegmentHeader: Sendable {
     private static func checksum(_ words: ArraySlice<UInt64>) -> UInt64 {
         words.reduce(0) { ClaimRecord.mix($0 ^ $1) }
     }
-
-    private static func word(_ time: Int64?) -> UInt64 { UInt64(bitPattern: time ?? .min) }
 
     private static func time(_ word: UInt64) -> Int64? {
         let time = Int64(bitPattern: word)

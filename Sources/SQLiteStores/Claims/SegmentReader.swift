@@ -5,12 +5,53 @@ internal import Foundation
 struct SegmentContents {
     let header: SegmentHeader
     var latestExpiry: Int64 = .min
-    /// The latest time that the service's clock is known to have shown.
-    var latestClock: Int64 = .min
     var isSealed = false
+    /// The bytes of the header and of whole records.
+    var length = SegmentHeader.size
 }
 
-/// Reads segments back into a table.
+/// What was read of all segments so far, in their order.
+struct JournalContents {
+    var table = ClaimTable(purgedTo: .min)
+    var census = ClaimCensus()
+    var loss = HistoryLoss()
+    /// The latest expiry that was purged, as recorded.
+    var purgedTo = Int64.min
+    private(set) var clock = ClockHistory()
+    /// The newest reading, which is not the latest where the clock fell back.
+    private(set) var lastReading: Int64?
+    /// Whose monotonic clock the history goes by.
+    private var source: Source?
+
+    private enum Source: Equatable {
+        /// Version 1 recorded none: only a fall behind the last reading is seen.
+        case none
+        case boot(BootIdentity)
+    }
+
+    /// Takes a reading of a segment, or the one at opening; what it shows of earlier ones is recorded in the journal already,
+    /// except at opening.
+    @discardableResult
+    mutating func note(
+        _ wall: Int64, monotonic: Int64, boot: BootIdentity, version: UInt64 = SegmentHeader.version
+    ) -> ClockHistory.Finding {
+        let (source, monotonic) = version == 1 ? (.none, wall) : (Source.boot(boot), monotonic)
+        if self.source != source { clock.restart(monotonic: monotonic) }
+        self.source = source
+        lastReading = wall
+        return clock.note(wall, monotonic: monotonic)
+    }
+
+    /// Takes what the database noted, where the journal itself cannot be read.
+    mutating func take(_ note: JournalNote) {
+        for interval in note.loss.intervals {
+            loss.add(from: interval.first, to: interval.last, isOpen: interval.isOpen)
+        }
+        lastReading = max(lastReading ?? .min, note.clock)
+    }
+}
+
+/// Reads segments back.
 struct SegmentReader {
     let folder: JournalFolder
     let boot: BootIdentity
@@ -27,7 +68,7 @@ struct SegmentReader {
     private static let chunk = ClaimRecord.size * 40_000
 
     func read(
-        _ sequence: UInt64, into table: inout ClaimTable, _ census: inout ClaimCensus
+        _ sequence: UInt64, into journal: inout JournalContents
     ) throws(Failure) -> SegmentContents {
         let file: JournalFile
         do throws(SystemError) { file = try JournalFile(folder.path(of: sequence)) } catch { throw .system(error) }
@@ -35,6 +76,10 @@ struct SegmentReader {
         defer { buffer.deallocate() }
 
         var contents = SegmentContents(header: try readHeader(file, buffer, sequence))
+        journal.purgedTo = max(journal.purgedTo, contents.header.purgedTo)
+        for lost in contents.header.loss.intervals {
+            journal.loss.add(from: lost.first, to: lost.last, isOpen: lost.isOpen)
+        }
         var offset = SegmentHeader.size
         // Where records stop to be valid, and what lies there.
         var end: Int?
@@ -47,7 +92,7 @@ struct SegmentReader {
                 let record = ClaimRecord(bytes[position...], seed: contents.header.seed)
                 if end == nil {
                     if let record {
-                        take(record, &contents, &table, &census)
+                        take(record, &contents, &journal)
                     } else {
                         end = offset + position
                         contents.isSealed = false
@@ -72,17 +117,21 @@ struct SegmentReader {
         return contents
     }
 
-    private func take(
-        _ record: ClaimRecord, _ contents: inout SegmentContents, _ table: inout ClaimTable, _ census: inout ClaimCensus
-    ) {
+    private func take(_ record: ClaimRecord, _ contents: inout SegmentContents, _ journal: inout JournalContents) {
         contents.isSealed = record.kind == .seal
+        contents.length += ClaimRecord.size
+        let words = (Int64(bitPattern: record.high), Int64(bitPattern: record.low))
         switch record.kind {
         case .seal: break
-        case .clock: contents.latestClock = max(contents.latestClock, Int64(bitPattern: record.high))
+        case .clock:
+            journal.note(words.0, monotonic: words.1, boot: contents.header.boot, version: contents.header.version)
+        case .purged: journal.purgedTo = words.0
+        case .loss: journal.loss.add(from: words.0, to: words.1, isOpen: false)
+        case .openLoss: journal.loss.add(from: words.0, to: words.1, isOpen: true)
         case .claim:
             contents.latestExpiry = max(contents.latestExpiry, Int64(record.expiry))
-            table.restore(ReplayClaim(high: record.high, low: record.low), expiry: record.expiry, now: now)
-            if Int64(record.expiry) > now { census.add(1, expiry: record.expiry) }
+            journal.table.restore(ReplayClaim(high: record.high, low: record.low), expiry: record.expiry, now: now)
+            if Int64(record.expiry) > now { journal.census.add(1, expiry: record.expiry) }
         }
     }
 

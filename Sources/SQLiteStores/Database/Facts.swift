@@ -1,21 +1,34 @@
+internal import AuthService
 internal import GRDB
 
 extension StoreDatabase {
     private static let journal = "claim_journal"
+    /// What versions noted that only said that there was a journal.
+    private static let kept = "kept"
 
-    /// Whether a claim journal was ever beside this file: one that is missing then was lost.
-    func hasClaimJournal() throws(OpenError) -> Bool {
-        try writeNow { database in
-            try Bool.fetchOne(
-                database, sql: "SELECT EXISTS (SELECT 1 FROM facts WHERE name = ?)", arguments: [Self.journal]) ?? false
+    /// What was noted of the claim journal beside this file: one that is missing or older was lost.
+    func journalExpectation() throws(OpenError) -> JournalExpectation {
+        let text = try writeNow { database in
+            try String.fetchOne(database, sql: "SELECT value FROM facts WHERE name = ?", arguments: [Self.journal])
         }
+        guard let text else { return .nothing }
+        if text == Self.kept { return .kept }
+        return JournalNote(text).map { .note($0) } ?? .unreadable
     }
 
-    func noteClaimJournal() throws(OpenError) {
-        try writeNow { database in
-            try database.execute(
-                sql: "INSERT INTO facts (name, value) VALUES (?, 'kept') ON CONFLICT DO NOTHING",
-                arguments: [Self.journal])
-        }
+    /// Notes what the claim journal is now, before anything is claimed in it.
+    func note(_ journal: JournalNote) throws(OpenError) {
+        try writeNow { try Self.note(journal, $0) }
+    }
+
+    /// Notes what the claim journal has become. Where that fails, the note of before finds less.
+    func keep(_ journal: JournalNote) async {
+        try? await write { try Self.note(journal, $0) }
+    }
+
+    private static func note(_ note: JournalNote, _ database: Database) throws {
+        try database.execute(
+            sql: "INSERT INTO facts (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",
+            arguments: [journal, note.text])
     }
 }

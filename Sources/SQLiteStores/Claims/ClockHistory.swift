@@ -1,0 +1,94 @@
+/// Which readings of the service's clock turn out to have been wrong.
+///
+/// A reading is wrong if the clock later falls more than `tolerance` behind the monotonic clock, or behind the last recorded
+/// reading (the specification, Replay: loss of history). Readings whose distance from the monotonic clock is the same are one
+/// stretch. A jump ahead begins another one; a clock that falls back ends those that it shows to be wrong.
+struct ClockHistory {
+    /// Readings between two jumps of the clock.
+    struct Stretch: Equatable {
+        let first: Int64
+        var last: Int64
+        /// The least and the greatest distance from the monotonic clock.
+        var lowest: Int64
+        var highest: Int64
+    }
+
+    /// What a reading shows.
+    enum Finding: Equatable {
+        case steady
+        /// The clock jumped ahead, rightly or not.
+        case ahead
+        case wrong(WrongReadings)
+    }
+
+    /// Readings that were ahead of the true time.
+    struct WrongReadings: Equatable {
+        let readings: ClosedRange<Int64>
+        /// The last reading before them; nil where none is known.
+        let lastRight: Int64?
+    }
+
+    /// Seconds.
+    static let tolerance: Int64 = 5
+    /// More stretches than these are joined, the oldest first.
+    private static let maximum = 16
+
+    private(set) var stretches: [Stretch] = []
+
+    /// The latest reading that is not known to be wrong.
+    var latest: Int64? { stretches.last?.last }
+
+    /// Takes a reading.
+    ///
+    /// - Parameters:
+    ///   - wall: the service's clock, unix seconds.
+    ///   - monotonic: a clock of this start of the machine that nobody sets, in seconds.
+    mutating func note(_ wall: Int64, monotonic: Int64) -> Finding {
+        let distance = wall.subtracting(monotonic)
+        let wrong = removeWrong(distance)
+        if let last = stretches.indices.last, distance <= stretches[last].lowest.adding(Self.tolerance) {
+            stretches[last].last = max(stretches[last].last, wall)
+            stretches[last].lowest = min(stretches[last].lowest, distance)
+            stretches[last].highest = max(stretches[last].highest, distance)
+            return wrong.map { .wrong($0) } ?? .steady
+        }
+        let isFirst = stretches.isEmpty
+        begin(wall, distance)
+        return wrong.map { .wrong($0) } ?? (isFirst ? .steady : .ahead)
+    }
+
+    /// Goes on after the machine started again: the monotonic clock tells nothing of the time between. The readings so far
+    /// count as though the last one were of now.
+    mutating func restart(monotonic: Int64) {
+        for index in stretches.indices {
+            let distance = stretches[index].last.subtracting(monotonic)
+            (stretches[index].lowest, stretches[index].highest) = (distance, distance)
+        }
+    }
+
+    private mutating func removeWrong(_ distance: Int64) -> WrongReadings? {
+        var wrong: WrongReadings?
+        while let top = stretches.last, distance.adding(Self.tolerance) < top.highest {
+            stretches.removeLast()
+            wrong = WrongReadings(
+                readings: min(
+                    top.first, wrong?.readings.lowerBound ?? top.first)...max(
+                        top.last, wrong?.readings.upperBound ?? top.last),
+                lastRight: stretches.last?.last)
+        }
+        return wrong
+    }
+
+    private mutating func begin(_ wall: Int64, _ distance: Int64) {
+        stretches.append(Stretch(first: wall, last: wall, lowest: distance, highest: distance))
+        guard stretches.count > Self.maximum else { return }
+        let (first, second) = (stretches[0], stretches[1])
+        stretches.replaceSubrange(
+            0..<2,
+            with: [
+                Stretch(
+                    first: min(first.first, second.first), last: max(first.last, second.last),
+                    lowest: min(first.lowest, second.lowest), highest: max(first.highest, second.highest))
+            ])
+    }
+}

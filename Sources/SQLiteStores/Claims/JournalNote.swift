@@ -1,0 +1,55 @@
+/// What the database keeps of the journal beside it, so that one that is missing, older, or of another database is found.
+struct JournalNote: Sendable, Hashable {
+    /// The newest segment that is in use, and the bytes of it that are on the disk.
+    var sequence: UInt64
+    var length: Int
+    /// The latest reading of the clock that is recorded there.
+    var clock: Int64
+    var loss: HistoryLoss
+
+    private static let version = "2"
+
+    init(sequence: UInt64, length: Int, clock: Int64, loss: HistoryLoss) {
+        self.sequence = sequence
+        self.length = length
+        self.clock = clock
+        self.loss = loss
+    }
+
+    /// Reads what `text` wrote; nil for anything else.
+    init?(_ text: String) {
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count >= 4, words[0] == Self.version, let sequence = UInt64(words[1]), let length = Int(words[2]),
+            let clock = Int64(words[3]), words.count <= 4 + HistoryLoss.maximum
+        else { return nil }
+        var loss = HistoryLoss()
+        for word in words.dropFirst(4) {
+            let parts = word.split(separator: ",", omittingEmptySubsequences: false)
+            guard parts.count == 3, let first = Int64(parts[0]), let last = Int64(parts[1]), first <= last,
+                parts[2] == "open" || parts[2] == "closed"
+            else { return nil }
+            loss.add(from: first, to: last, isOpen: parts[2] == "open")
+        }
+        self.init(sequence: sequence, length: length, clock: clock, loss: loss)
+    }
+
+    var text: String {
+        let intervals = loss.intervals.map { "\($0.first),\($0.last),\($0.isOpen ? "open" : "closed")" }
+        return ([Self.version, "\(sequence)", "\(length)", "\(clock)"] + intervals).joined(separator: " ")
+    }
+}
+
+/// What the database says of the journal that should be beside it.
+enum JournalExpectation: Sendable, Hashable {
+    /// There never was one.
+    case nothing
+    /// There was one; an earlier version noted no more.
+    case kept
+    case note(JournalNote)
+    /// What is noted cannot be read.
+    case unreadable
+
+    var note: JournalNote? {
+        if case .note(let note) = self { note } else { nil }
+    }
+}

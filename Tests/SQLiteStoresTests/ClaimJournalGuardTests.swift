@@ -1,0 +1,287 @@
+import AuthContract
+import AuthService
+import Foundation
+import Testing
+
+@testable import SQLiteStores
+
+/// Each guard of the journal's files, and its boundary.
+struct ClaimJournalGuardTests {
+    private let start = JournalBench.start
+    private let bench: JournalBench
+
+    init() throws { bench = try JournalBench() }
+
+    /// A journal with claims in it, ended as a killed process ends.
+    private func abandoned(_ count: Int = 10) async throws -> (claims: [ReplayClaim], note: JournalNote) {
+        let claims = bench.claims(count)
+        let journal = try bench.open()
+        for claim in claims { #expect(try await journal.claim([claim]) == .claimed) }
+        let note = journal.note
+        await journal.abandon()
+        return (claims, note)
+    }
+
+    private func isLost(_ boot: String = "first boot", expecting: JournalExpectation = .nothing) async throws -> Bool {
+        let journal = try bench.open(boot: boot, expecting: expecting)
+        let outcome = try await journal.claim(bench.claims(), at: start + 60, now: start)
+        await journal.close()
+        return outcome != .claimed
+    }
+
+    // MARK: Records
+
+    @Test func `Every kind of record is read as it was written, under its own seed only`() throws {
+        let records = [
+            ClaimRecord.claim(ReplayClaim(high: 1, low: 2), expiry: 3), .clock(-5, monotonic: 6), .purged(to: .min),
+            .loss(.init(first: 1, last: 2, isOpen: false)), .loss(.init(first: 1, last: 2, isOpen: true)), .seal,
+        ]
+        for record in records {
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: ClaimRecord.size, alignment: 8)
+            defer { memory.deallocate() }
+            memory.initializeMemory(as: UInt8.self, repeating: 0)
+            try record.write(to: #require(memory.baseAddress), seed: 42)
+            let bytes = UnsafeRawBufferPointer(memory)
+            let read = try #require(ClaimRecord(bytes[...], seed: 42))
+            #expect(read.kind == record.kind && read.high == record.high && read.low == record.low)
+            #expect(read.expiry == record.expiry)
+            #expect(ClaimRecord(bytes[...], seed: 43) == nil)
+            #expect(ClaimRecord(bytes[..<23], seed: 42) == nil)
+            #expect(!ClaimRecord.isUnwritten(bytes[...]))
+        }
+        #expect(Set(records.map(\.kind)).count == ClaimRecord.Kind.allCases.count)
+    }
+
+    // MARK: Headers
+
+    private func header(_ change: (inout SegmentHeader) -> Void) -> SegmentHeader {
+        var header = SegmentHeader(sequence: 1, boot: BootIdentity("first boot"))
+        change(&header)
+        return header
+    }
+
+    @Test(arguments: [UInt64(3), .max])
+    func `A segment of another version is refused, and stays`(_ version: UInt64) throws {
+        try FileManager.default.createDirectory(atPath: bench.path, withIntermediateDirectories: true)
+        let file = "\(bench.path)/claims-00000000000000000001"
+        try Data(header { $0.version = version }.bytes).write(to: URL(fileURLWithPath: file))
+        let error = #expect(throws: OpenError.self) { try bench.open() }
+        #expect(error?.code == .newerVersion)
+        #expect(FileManager.default.fileExists(atPath: file))
+    }
+
+    @Test func `A header is read as it was written, and at no other length`() throws {
+        let header = header { $0.sequence = 77 }
+        let read = try SegmentHeader(header.bytes)
+        #expect(read.sequence == 77 && read.seed == header.seed && read.boot == header.boot && read.version == 2)
+        for bytes in [Array(header.bytes.dropLast()), header.bytes + [0], []] {
+            #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(bytes) }
+        }
+    }
+
+    @Test func `A header of zeros after its name is damaged`() {
+        let bytes = Array("SyClaims".utf8) + [UInt8](repeating: 0, count: SegmentHeader.size - 8)
+        #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(bytes) }
+    }
+
+    @Test func `A segment under another one's name is a loss of history`() async throws {
+        _ = try await abandoned()
+        try FileManager.default.moveItem(
+            atPath: bench.segments()[0], toPath: "\(bench.path)/claims-00000000000000000005")
+        #expect(try await isLost())
+    }
+
+    @Test func `A header of zeros before written records is a loss of history`() async throws {
+        _ = try await abandoned()
+        try bench.change(bench.segments()[0]) {
+            $0.replaceSubrange(0..<SegmentHeader.size, with: Data(count: SegmentHeader.size))
+        }
+        #expect(try await isLost())
+    }
+
+    // MARK: Damage
+
+    @Test(arguments: ["first boot", "second boot"])
+    func `A damaged record before a whole one is a loss of history, after a loss of power too`(
+        _ boot: String
+    ) async throws {
+        let note = try await abandoned().note
+        // The last record but one.
+        let offset = note.length - 2 * ClaimRecord.size
+        try bench.change(bench.segments()[0]) { $0[offset] ^= 1 }
+        #expect(try await isLost(boot))
+    }
+
+    @Test func `A record whose last word was never stored is a loss of history before a whole one`() async throws {
+        let note = try await abandoned().note
+        let offset = note.length - 2 * ClaimRecord.size + 16
+        try bench.change(bench.segments()[0]) { $0.replaceSubrange(offset..<offset + 8, with: Data(count: 8)) }
+        #expect(try await isLost())
+    }
+
+    @Test func `Bytes after the last record are a loss of history, if power was not lost`() async throws {
+        let note = try await abandoned().note
+        try bench.change(bench.segments()[0]) { $0[note.length + ClaimRecord.size] = 1 }
+        #expect(try await isLost())
+    }
+
+    @Test func `Bytes after the last record are cut off, if power was lost`() async throws {
+        let note = try await abandoned().note
+        try bench.change(bench.segments()[0]) { $0[note.length + ClaimRecord.size] = 1 }
+        #expect(try await !isLost("second boot"))
+    }
+
+    @Test func `Records that end at the end of what is read at once are all read`() async throws {
+        // A piece has 40,000 records.
+        var bench = bench
+        bench.settings.segmentRecords = 60_000
+        let journal = try bench.open()
+        let claims = bench.claims(45_000)
+        for batch in stride(from: 0, to: claims.count, by: 1000) {
+            #expect(try await journal.claim(Array(claims[batch..<batch + 1000])) == .claimed)
+        }
+        await journal.abandon()
+        let again = try bench.open()
+        #expect(again.size.live == claims.count)
+        for claim in claims[39_900..<40_100] { #expect(try await again.claim([claim]) == .taken(claim)) }
+        await again.close()
+    }
+
+    // MARK: The database's note
+
+    @Test func `An older journal is a loss of history: fewer segments`() async throws {
+        var note = try await abandoned().note
+        note.sequence += 1
+        note.length = 0
+        #expect(try await isLost(expecting: .note(note)))
+    }
+
+    @Test func `An older journal is a loss of history: fewer records`() async throws {
+        var note = try await abandoned().note
+        note.length += 1
+        #expect(try await isLost(expecting: .note(note)))
+    }
+
+    @Test func `A journal that is as new as the note or newer is whole`() async throws {
+        var note = try await abandoned().note
+        #expect(try await !isLost(expecting: .note(note)))
+        note.length = 0
+        #expect(try await !isLost(expecting: .note(note)))
+        note.sequence = 0
+        note.length = .max
+        #expect(try await !isLost(expecting: .note(note)))
+    }
+
+    @Test func `A note that cannot be read is a loss of history`() async throws {
+        _ = try await abandoned()
+        #expect(try await isLost(expecting: .unreadable))
+        #expect(try await isLost(expecting: .kept), "a loss is remembered")
+    }
+
+    @Test func `A journal that an earlier version noted is whole`() async throws {
+        _ = try await abandoned()
+        #expect(try await !isLost(expecting: .kept))
+    }
+
+    @Test func `What the note says was lost stays lost, though the journal is gone`() async throws {
+        var note = try await abandoned().note
+        note.loss.add(from: start.seconds + 5000, to: start.seconds + 5600, isOpen: false)
+        try FileManager.default.removeItem(atPath: bench.path)
+        let journal = try bench.open(expecting: .note(note))
+        #expect(
+            try await journal.claim(bench.claims(), at: start + 5100, now: start + 5100)
+                == .historyLost(retryAfter: 501))
+        await journal.close()
+    }
+
+    // MARK: Files
+
+    @Test func `A write that the disk refuses is an error`() throws {
+        let full = try JournalFile("/dev/full")
+        #expect(throws: SystemError.self) { try full.write([1, 2, 3][...], at: 0) }
+    }
+
+    @Test func `A read that the system refuses is an error, and the end of a file is none`() throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 8)
+        defer { buffer.deallocate() }
+        // Nothing is mapped at the lowest addresses.
+        let memory = try JournalFile("/proc/self/mem")
+        #expect(throws: SystemError.self) { try memory.read(into: buffer, at: 0) }
+        let path = "\(bench.folder.path)/short"
+        try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
+        let short = try JournalFile(path)
+        #expect(try short.read(into: buffer, at: 0) == 3)
+        #expect(try short.read(into: buffer, at: 3) == 0)
+        try short.write([4, 5][...], at: 2)
+        #expect(try Array(Data(contentsOf: URL(fileURLWithPath: path))) == [1, 2, 4, 5])
+    }
+
+    @Test func `A file that is there is not made again`() throws {
+        let path = "\(bench.folder.path)/once"
+        _ = try JournalFile(path, creating: true)
+        #expect(throws: SystemError.self) { try JournalFile(path, creating: true) }
+    }
+
+    @Test func `A segment has room up to its last record, and for the seal behind it`() throws {
+        let folder = try JournalFolder(bench.path)
+        let segment = try JournalSegment(
+            SegmentHeader(sequence: 1, boot: BootIdentity("boot")),
+            capacity: SegmentHeader.size + 3 * ClaimRecord.size, in: folder)
+        #expect(segment.hasRoom(for: 2) && !segment.hasRoom(for: 3))
+        segment.append(.claim(ReplayClaim(high: 1, low: 1), expiry: 9))
+        #expect(segment.hasRoom(for: 1) && !segment.hasRoom(for: 2))
+        segment.append(.claim(ReplayClaim(high: 1, low: 2), expiry: 7))
+        #expect(segment.hasRoom(for: 0) && !segment.hasRoom(for: 1))
+        #expect(segment.latestExpiry == 9)
+        segment.capExpiry(at: 8)
+        #expect(segment.latestExpiry == 8)
+    }
+
+    // MARK: Version 1
+
+    /// A segment as version 1 wrote it.
+    private func versionOne(_ records: [ClaimRecord], purgedTo: Int64 = .min, powerLostAt: Int64 = .min) throws {
+        try FileManager.default.createDirectory(atPath: bench.path, withIntermediateDirectories: true)
+        let header = header { $0.version = 1 }
+        var words = header.bytes.dropFirst(8).withUnsafeBytes { Array($0.bindMemory(to: UInt64.self)) }
+        (words[5], words[6]) = (UInt64(bitPattern: purgedTo), UInt64(bitPattern: powerLostAt))
+        words[7] = UInt64(bitPattern: .min)
+        words[10] = words.prefix(10).reduce(0) { ClaimRecord.mix($0 ^ $1) }
+        let memory = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: records.count * ClaimRecord.size, alignment: 8)
+        defer { memory.deallocate() }
+        memory.initializeMemory(as: UInt8.self, repeating: 0)
+        for (number, record) in records.enumerated() {
+            try record.write(to: #require(memory.baseAddress) + number * ClaimRecord.size, seed: header.seed)
+        }
+        let bytes =
+            Array("SyClaims".utf8) + words.flatMap { word in withUnsafeBytes(of: word.littleEndian) { Array($0) } }
+        try Data(bytes + Array(memory)).write(to: URL(fileURLWithPath: "\(bench.path)/claims-00000000000000000001"))
+    }
+
+    @Test func `A journal of version 1 is read: its claims, what it purged and what it lost`() async throws {
+        let claim = ReplayClaim(high: 1, low: 2)
+        let now = start.seconds
+        try versionOne(
+            [.clock(now, monotonic: 0), .claim(claim, expiry: UInt32(now + 660))], purgedTo: now + 100,
+            powerLostAt: now - 300)
+        let journal = try bench.open(expecting: .kept)
+        #expect(try await journal.claim([claim]) == .taken(claim))
+        #expect(try await journal.claim(bench.claims(), at: start - 560, now: start) == .historyLost(retryAfter: 266))
+        #expect(try await journal.claim(bench.claims(), at: start - 294, now: start) == .claimed)
+        await journal.close()
+    }
+
+    @Test func `A journal of version 1 that a clock a year ahead wrote refuses for minutes, not for a year`()
+        async throws
+    {
+        let ahead = start.seconds + 31_536_000
+        try versionOne(
+            [.clock(ahead, monotonic: 0), .claim(ReplayClaim(high: 1, low: 2), expiry: UInt32(ahead + 660))],
+            purgedTo: ahead, powerLostAt: ahead)
+        let journal = try bench.open(expecting: .kept)
+        #expect(try await journal.claim(bench.claims(), at: start + 720, now: start + 720) == .claimed)
+        #expect(try await journal.claim(bench.claims(), at: UnixTime(ahead), now: UnixTime(ahead)) != .claimed)
+        await journal.close()
+    }
+}

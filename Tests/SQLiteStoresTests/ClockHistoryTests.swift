@@ -1,0 +1,187 @@
+import AuthContract
+import Testing
+
+@testable import SQLiteStores
+
+/// Which readings of the clock turn out to have been wrong.
+struct ClockHistoryTests {
+    private var clock = ClockHistory()
+    private let year: Int64 = 31_536_000
+
+    /// A reading `seconds` after the first, from a clock that is off by `error`.
+    private mutating func note(_ seconds: Int64, error: Int64 = 0) -> ClockHistory.Finding {
+        clock.note(1_000_000 + seconds + error, monotonic: 50 + seconds)
+    }
+
+    @Test mutating func `A clock that goes with the monotonic clock is steady`() {
+        for second in Int64(0)..<100 { #expect(note(second * 77) == .steady) }
+        #expect(clock.latest == Int64(1_000_000 + 99 * 77))
+        #expect(clock.stretches.count == 1)
+    }
+
+    @Test(arguments: [(5, false), (6, true)])
+    mutating func `A jump ahead of more than five seconds is one`(_ jump: Int64, _ isOne: Bool) {
+        _ = note(0)
+        #expect((note(1, error: jump) == .ahead) == isOne)
+    }
+
+    @Test(arguments: [(5, false), (6, true)])
+    mutating func `A fall of more than five seconds behind the monotonic clock shows readings to be wrong`(
+        _ fall: Int64, _ isOne: Bool
+    ) {
+        _ = note(0)
+        _ = note(100)
+        let finding = note(200, error: -fall)
+        #expect((finding != .steady) == isOne)
+        guard isOne else { return }
+        #expect(
+            finding == .wrong(.init(readings: 1_000_000...1_000_100, lastRight: nil)))
+    }
+
+    @Test
+    mutating func `A clock that was ahead for a moment: its readings, the last right one, and what was purged then`() {
+        _ = note(0)
+        _ = note(10)
+        #expect(note(11, error: year) == .ahead)
+        #expect(note(13, error: year) == .steady)
+        #expect(
+            note(14)
+                == .wrong(
+                    .init(
+                        readings: (1_000_011 + year)...(1_000_013 + year), lastRight: 1_000_010)))
+        #expect(clock.latest == 1_000_014)
+        #expect(note(15) == .steady)
+    }
+
+    @Test mutating func `A clock that jumped twice and fell back once: only the second jump was wrong`() {
+        _ = note(0)
+        #expect(note(1, error: 100) == .ahead)
+        #expect(note(2, error: 1000) == .ahead)
+        #expect(
+            note(3, error: 100)
+                == .wrong(.init(readings: 1_001_002...1_001_002, lastRight: 1_000_101)))
+        #expect(note(4, error: 0) != .steady)
+    }
+
+    @Test mutating func `Falls of a few seconds add up`() {
+        _ = note(0)
+        #expect(note(1, error: -3) == .steady)
+        #expect(note(2, error: -5) == .steady)
+        #expect(note(3, error: -6) != .steady)
+    }
+
+    @Test mutating func `After a start of the machine a clock behind the last reading shows it to be wrong`() {
+        _ = note(0)
+        _ = note(10)
+        clock.restart(monotonic: 3)
+        #expect(clock.note(1_000_005, monotonic: 3) == .steady)
+        #expect(clock.note(1_000_004, monotonic: 3) != .steady)
+    }
+
+    @Test mutating func `After a start of the machine the time that it took is no jump back`() {
+        _ = note(0)
+        clock.restart(monotonic: 3)
+        #expect(clock.note(1_000_900, monotonic: 3) == .ahead)
+        #expect(clock.note(1_000_910, monotonic: 13) == .steady)
+    }
+
+    @Test mutating func `Jumps without end take no memory, and a fall still ends all that were ahead`() {
+        for jump in Int64(0)..<1000 { _ = note(jump, error: jump * 10) }
+        #expect(clock.stretches.count <= 16)
+        guard case .wrong(let wrong) = note(1000) else {
+            Issue.record("not noticed")
+            return
+        }
+        #expect(wrong.readings.upperBound == 1_000_000 + 999 + 9990)
+    }
+
+    @Test(arguments: [Int64.min, .min + 1, -1, 0, .max - 1, .max])
+    mutating func `No reading traps`(_ reading: Int64) {
+        _ = note(0)
+        for other in [Int64.min, 0, .max] {
+            _ = clock.note(reading, monotonic: other)
+            clock.restart(monotonic: reading)
+        }
+        var loss = HistoryLoss()
+        loss.add(around: min(reading, 0)...max(reading, 0), isWhole: true)
+        loss.add(from: .min, to: reading, isOpen: true)
+        _ = loss.retryAfter(timestamp: UnixTime(reading), futureWindow: .max)
+        _ = loss.retryAfter(timestamp: UnixTime(.min), futureWindow: 60)
+        loss.add(
+            .init(readings: min(reading, 0)...max(reading, 0), lastRight: reading), now: reading, purgedTo: reading)
+    }
+}
+
+/// The dates that are refused after a loss.
+struct HistoryLossTests {
+    private func refused(_ loss: HistoryLoss, _ date: Int64, window: Int64 = 60) -> Int64? {
+        loss.retryAfter(timestamp: UnixTime(date), futureWindow: window)
+    }
+
+    @Test func `A loss whose durable claims are known reaches from a claim's life before to five seconds after`() {
+        var loss = HistoryLoss()
+        loss.add(around: 10_000...10_000, isWhole: true)
+        #expect(refused(loss, 9339) == nil)
+        #expect(refused(loss, 9340) == 666)
+        #expect(refused(loss, 10_005) == 1)
+        #expect(refused(loss, 10_006) == nil)
+    }
+
+    @Test func `A loss of everything reaches to the end of the future window`() {
+        var loss = HistoryLoss()
+        loss.add(around: 10_000...10_000, isWhole: false)
+        #expect(refused(loss, 9340, window: 60) == 721)
+        #expect(refused(loss, 10_060, window: 60) == 1)
+        #expect(refused(loss, 10_061, window: 60) == nil)
+        #expect(refused(loss, 10_061, window: 300) == 240)
+        #expect(refused(loss, 10_005, window: 0) == 1)
+        #expect(refused(loss, 10_006, window: 0) == nil)
+    }
+
+    @Test func `The wait leads behind all intervals that follow each other, and no further`() {
+        var loss = HistoryLoss()
+        loss.add(from: 100, to: 200, isOpen: false)
+        loss.add(from: 150, to: 220, isOpen: true)
+        loss.add(from: 281, to: 300, isOpen: false)
+        loss.add(from: 5000, to: 6000, isOpen: false)
+        #expect(refused(loss, 100) == 201)
+        #expect(refused(loss, 99) == nil)
+        #expect(refused(loss, 301) == nil)
+    }
+
+    @Test func `Intervals that touch become one, and there are never too many`() {
+        var loss = HistoryLoss()
+        loss.add(from: 10, to: 20, isOpen: false)
+        loss.add(from: 21, to: 30, isOpen: false)
+        #expect(loss.intervals == [.init(first: 10, last: 30, isOpen: false)])
+        loss.add(from: 40, to: 39, isOpen: false)
+        #expect(loss.intervals.count == 1)
+        for number in Int64(1)...100 { loss.add(from: number * 1000, to: number * 1000 + 1, isOpen: number % 2 == 0) }
+        #expect(loss.intervals.count == HistoryLoss.maximum)
+        #expect(refused(loss, 10, window: 0) != nil)
+        #expect((1...100).allSatisfy { refused(loss, $0 * 1000) != nil })
+    }
+
+    @Test(arguments: [true, false])
+    func `What is noted of a journal is read as it was written`(_ isOpen: Bool) {
+        var loss = HistoryLoss()
+        loss.add(from: -5, to: 700, isOpen: isOpen)
+        loss.add(from: 2000, to: 2001, isOpen: !isOpen)
+        let note = JournalNote(sequence: 7, length: 960, clock: 1_750_000_000, loss: loss)
+        #expect(JournalNote(note.text) == note)
+    }
+
+    @Test(arguments: [
+        "", "2", "1 7 960 1750000000", "2 7 960", "2 -7 960 1750000000", "2 7 960 1750000000 ",
+        "2 7 960 1750000000 1,2",
+        "2 7 960 1750000000 1,2,ajar", "2 7 960 1750000000 3,2,open", "2 7 960 1750000000 1,2,open,",
+    ])
+    func `Anything else is no note`(_ text: String) {
+        #expect(JournalNote(text) == nil)
+    }
+
+    @Test func `A note of more intervals than there can be is none`() {
+        let intervals = (0...HistoryLoss.maximum).map { " \($0 * 10),\($0 * 10 + 1),open" }.joined()
+        #expect(JournalNote("2 7 960 1750000000" + intervals) == nil)
+    }
+}

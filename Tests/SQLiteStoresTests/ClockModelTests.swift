@@ -1,0 +1,216 @@
+import AuthContract
+import AuthService
+import Foundation
+import Testing
+
+@testable import SQLiteStores
+
+/// A clock that jumps, a process that is killed, a machine that loses power, against a model that knows the true time: no
+/// request is accepted twice, and none is refused for longer than a loss of history may last.
+struct ClockModelTests {
+    /// True time and the monotonic clock, which the journal reads from its own threads.
+    private final class Machine: Sendable {
+        let monotonic = Locked<Int64>(1000)
+    }
+
+    /// A reading that was wrong, or of a moment when the clock jumped or power was lost; and the true time of it.
+    private struct Incident {
+        var reading: Int64
+        var at: Int64
+    }
+
+    private struct Model {
+        let machine = Machine()
+        var bench: JournalBench
+        var numbers: SeededNumbers
+        var trueTime = JournalBench.start.seconds
+        var error: Int64 = 0
+        var errorEnds: Int64 = 0
+        var boot = 0
+        var accepted: [(claims: [ReplayClaim], date: Int64)] = []
+        var incidents: [Incident] = []
+        /// What is on the disk for certain.
+        var durable: JournalNote?
+        /// The latest reading that is on the disk; nil after the clock fell back.
+        var durableReading: Int64?
+        var lastClaimAt: Int64?
+        var (claimed, refused, replays) = (0, 0, 0)
+        /// What happened, for the report of a failure.
+        var story: [String] = []
+
+        mutating func tell(_ what: String) {
+            story.append("\(trueTime)\(error == 0 ? "" : " shown as \(wall)"): \(what)")
+        }
+
+        var wall: Int64 { trueTime + error }
+
+        init(seed: UInt64) throws {
+            bench = try JournalBench()
+            bench.settings.segmentSeconds = 20
+            bench.settings.segmentRecords = 60
+            bench.settings.retryInterval = .milliseconds(1)
+            bench.settings.syncInterval = .milliseconds(1)
+            let machine = machine
+            bench.settings.monotonic = { machine.monotonic.access { $0 } }
+            numbers = SeededNumbers(seed: seed)
+        }
+
+        mutating func pass(_ seconds: Int64) {
+            trueTime += seconds
+            machine.monotonic.access { $0 += seconds }
+            if error != 0, trueTime >= errorEnds { setError(0) }
+        }
+
+        mutating func setError(_ new: Int64) {
+            for reading in [wall, trueTime + new] { incidents.append(Incident(reading: reading, at: trueTime)) }
+            error = new
+            durableReading = nil
+            tell("the clock is off by \(new)")
+        }
+
+        mutating func noteWrong() {
+            if error != 0 { incidents.append(Incident(reading: wall, at: trueTime)) }
+        }
+
+        func open() throws(OpenError) -> ClaimJournal {
+            try bench.open(
+                at: UnixTime(wall), boot: "boot \(boot)", expecting: durable.map { .note($0) } ?? .nothing)
+        }
+
+        /// Everything so far is on the disk.
+        mutating func synchronized(_ journal: ClaimJournal) {
+            durable = journal.note
+            durableReading = lastClaimAt
+        }
+
+        /// Whether a refusal of this date has a cause: lately, or a reading near it.
+        func mayRefuse(_ date: Int64) -> Bool {
+            incidents.contains { incident in
+                trueTime - incident.at <= HistoryLoss.claimLife + 60 + 10
+                    || (incident.reading - HistoryLoss.claimLife - 10...incident.reading + 310).contains(date)
+            }
+        }
+
+        mutating func send(_ journal: ClaimJournal) async throws {
+            let base = Bool.random(using: &numbers) ? wall : trueTime
+            let ahead = Int64.random(in: 0..<10, using: &numbers) == 0 ? Int64.random(in: 6...55, using: &numbers) : 0
+            let date = base + Int64.random(in: -5...4, using: &numbers) + ahead
+            guard (wall - 600...wall + 60).contains(date) else { return }
+            let claims = bench.claims()
+            var outcome: ClaimOutcome?
+            // The next segment may not be there yet.
+            while outcome == nil {
+                do throws(StoreError) {
+                    outcome = try await journal.claim(claims, at: UnixTime(date), now: UnixTime(wall))
+                } catch { await Task.yield() }
+            }
+            noteWrong()
+            switch outcome {
+            case .claimed:
+                claimed += 1
+                tell("claimed \(date)")
+                accepted.append((claims, date))
+                lastClaimAt = wall
+                if date > wall + HistoryLoss.durableAhead || wall > (durableReading ?? .min).adding(1) {
+                    synchronized(journal)
+                }
+            case .taken: Issue.record("a fresh request was a replay")
+            default:
+                refused += 1
+                if error == 0, ahead == 0, abs(date - trueTime) <= 5, !mayRefuse(date) {
+                    Issue.record(
+                        "refused at \(date) with the clock right, long after anything happened: \(String(describing: outcome))"
+                    )
+                }
+            }
+        }
+
+        mutating func replay(_ journal: ClaimJournal) async throws {
+            // A device's captured requests, the newest and some of all.
+            let candidates =
+                accepted.suffix(3)
+                + (0..<12).compactMap { _ in accepted.randomElement(using: &numbers) }
+                + accepted.filter { abs($0.date - wall) < 400 }.shuffled(using: &numbers).prefix(6)
+            for (claims, date) in candidates where (wall - 600...wall + 60).contains(date) {
+                replays += 1
+                do throws(StoreError) {
+                    let outcome = try await journal.claim(claims, at: UnixTime(date), now: UnixTime(wall))
+                    if outcome == .claimed {
+                        Issue.record(
+                            "accepted twice: dated \(date) at \(wall), truly \(trueTime)\n\(story.joined(separator: "\n"))"
+                        )
+                    }
+                } catch {}
+            }
+            noteWrong()
+        }
+
+        /// Power is lost: what is not on the disk for certain is gone.
+        mutating func losePower() throws {
+            boot += 1
+            tell("power is lost, durable is \(durable.map { "\($0.sequence):\($0.length)" } ?? "")")
+            incidents.append(Incident(reading: wall, at: trueTime))
+            machine.monotonic.access { $0 = 5 }
+            guard let durable, let newest = try bench.segments().last,
+                newest.hasSuffix(
+                    "-" + String(repeating: "0", count: 20 - "\(durable.sequence)".count) + "\(durable.sequence)")
+            else { return }
+            try bench.change(newest) { data in
+                guard durable.length < data.count else { return }
+                data.replaceSubrange(durable.length..., with: Data(count: data.count - durable.length))
+            }
+        }
+    }
+
+    @Test(arguments: UInt64(1)...24)
+    func `No request is accepted twice, and none is refused without a cause near it`(_ seed: UInt64) async throws {
+        var model = try Model(seed: seed)
+        var journal = try model.open()
+        model.durable = journal.note
+        let jumps: [Int64] = [7, 40, 300, 661, 1300, 3600, 31_536_000, -7, -40, -700, -3600]
+        for step in 0..<700 {
+            switch Int.random(in: 0..<1000, using: &model.numbers) {
+            case ..<550: try await model.send(journal)
+            case ..<800: try await model.replay(journal)
+            case ..<970:
+                model.pass(.random(in: 1...20, using: &model.numbers))
+                // Whatever is a second old is on the disk.
+                model.synchronized(journal)
+            case ..<980 where model.error == 0:
+                let jump = jumps.randomElement(using: &model.numbers) ?? 0
+                model.errorEnds = model.trueTime + .random(in: 1...40, using: &model.numbers)
+                model.setError(jump)
+            case ..<992:
+                await journal.abandon()
+                journal = try model.open()
+                model.tell("killed and opened: \(journal.note.text)")
+                model.lastClaimAt = model.wall
+                model.synchronized(journal)
+            default:
+                await journal.abandon()
+                try model.losePower()
+                model.pass(.random(in: 1...90, using: &model.numbers))
+                journal = try model.open()
+                model.tell("opened: \(journal.note.text)")
+                model.incidents.append(Incident(reading: model.wall, at: model.trueTime))
+                model.lastClaimAt = model.wall
+                model.synchronized(journal)
+            }
+            if step % 50 == 0 { try await model.replay(journal) }
+        }
+        await journal.close()
+        #expect(model.claimed > 50 && model.replays > 50, "\(model.claimed) claimed, \(model.replays) replays")
+    }
+}
+
+/// The same numbers for the same seed.
+struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = ClaimRecord.mix(seed &+ 0x9E37_79B9_7F4A_7C15) }
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return ClaimRecord.mix(state)
+    }
+}
