@@ -47,6 +47,7 @@ public final class SQLiteStores: Sendable {
     public let receipts: any ReceiptStore
     public let pendingProofs: any PendingProofStore
     public let evidence: any EvidenceStore
+    public let serviceKeys: any ServiceKeyStore
 
     /// All of them, as the service takes them.
     public var all: AuthService.Stores {
@@ -110,6 +111,7 @@ public final class SQLiteStores: Sendable {
         receipts = SQLiteReceiptStore(database: database)
         pendingProofs = SQLitePendingProofStore(database: database)
         evidence = SQLiteEvidenceStore(database: database)
+        serviceKeys = SQLiteServiceKeyStore(database: database)
         switch role {
         case .administration:
             (heldChallenges, journal, noting, endNotes) = (nil, nil, nil, nil)

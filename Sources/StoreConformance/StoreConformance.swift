@@ -12,6 +12,7 @@ public enum StoreConformance {
     public static var checks: [ConformanceCheck] {
         challengeChecks + replayChecks + appChecks + deviceChecks + rotationChecks + listingChecks + auditChecks
             + receiptChecks + credentialChecks + signingKeyChecks + pendingProofChecks + evidenceChecks
+            + serviceKeyChecks
     }
 }
 
@@ -28,6 +29,7 @@ public struct StoresUnderTest: Sendable {
     public let signingKeys: any SigningKeyStore
     public let pendingProofs: any PendingProofStore
     public let evidence: any EvidenceStore
+    public let serviceKeys: any ServiceKeyStore
     /// What the stores' own clock shows.
     public let now: UnixTime
 
@@ -36,7 +38,7 @@ public struct StoresUnderTest: Sendable {
         challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
         audit: any AuditLog, receipts: any ReceiptStore, credentials: any CredentialStore,
         signingKeys: any SigningKeyStore, pendingProofs: any PendingProofStore,
-        evidence: any EvidenceStore, now: UnixTime
+        evidence: any EvidenceStore, serviceKeys: any ServiceKeyStore, now: UnixTime
     ) {
         self.challenges = challenges
         self.replay = replay
@@ -48,17 +50,19 @@ public struct StoresUnderTest: Sendable {
         self.signingKeys = signingKeys
         self.pendingProofs = pendingProofs
         self.evidence = evidence
+        self.serviceKeys = serviceKeys
         self.now = now
     }
 
     /// Stores that are one object.
     public init(
         _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore & CredentialStore
-            & SigningKeyStore & PendingProofStore & EvidenceStore, now: UnixTime
+            & SigningKeyStore & PendingProofStore & EvidenceStore & ServiceKeyStore, now: UnixTime
     ) {
         self.init(
             challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, receipts: stores,
-            credentials: stores, signingKeys: stores, pendingProofs: stores, evidence: stores, now: now)
+            credentials: stores, signingKeys: stores, pendingProofs: stores, evidence: stores, serviceKeys: stores,
+            now: now)
     }
 }
 

@@ -195,7 +195,7 @@ public struct ConfigurationFile: Sendable {
 
     private static let names = Set(
         ConfigurationKey.allCases.flatMap { key in
-            key.kind == .secret ? [key.rawValue, key.rawValue + "_file"] : [key.rawValue]
+            key.kind.isSecret ? [key.rawValue, key.rawValue + "_file"] : [key.rawValue]
         })
 }
 

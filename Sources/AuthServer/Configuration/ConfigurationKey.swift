@@ -50,6 +50,8 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
         case text
         /// Text that is shown nowhere, and that may stand in a file of its own: the same name with `_file` behind it.
         case secret
+        /// The same, or a list of it. In the environment and in a file of its own separated by commas or white space.
+        case secrets
         case boolean
         case integer(ClosedRange<Int64>)
         /// In the environment separated by commas.
@@ -63,7 +65,8 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
         case .host, .publicOrigin, .tlsCertificate, .tlsKey, .operationsHost, .database, .appleTeamID,
             .appleKeyID, .appleURL, .googleURL, .revocationsDirectory:
             .text
-        case .serviceKey, .appleKey: .secret
+        case .serviceKey: .secrets
+        case .appleKey: .secret
         case .receiptsPerHour: .integer(1...1_000_000)
         case .revocationsMaximumAge: .integer(60...31_622_400)
         case .insecureHTTP, .operationsInsecureHTTP: .boolean

@@ -63,15 +63,23 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The key that seals secrets, where one is configured: 32 bytes in base64.
+    /// The keys that seal secrets, where they are configured: each 32 bytes in base64, the one that seals first.
     public var serviceKey: ServiceKey? {
         get throws(ConfigurationError) {
-            guard let text = secret(.serviceKey) else { return nil }
-            guard let bytes = Base64.standard.decode(text), let key = ServiceKey(bytes) else {
-                throw ConfigurationError(ConfigurationKey.serviceKey.rawValue, "must be 32 bytes in base64")
+            guard let texts = secrets(.serviceKey) else { return nil }
+            guard let key = Self.serviceKey(texts) else {
+                throw ConfigurationError(
+                    ConfigurationKey.serviceKey.rawValue,
+                    "must be 32 bytes in base64, or a list of at most \(ServiceKey.maximum) different ones")
             }
             return key
         }
+    }
+
+    /// Reads service keys as text; nil where one is none.
+    public static func serviceKey(_ texts: [String]) -> ServiceKey? {
+        let keys = texts.compactMap { Base64.standard.decode($0) }
+        return keys.count == texts.count ? ServiceKey(keys) : nil
     }
 
     /// How receipts are exchanged in the background.

@@ -30,7 +30,7 @@ public struct ServiceConfiguration: Sendable {
         public var secretFile: String?
 
         /// The value as it may be shown: a secret only as being there.
-        public var shown: JSONValue { key.kind == .secret && !value.isNull ? "(secret)" : value }
+        public var shown: JSONValue { key.kind.isSecret && !value.isNull ? "(secret)" : value }
     }
 
     /// What the settings are read for.
@@ -85,8 +85,17 @@ public struct ServiceConfiguration: Sendable {
     /// The text of a secret, where one is configured.
     public func secret(_ key: ConfigurationKey) -> String? { value(key).string }
 
+    /// The texts of a secret that may be a list, where it is configured.
+    public func secrets(_ key: ConfigurationKey) -> [String]? {
+        switch value(key) {
+        case .string(let text): text.split { $0 == "," || $0.isWhitespace }.map { String($0) }
+        case .array(let values): values.compactMap(\.string)
+        default: nil
+        }
+    }
+
     /// A text setting, where there is one.
-    public func text(_ key: ConfigurationKey) -> String? { key.kind == .secret ? nil : value(key).string }
+    public func text(_ key: ConfigurationKey) -> String? { key.kind.isSecret ? nil : value(key).string }
 
     // MARK: Sources
 
@@ -96,7 +105,7 @@ public struct ServiceConfiguration: Sendable {
         var known = Set(others.map { ConfigurationKey.prefix + $0 })
         for key in ConfigurationKey.allCases {
             known.insert(key.variable)
-            if key.kind == .secret { known.insert(key.variable + "_FILE") }
+            if key.kind.isSecret { known.insert(key.variable + "_FILE") }
         }
         for name in environment.keys.sorted() where name.hasPrefix(ConfigurationKey.prefix) && !known.contains(name) {
             throw ConfigurationError(name, "is not known")
@@ -119,7 +128,7 @@ public struct ServiceConfiguration: Sendable {
     ) throws(ConfigurationError) -> Setting? {
         let direct = environment[key.variable]
         let name = key.variable + "_FILE"
-        if key.kind == .secret, let path = environment[name] {
+        if key.kind.isSecret, let path = environment[name] {
             guard direct == nil else { throw ConfigurationError(name, "excludes \(key.variable)") }
             return Setting(
                 key: key, value: try contents(of: path, named: name), origin: .environment(name), secretFile: path)
@@ -133,7 +142,7 @@ public struct ServiceConfiguration: Sendable {
     {
         let origin = Origin.file(file.path)
         let name = key.rawValue + "_file"
-        if key.kind == .secret, let path = file.values[name] {
+        if key.kind.isSecret, let path = file.values[name] {
             let place = file.place(of: name)
             guard file.values[key.rawValue] == nil else {
                 throw ConfigurationError(name, "excludes \(key.rawValue)" + place)
@@ -169,7 +178,7 @@ public struct ServiceConfiguration: Sendable {
     ) throws(ConfigurationError) -> JSONValue {
         let value: JSONValue? =
             switch key.kind {
-            case .text, .secret, .choice: .string(text)
+            case .text, .secret, .secrets, .choice: .string(text)
             case .boolean: ["true": true, "1": true, "false": false, "0": false][text].map { .bool($0) }
             case .integer: Int64(text).map { .integer($0) }
             case .texts: .array(text.split(separator: ",").map { .string($0.trimmingCharacters(in: .whitespaces)) })
@@ -219,10 +228,14 @@ public struct ServiceConfiguration: Sendable {
 }
 
 extension ConfigurationKey.Kind {
+    /// Whether the value is shown nowhere, and may stand in a file of its own.
+    var isSecret: Bool { self == .secret || self == .secrets }
+
     /// Whether a value is of this type and range.
     func allows(_ value: JSONValue) -> Bool {
         switch self {
         case .text, .secret: value.string.map { !$0.isEmpty } ?? false
+        case .secrets: Self.text.allows(value) || (Self.texts.allows(value) && value.array?.isEmpty == false)
         case .boolean: value.bool != nil
         case .integer(let range): value.integer.map { range.contains($0) } ?? false
         case .texts: value.array.map { $0.allSatisfy { !($0.string ?? "").isEmpty } } ?? false
@@ -234,6 +247,7 @@ extension ConfigurationKey.Kind {
     var sentence: String {
         switch self {
         case .text, .secret: "must be text that is not empty"
+        case .secrets: "must be text that is not empty, or a list of such texts"
         case .boolean: "must be true or false"
         case .integer(let range): "must be a number from \(range.lowerBound) to \(range.upperBound)"
         case .texts: "must be a list of texts that are not empty"

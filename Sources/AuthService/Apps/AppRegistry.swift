@@ -159,18 +159,13 @@ public final class AppRegistry: Sendable {
     private func sealed(_ record: AppRecord) throws -> StoredApp {
         let text = JSONValue.object(record.json(secrets: .plain)).bytes
         let sealed = try key.seal(text, context: Self.context(record.appID))
-        let json = JSONValue.object(
-            JSONObject([
-                ("record", .object(record.json(secrets: .masked))), ("sealed", .string(Base64.standard.encode(sealed))),
-            ]))
+        let json = Self.json(masked: .object(record.json(secrets: .masked)), sealed: sealed)
         return StoredApp(appID: record.appID, sealedJSON: json.text())
     }
 
     private func opened(_ stored: StoredApp) throws(StoreError) -> AppRecord {
         let damaged = StoreError(.unreadable, "the record of \(stored.appID) is damaged")
-        guard let json = try? JSONValue(parsing: stored.sealedJSON, limits: .init(bytes: 1 << 20, depth: 16)),
-            let sealed = json.object?["sealed"]?.string.flatMap({ Base64.standard.decode($0) })
-        else { throw damaged }
+        guard let sealed = Self.sealedPart(of: Array(stored.sealedJSON.utf8)) else { throw damaged }
         let text = try key.open(sealed, context: Self.context(stored.appID))
         guard
             let record = try? AppRecord(JSONFields(JSONValue(parsing: text, limits: .init(bytes: 1 << 20, depth: 16)))),
@@ -179,5 +174,24 @@ public final class AppRegistry: Sendable {
         return record
     }
 
-    private static func context(_ id: AppID) -> String { "synheart-auth/app/\(id.text)" }
+    private static func json(masked: JSONValue, sealed: [UInt8]) -> JSONValue {
+        .object(JSONObject([("record", masked), ("sealed", .string(Base64.standard.encode(sealed)))]))
+    }
+
+    /// The sealed part of a stored record's text; nil where it has none.
+    static func sealedPart(of text: [UInt8]) -> [UInt8]? {
+        (try? JSONValue(parsing: text, limits: limits))?.object?["sealed"]?.string.flatMap {
+            Base64.standard.decode($0)
+        }
+    }
+
+    /// A stored record's text with another sealed part; nil where it is damaged.
+    static func resealed(_ text: [UInt8], as sealed: [UInt8]) -> [UInt8]? {
+        guard let masked = (try? JSONValue(parsing: text, limits: limits))?.object?["record"] else { return nil }
+        return json(masked: masked, sealed: sealed).bytes
+    }
+
+    private static let limits = JSONValue.Limits(bytes: 1 << 20, depth: 16)
+
+    static func context(_ id: AppID) -> String { "synheart-auth/app/\(id.text)" }
 }

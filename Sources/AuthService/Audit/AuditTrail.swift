@@ -50,11 +50,17 @@ public struct AuditTrail: Sendable {
 
     private func isGenuine(_ head: AuditHead) throws -> Bool {
         let text = AuditHead.signedText(sequence: head.sequence, at: head.at, hash: head.hash)
-        return try signer().publicKey.isValidSignature(head.signature, for: Array(text.utf8))
+        // While the service key is rotated, heads of both keys are the service's.
+        return try key.allDerived(for: Self.purpose).contains { seed in
+            try Self.signer(seed).publicKey.isValidSignature(head.signature, for: Array(text.utf8))
+        }
     }
 
-    private func signer() throws -> Curve25519.Signing.PrivateKey {
-        let seed = key.derived(for: "synheart-auth/audit-head/v1").withUnsafeBytes { Array($0) }
-        return try Curve25519.Signing.PrivateKey(rawRepresentation: seed)
+    private static let purpose = "synheart-auth/audit-head/v1"
+
+    private func signer() throws -> Curve25519.Signing.PrivateKey { try Self.signer(key.derived(for: Self.purpose)) }
+
+    private static func signer(_ seed: SymmetricKey) throws -> Curve25519.Signing.PrivateKey {
+        try Curve25519.Signing.PrivateKey(rawRepresentation: seed.withUnsafeBytes { Array($0) })
     }
 }

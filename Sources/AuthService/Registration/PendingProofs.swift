@@ -141,5 +141,5 @@ struct PendingProofs: Sendable {
             detail: JSONObject([("pending_proof", .string(outcome))]))
     }
 
-    private static func context(_ device: DeviceID) -> String { "synheart-auth/pending-proof/\(device.text)" }
+    static func context(_ device: DeviceID) -> String { "synheart-auth/pending-proof/\(device.text)" }
 }

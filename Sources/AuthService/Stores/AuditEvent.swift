@@ -23,6 +23,7 @@ public struct AuditEvent: Sendable, Hashable {
         case credentialRevoked = "credential.revoked"
         case signingKeyRotated = "signing_key.rotated"
         case signingKeyRevoked = "signing_key.revoked"
+        case serviceKeyRotated = "service_key.rotated"
         case evidenceExported = "evidence.exported"
         case evidenceErased = "evidence.erased"
         case securityEvent = "security.event"

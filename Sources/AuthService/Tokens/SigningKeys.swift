@@ -219,7 +219,7 @@ public actor SigningKeys {
         return SigningKey(id: stored.id, privateKey: privateKey, createdAt: stored.createdAt)
     }
 
-    private static func context(_ id: String) -> String { "synheart-auth/signing-key/\(id)" }
+    static func context(_ id: String) -> String { "synheart-auth/signing-key/\(id)" }
 }
 
 extension DevicePublicKey {

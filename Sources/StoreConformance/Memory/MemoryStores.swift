@@ -16,6 +16,7 @@ public actor MemoryStores {
         case signingKeys, addSigningKey, removeSigningKeys, revokeSigningKey
         case keepProof, pendingProofs, eraseProof
         case keepEvidence, evidence, eraseEvidence
+        case keyChecks, replaceKeyChecks, sealedRows, reseal
     }
 
     let clock: any ServiceClock
@@ -34,6 +35,7 @@ public actor MemoryStores {
     var proofs: [DeviceID: PendingProof] = [:]
     /// The oldest first.
     var keptEvidence: [StoredEvidence] = []
+    var knownKeyChecks: [ServiceKeyCheck] = []
     private var failures: [Call: StoreError] = [:]
     private var interruptions: [Call: @Sendable (isolated MemoryStores) -> Void] = [:]
     private let changes = ChangeSignal()

@@ -32,7 +32,7 @@ struct AdministrationOptions: ParsableArguments {
     }
 
     /// The way to the store that these options say.
-    func open(creating: Bool = false) throws -> any Administration {
+    func open(creating: Bool = false) async throws -> any Administration {
         let environment = ProcessInfo.processInfo.environment
         let variable = environment[ConfigurationKey.prefix + "URL"]
         if let url = url ?? (database == nil && config == nil ? variable : nil) {
@@ -42,7 +42,7 @@ struct AdministrationOptions: ParsableArguments {
         }
         let configuration = try ServiceConfiguration.inEffect(
             config: config, flags: [.database: database.map { [$0] } ?? []], for: .store)
-        return try LocalStore(configuration, creating: creating)
+        return try await LocalStore.open(configuration, creating: creating)
     }
 }
 
@@ -60,7 +60,7 @@ extension AdministrationCommand {
 
     func run() async throws {
         try await reporting {
-            let administration = try options.open(creating: Self.makesDatabase)
+            let administration = try await options.open(creating: Self.makesDatabase)
             try await closing(administration.close) { try await perform(administration, options.output) }
         }
     }

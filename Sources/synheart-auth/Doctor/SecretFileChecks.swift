@@ -7,7 +7,7 @@ struct SecretFileChecks {
 
     func run(_ diagnosis: inout Diagnosis) {
         var holders: [String: [String]] = [:]
-        for setting in configuration.all where setting.key.kind == .secret {
+        for setting in configuration.all where setting.key.kind.isSecret {
             if let file = setting.secretFile {
                 let isPrivate = Self.checkMode(of: file, named: setting.key.rawValue, &diagnosis)
                 if isPrivate { diagnosis.ok(setting.key.rawValue, "only its owner can read \(file)") }

@@ -8,7 +8,10 @@ import SQLiteStores
 struct StoreChecks {
     let configuration: ServiceConfiguration
 
-    private var path: String { configuration.databasePath }
+    /// The file itself: what belongs to it lies beside it.
+    private var path: String {
+        (try? SQLiteStores.resolvedPath(configuration.databasePath)) ?? configuration.databasePath
+    }
     private var folder: String { URL(fileURLWithPath: path).deletingLastPathComponent().path }
 
     private static let advisedDiskSpace: Int64 = 1 << 30
@@ -35,8 +38,10 @@ struct StoreChecks {
         guard let key, file.damages.isEmpty, !file.isOlder else { return file.isServed }
         do {
             let stores = try SQLiteStores(path: path, role: .administration)
-            let service = AuthService(stores: stores.all, key: key)
-            await ContentChecks(service: service, stores: stores.all).run(&diagnosis)
+            if await fits(key, stores, &diagnosis) {
+                let service = AuthService(stores: stores.all, key: key)
+                await ContentChecks(service: service, stores: stores.all).run(&diagnosis)
+            }
             await stores.close()
         } catch {
             diagnosis.fail("database", "\(error)", do: "see above; `readyz` of a running service names what fails")
@@ -69,13 +74,18 @@ struct StoreChecks {
 
     /// The service key, where there is one.
     private func checkKey(_ diagnosis: inout Diagnosis) -> ServiceKey? {
-        if configuration.secret(.serviceKey) != nil {
-            diagnosis.ok("service_key", "comes from the configuration")
-            return try? configuration.serviceKey
+        do {
+            if let key = try configuration.serviceKey {
+                diagnosis.ok("service_key", "comes from the configuration")
+                return key
+            }
+        } catch {
+            diagnosis.fail("service_key", "\(error)", do: "configure the key that the database was made with")
+            return nil
         }
         let file = ServiceKeyFile(database: path)
         guard FileManager.default.fileExists(atPath: file.path) else {
-            if FileManager.default.fileExists(atPath: path) {
+            if SQLiteStores.hasDatabase(at: path) {
                 diagnosis.fail(
                     "service_key", "\(file.path) is not there, and what the database seals cannot be opened without it",
                     do: "put it back from your backup, or configure service_key; a new one would open nothing")
@@ -85,7 +95,7 @@ struct StoreChecks {
             return nil
         }
         do {
-            let key = try file.load()
+            guard let key = try file.load() else { return nil }
             if SecretFileChecks.checkMode(of: file.path, named: "service_key", &diagnosis) {
                 diagnosis.ok("service_key", "\(file.path) is a key")
             }
@@ -93,6 +103,19 @@ struct StoreChecks {
         } catch {
             diagnosis.fail("service_key", "\(error)", do: "put the right file back from your backup")
             return nil
+        }
+    }
+
+    /// Whether the key is the database's.
+    private func fits(_ key: ServiceKey, _ stores: SQLiteStores, _ diagnosis: inout Diagnosis) async -> Bool {
+        do {
+            try await ServiceKeyRules(store: stores.serviceKeys, key: key).inspect()
+            diagnosis.ok("service_key", "\(key.checks[0]) is the database's")
+            return true
+        } catch {
+            diagnosis.fail(
+                "service_key", "the key \(error)", do: "nothing starts under this key: configure the database's own")
+            return false
         }
     }
 

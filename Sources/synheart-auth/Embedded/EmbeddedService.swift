@@ -14,10 +14,11 @@ struct EmbeddedService {
         in folder: String, app: AppRecord, protection: ProtectionSettings = ProtectionSettings(),
         _ body: @escaping @Sendable (EmbeddedService) async throws -> Void
     ) async throws {
-        let database = folder + "/service.sqlite"
-        let stores = try SQLiteStores(path: database)
-        let service = AuthService(
-            stores: stores.all, key: try ServiceKeyFile(database: database).load(), protection: protection)
+        let key = try StoreKey(
+            ServiceConfiguration(flags: [.database: [folder + "/service.sqlite"]], for: .store), creating: true)
+        let stores = try SQLiteStores(path: key.database)
+        try await key.admit(to: stores, writing: true)
+        let service = AuthService(stores: stores.all, key: key.key, protection: protection)
         _ = try await service.apps.add(app, actor: "embedded")
         var settings = ServerSettings()
         (settings.port, settings.operations.port) = (0, 0)

@@ -17,7 +17,8 @@ struct Providers {
     ) {
         var revocations = RevocationSettings()
         revocations.directory =
-            configuration.text(.revocationsDirectory) ?? configuration.databasePath + "-revocations"
+            try configuration.text(.revocationsDirectory)
+            ?? SQLiteStores.resolvedPath(configuration.databasePath) + "-revocations"
         revocations.maximumAgeSeconds = configuration.revocationsMaximumAge
         lists = RevocationLists(http: http, settings: revocations)
         var google = GoogleSettings()

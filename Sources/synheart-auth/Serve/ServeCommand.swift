@@ -43,25 +43,28 @@ struct ServeCommand: AsyncParsableCommand {
             let metrics = ServerMetrics()
             var storing = SQLiteStores.Options()
             storing.observer = metrics
-            let stores = try SQLiteStores(path: configuration.databasePath, options: storing)
+            // The key first: where the process ends in between, no database is without one.
+            let key = try StoreKey(configuration, creating: true)
+            let stores = try SQLiteStores(path: key.database, options: storing)
             try await closing(stores.close) {
+                try await key.admit(to: stores, writing: true)
                 let http = ProviderHTTP()
                 try await closing(http.shutdown) {
                     let providers = try await LiveProviders(configuration) {
                         Providers($0, key: try await $0.deviceCheckKey(), stores: stores, http: http)
                     }
-                    try await serve(configuration, stores, providers, metrics, logger, log, level, hangups)
+                    try await serve(configuration, key.key, stores, providers, metrics, logger, log, level, hangups)
                 }
             }
         }
     }
 
     private func serve(
-        _ configuration: ServiceConfiguration, _ stores: SQLiteStores, _ providers: LiveProviders,
+        _ configuration: ServiceConfiguration, _ key: ServiceKey, _ stores: SQLiteStores, _ providers: LiveProviders,
         _ metrics: ServerMetrics, _ logger: Logger, _ log: LogWriter, _ level: LogLevel, _ hangups: AsyncStream<Void>
     ) async throws {
         let service = AuthService(
-            stores: stores.all, key: try configuration.storeKey(), publicOrigin: try configuration.publicOrigin,
+            stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
             providers: providers, protection: configuration.protection)
         let dropped = MetricsSource(
             "synheart_log_lines_dropped_total", kind: .counter,

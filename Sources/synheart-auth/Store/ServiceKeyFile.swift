@@ -3,40 +3,143 @@ import AuthServer
 import AuthService
 import Foundation
 import Glibc
+import SQLiteStores
 
-/// The service key beside the database: 32 bytes, mode 0600, made once.
+/// The service key beside the database: 32 bytes in base64, mode 0600, made once with the database. While the key is rotated,
+/// several, one a line, the one that seals first.
 struct ServiceKeyFile {
     let path: String
 
+    private static let maximumBytes = 4096
+
+    /// The key of the database at a resolved path.
     init(database: String) { path = database + ".key" }
 
-    func load() throws -> ServiceKey {
-        if !FileManager.default.fileExists(atPath: path) { try create() }
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8),
-            let bytes = Base64.standard.decode(text.trimmingCharacters(in: .whitespacesAndNewlines)),
-            let key = ServiceKey(bytes)
-        else { throw CommandFailure(.impossible, "\(path) is not a service key: 32 bytes in base64") }
+    /// The keys in the file; nil where there is none.
+    func load() throws -> ServiceKey? {
+        // A pipe must not be waited for.
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw CommandFailure(.impossible, "cannot read \(path): \(Self.systemError)")
+        }
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            let data = try? handle.read(upToCount: Self.maximumBytes + 1) ?? Data(), data.count <= Self.maximumBytes,
+            let key = ServiceConfiguration.serviceKey(
+                String(decoding: data, as: UTF8.self).split { $0.isWhitespace }.map { String($0) })
+        else {
+            throw CommandFailure(
+                .impossible, "\(path) is not a service key, which is 32 bytes in base64. Put it back from your backup.")
+        }
         return key
     }
 
-    /// O_EXCL decides who makes it where two processes start at once; the other one reads what was made.
-    private func create() throws {
-        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            if errno == EEXIST { return }
-            throw CommandFailure(.impossible, "cannot make \(path): \(String(cString: strerror(errno)))")
+    /// Makes the file with a new key, where it is not there: it is there as a whole or not at all, whenever the process ends.
+    func create() throws {
+        let text = Base64.standard.encode(SystemRandom().bytes(32)) + "\n"
+        let temporary = "\(path).\(RandomUUID(from: SystemRandom()).text)"
+        try write(text, to: temporary)
+        // Of several that do this at once one succeeds, and the others read what it made.
+        let error = link(temporary, path) == 0 ? 0 : errno
+        unlink(temporary)
+        switch error {
+        case 0, EEXIST: break
+        // A file system without hard links.
+        case EPERM, EOPNOTSUPP, ENOSYS: try write(text, to: path)
+        default: throw CommandFailure(.impossible, "cannot make \(path): \(String(cString: strerror(error)))")
         }
+        try synchronizeFolder()
+    }
+
+    private func write(_ text: String, to temporary: String) throws {
+        let descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw CommandFailure(.impossible, "cannot make \(path): \(Self.systemError)") }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        try handle.write(contentsOf: Data((Base64.standard.encode(SystemRandom().bytes(32)) + "\n").utf8))
-        try handle.synchronize()
+        do {
+            try handle.write(contentsOf: Data(text.utf8))
+            try handle.synchronize()
+        } catch {
+            unlink(temporary)
+            throw CommandFailure(.impossible, "cannot make \(path): \(Self.systemError)")
+        }
+    }
+
+    private func synchronizeFolder() throws {
+        let folder = Glibc.open((path as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { if folder >= 0 { close(folder) } }
+        guard folder >= 0, fsync(folder) == 0 else {
+            throw CommandFailure(.impossible, "cannot bring \(path) to the disk: \(Self.systemError)")
+        }
+    }
+
+    private static var systemError: String { String(cString: strerror(errno)) }
+}
+
+/// The key that a command or the service works with, and where it came from.
+struct StoreKey {
+    let key: ServiceKey
+    /// Names it in messages.
+    let source: String
+    /// The database's own path.
+    let database: String
+
+    /// The key that is configured, else the one in the file beside the database.
+    ///
+    /// - Parameter creating: whether to make the file where there is neither a key nor a database. A database that is there was
+    ///   sealed with a key, and another one would open nothing.
+    init(_ configuration: ServiceConfiguration, creating: Bool) throws {
+        // Before the key: who makes both makes the key first.
+        let hasDatabase = SQLiteStores.hasDatabase(at: configuration.databasePath)
+        database = try SQLiteStores.resolvedPath(configuration.databasePath)
+        if let key = try configuration.serviceKey {
+            (self.key, source) = (key, "service_key of \(configuration.origin(of: .serviceKey))")
+            return
+        }
+        let file = ServiceKeyFile(database: database)
+        source = file.path
+        if let key = try file.load() {
+            self.key = key
+            return
+        }
+        guard creating, !hasDatabase else {
+            // A file that is no database has no key to be missing.
+            if hasDatabase { try SQLiteStores.checkFile(database) }
+            throw CommandFailure(
+                .impossible,
+                "there is no service key for \(database): neither \(file.path) nor service_key "
+                    + "(\(ConfigurationKey.serviceKey.variable)). Configure the key that the service uses, or put the file "
+                    + "back from your backup; no key is made beside a database that is there")
+        }
+        try file.create()
+        guard let key = try file.load() else {
+            throw CommandFailure(.impossible, "\(file.path) was removed while it was made")
+        }
+        self.key = key
+    }
+
+    /// The rules for this key over the database's own store.
+    func rules(_ stores: SQLiteStores) -> ServiceKeyRules { ServiceKeyRules(store: stores.serviceKeys, key: key) }
+
+    /// Does something with the rules, and says which key is meant where it is refused.
+    func explaining<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do { return try await body() } catch let error as ServiceKeyError {
+            throw CommandFailure(.impossible, "the service key (\(source)) for \(database) \(error)")
+        }
+    }
+
+    /// Throws where the database was sealed with another key.
+    func admit(to stores: SQLiteStores, writing: Bool) async throws {
+        try await explaining { try await rules(stores).admit(writing: writing) }
     }
 }
 
 extension ServiceConfiguration {
-    /// Where the database is.
+    /// Where the database is, as it was given.
     var databasePath: String { text(.database) ?? "synheart-auth.sqlite" }
 
-    /// The key of the store, by the one rule that the service and the commands beside it follow: what is configured, else
-    /// the file beside the database.
-    func storeKey() throws -> ServiceKey { try serviceKey ?? ServiceKeyFile(database: databasePath).load() }
+    fileprivate func origin(of key: ConfigurationKey) -> String {
+        all.first { $0.key == key }?.origin.description ?? "the configuration"
+    }
 }

@@ -1,0 +1,234 @@
+internal import AuthContract
+internal import StrictJSON
+
+/// Why a service key is refused.
+public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What is wrong with it.
+    public enum Code: String, Sendable, Hashable {
+        /// The database was sealed with another key.
+        case anotherKey
+        /// A key is rotated, and one of those that are needed until that is done is not listed.
+        case keyMissing
+        /// A key is rotated, and the one that seals from then on is not the first.
+        case wrongOrder
+        /// Something in the database was sealed with a key that is not listed, or is damaged.
+        case unopened
+        /// A running service does not know the next key yet.
+        case serviceRunning
+        /// Other processes change the check values all the time.
+        case busy
+    }
+
+    public let code: Code
+    /// What was expected, what was found, and what to do; without a subject, which the caller knows.
+    public let description: String
+
+    init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+}
+
+/// Sees to it that a database is used with its own service key, and rotates that.
+public struct ServiceKeyRules: Sendable {
+    private let store: any ServiceKeyStore
+    private let key: ServiceKey
+    private let clock: any ServiceClock
+
+    private static let page = 100
+    private static let attempts = 20
+
+    /// Rules for a key over a store.
+    public init(store: any ServiceKeyStore, key: ServiceKey, clock: any ServiceClock = SystemClock()) {
+        self.store = store
+        self.key = key
+        self.clock = clock
+    }
+
+    /// Throws where the key is not the database's. A database without a check value is adopted: the key must open all that is
+    /// sealed in it, and is its key from then on.
+    ///
+    /// - Parameter writing: whether something may be sealed afterwards: then a new first key is needed from now on.
+    /// - Throws: `ServiceKeyError`, `StoreError`.
+    public func admit(writing: Bool) async throws {
+        for _ in 0..<Self.attempts {
+            let known = try await store.keyChecks()
+            try check(known)
+            guard try await admits(known, writing: writing) else { continue }
+            return
+        }
+        throw ServiceKeyError(.busy, "could not be recorded, because other processes did the same. Try again.")
+    }
+
+    /// Throws where the key is not the database's, and changes nothing.
+    public func inspect() async throws {
+        let known = try await store.keyChecks()
+        if known.isEmpty { _ = try await users() } else { try check(known) }
+    }
+
+    /// False where somebody else changed what is known.
+    private func admits(_ known: [ServiceKeyCheck], writing: Bool) async throws -> Bool {
+        let first = key.checks[0]
+        if known.isEmpty {
+            let others = try await users().map { key.checks[$0] }.filter { $0 != first }
+            return try await store.replaceKeyChecks([], with: [first] + others, recording: nil)
+        }
+        guard writing, !known.contains(first) else { return true }
+        return try await store.replaceKeyChecks(known, with: [first] + known, recording: nil)
+    }
+
+    private func check(_ known: [ServiceKeyCheck], isRotating: Bool = false) throws(ServiceKeyError) {
+        let listed = key.checks
+        guard let sealing = known.first else { return }
+        let missing = known.filter { !listed.contains($0) }
+        guard missing.count < known.count else {
+            throw ServiceKeyError(
+                .anotherKey,
+                "is not the key that the database was sealed with (\(sealing); this is \(listed[0])). "
+                    + "Put the right one back from your backup.")
+        }
+        guard missing.isEmpty else {
+            throw ServiceKeyError(
+                .keyMissing,
+                "is one of \(known.count) that are needed while the key is rotated: \(missing[0]) is missing. "
+                    + "List both in service_key and run `service-key rotate`.")
+        }
+        guard isRotating || listed[0] == sealing || !known.contains(listed[0]) else {
+            throw ServiceKeyError(
+                .wrongOrder,
+                "lists \(listed[0]) first, but the database is rotated to \(sealing). "
+                    + "List that one first, or run `service-key rotate` to go back.")
+        }
+    }
+
+    /// Which of the keys, by their places, opened something; throws where something opens with none.
+    private func users() async throws -> [Int] {
+        var users: Set<Int> = []
+        for kind in SealedRow.Kind.allCases {
+            try await each(kind) { rows in
+                for row in rows { users.insert(try open(row).key) }
+            }
+        }
+        return users.sorted()
+    }
+
+    // MARK: Rotation
+
+    /// Makes the first key the only one: seals everything again, and then forgets the others. What was interrupted goes on
+    /// where it is called again.
+    ///
+    /// - Parameters:
+    ///   - actor: for the audit log.
+    ///   - isServed: whether a service has the database open.
+    /// - Returns: how many rows were sealed again.
+    /// - Throws: `ServiceKeyError`, `StoreError`.
+    public func rotate(actor: String, isServed: Bool) async throws -> Int {
+        let first = key.checks[0]
+        var known = try await store.keyChecks()
+        if known.isEmpty {
+            try await admit(writing: false)
+            known = try await store.keyChecks()
+        }
+        try check(known, isRotating: true)
+        guard known.contains(first) || !isServed else {
+            throw ServiceKeyError(
+                .serviceRunning,
+                "lists \(first) first, which the running service does not know. Restart it with the same service_key first."
+            )
+        }
+        if known.first != first {
+            let both = [first] + known.filter { $0 != first }
+            guard try await store.replaceKeyChecks(known, with: both, recording: nil) else { throw Self.interrupted }
+            known = both
+        }
+        var sealed = 0
+        for _ in 0..<Self.attempts {
+            let count = try await resealAll()
+            sealed += count
+            if count == 0 { break }
+        }
+        guard known != [first] else { return sealed }
+        let event = AuditEvent(
+            .serviceKeyRotated, at: clock.now, actor: actor,
+            detail: JSONObject([("key", .string(first.description)), ("rows", .integer(Int64(sealed)))]))
+        guard try await store.replaceKeyChecks(known, with: [first], recording: event) else { throw Self.interrupted }
+        return sealed
+    }
+
+    private static let interrupted = ServiceKeyError(
+        .busy, "was changed by another process meanwhile. Run the command again.")
+
+    /// One look at everything; returns how many rows were not the first key's.
+    private func resealAll() async throws -> Int {
+        var count = 0
+        for kind in SealedRow.Kind.allCases {
+            try await each(kind) { rows in
+                let changes = try rows.compactMap { row -> (row: SealedRow, value: [UInt8])? in
+                    let opened = try open(row)
+                    guard opened.key != 0 else { return nil }
+                    return (row, try sealed(opened.text, like: row))
+                }
+                // A row that somebody changed meanwhile is seen by the next look.
+                if !changes.isEmpty { _ = try await store.reseal(changes) }
+                count += changes.count
+            }
+        }
+        return count
+    }
+
+    private func each(_ kind: SealedRow.Kind, _ body: ([SealedRow]) async throws -> Void) async throws {
+        var last = ""
+        while true {
+            let rows = try await store.sealedRows(kind, after: last, limit: Self.page)
+            guard let end = rows.last else { return }
+            try await body(rows)
+            last = end.id
+        }
+    }
+
+    private func open(_ row: SealedRow) throws(ServiceKeyError) -> (text: [UInt8], key: Int) {
+        guard let value = Self.sealedPart(of: row), let context = Self.context(of: row),
+            let opened = try? key.opened(value, context: context)
+        else {
+            throw ServiceKeyError(
+                .unopened,
+                "does not open \(row.kind.name) \(row.id): it was sealed with another key, or is damaged. "
+                    + "If there are two keys, list both in service_key.")
+        }
+        return opened
+    }
+
+    private func sealed(_ text: [UInt8], like row: SealedRow) throws -> [UInt8] {
+        guard let context = Self.context(of: row) else { throw StoreError(.unreadable, "a row has no context") }
+        let sealed = try key.seal(text, context: context)
+        guard row.kind == .app else { return sealed }
+        guard let value = AppRegistry.resealed(row.value, as: sealed) else {
+            throw StoreError(.unreadable, "the record of \(row.id) is damaged")
+        }
+        return value
+    }
+
+    private static func sealedPart(of row: SealedRow) -> [UInt8]? {
+        row.kind == .app ? AppRegistry.sealedPart(of: row.value) : row.value
+    }
+
+    private static func context(of row: SealedRow) -> String? {
+        switch row.kind {
+        case .app: (try? AppID(row.id)).map { AppRegistry.context($0) }
+        case .signingKey: SigningKeys.context(row.id)
+        case .pendingProof: (try? DeviceID(row.id)).map { PendingProofs.context($0) }
+        case .evidence: (try? AppID(row.scope)).map { EvidenceRecorder.context(row.id, of: $0) }
+        }
+    }
+}
+
+extension SealedRow.Kind {
+    fileprivate var name: String {
+        switch self {
+        case .app: "the record of app"
+        case .signingKey: "signing key"
+        case .pendingProof: "the pending proof of device"
+        case .evidence: "evidence"
+        }
+    }
+}

@@ -1,0 +1,85 @@
+internal import AuthService
+internal import GRDB
+
+/// The check values of the service key, and all that it sealed.
+struct SQLiteServiceKeyStore: ServiceKeyStore {
+    let database: StoreDatabase
+
+    private static let fact = "service_key_checks"
+
+    func keyChecks() async throws(StoreError) -> [ServiceKeyCheck] {
+        let text = try await database.read { try Self.text($0) }
+        guard let text else { return [] }
+        var checks: [ServiceKeyCheck] = []
+        for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+            // Unreadable is not unknown: what is not known would be adopted.
+            guard let check = ServiceKeyCheck(String(word)) else {
+                throw StoreError(.unreadable, "the check value of the service key is damaged")
+            }
+            checks.append(check)
+        }
+        return checks
+    }
+
+    func replaceKeyChecks(
+        _ current: [ServiceKeyCheck], with checks: [ServiceKeyCheck], recording event: AuditEvent?
+    ) async throws(StoreError) -> Bool {
+        let before = current.isEmpty ? nil : Self.text(current)
+        let after = Self.text(checks)
+        return try await database.write { database in
+            guard try Self.text(database) == before else { return false }
+            try database.execute(
+                sql: "INSERT INTO facts (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",
+                arguments: [Self.fact, after])
+            if let event { try database.append(event) }
+            return true
+        }
+    }
+
+    func sealedRows(_ kind: SealedRow.Kind, after id: String, limit: Int) async throws(StoreError) -> [SealedRow] {
+        let place = Self.place(of: kind)
+        return try await database.read { database in
+            try Row.fetchAll(
+                database,
+                sql: """
+                    SELECT \(place.id) AS id, \(place.scope) AS scope, CAST(\(place.value) AS BLOB) AS value
+                    FROM \(place.table) WHERE \(place.id) > ? ORDER BY \(place.id) LIMIT ?
+                    """, arguments: [id, max(limit, 0)]
+            ).map { row in
+                let row = StoredRow(row)
+                return SealedRow(
+                    kind: kind, id: try row.text("id"), scope: try row.text("scope"), value: try row.bytes("value"))
+            }
+        }
+    }
+
+    func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int {
+        try await database.write { database in
+            try rows.reduce(0) { count, change in
+                let place = Self.place(of: change.row.kind)
+                let isText = change.row.kind == .app
+                try database.execute(
+                    sql: """
+                        UPDATE \(place.table) SET \(place.value) = \(isText ? "CAST(?1 AS TEXT)" : "?1")
+                        WHERE \(place.id) = ?2 AND CAST(\(place.value) AS BLOB) = ?3
+                        """, arguments: [change.value.data, change.row.id, change.row.value.data])
+                return count + database.changesCount
+            }
+        }
+    }
+
+    private static func text(_ database: Database) throws -> String? {
+        try String.fetchOne(database, sql: "SELECT value FROM facts WHERE name = ?", arguments: [fact])
+    }
+
+    private static func text(_ checks: [ServiceKeyCheck]) -> String { checks.map(\.text).joined(separator: " ") }
+
+    private static func place(of kind: SealedRow.Kind) -> (table: String, id: String, scope: String, value: String) {
+        switch kind {
+        case .app: ("apps", "app_id", "''", "record")
+        case .signingKey: ("signing_keys", "id", "''", "sealed_key")
+        case .pendingProof: ("pending_proofs", "device_id", "''", "sealed_request")
+        case .evidence: ("evidence", "id", "app_id", "sealed")
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import ArgumentParser
+import AuthServer
+import AuthService
+import Foundation
+import SQLiteStores
+import StrictJSON
+
+/// The key that seals secrets in the database.
+struct ServiceKeyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "service-key", abstract: "Rotate the key that seals secrets in the database.",
+        discussion: """
+            The key is service_key of the configuration, else the file <database>.key. To replace it:
+
+              1. Make a key (openssl rand -base64 32) and list it before the present one: as a list in service_key, separated
+                 by a comma in SYNHEART_AUTH_SERVICE_KEY, or as the first line of the key file.
+              2. Restart the service. From now on both keys are needed.
+              3. Run `service-key rotate`. It may be interrupted and run again.
+              4. Remove the old key, and restart the service.
+            """,
+        subcommands: [Rotate.self])
+
+    struct Rotate: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Seal everything again with the first of the listed keys, and forget the others.",
+            discussion: "Works on the database itself, beside a service that may be running with the same list of keys."
+        )
+        @Option(help: "The SQLite database. Default: what the configuration says, else synheart-auth.sqlite.")
+        var database: String?
+        @Option(
+            help: "The service's configuration file, for database and service key. Default: $SYNHEART_AUTH_CONFIG.")
+        var config: String?
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await reporting {
+                let configuration = try ServiceConfiguration.inEffect(
+                    config: config, flags: [.database: database.map { [$0] } ?? []], for: .store)
+                guard SQLiteStores.hasDatabase(at: configuration.databasePath) else {
+                    throw CommandFailure(.impossible, "there is no database at \(configuration.databasePath)")
+                }
+                let key = try StoreKey(configuration, creating: false)
+                let stores = try SQLiteStores(path: key.database, role: .administration, options: LocalStore.options)
+                try await closing(stores.close) {
+                    let isServed = try DatabaseInspection.of(key.database).isServed
+                    let count = try await key.explaining {
+                        try await key.rules(stores).rotate(actor: "cli", isServed: isServed)
+                    }
+                    let name = key.key.checks[0].description
+                    output.done(
+                        "sealed \(count) again; \(name) is the only key now",
+                        JSONObject([("key", .string(name)), ("resealed", .integer(Int64(count)))]))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+import AuthContract
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import AuthService
+
+/// A database is used with its own service key, and gets another one by rotation alone.
+struct ServiceKeyTests {
+    private let world: World
+    private let old = World.serviceKey
+    private let new = [UInt8](repeating: 2, count: 32)
+    private let third = [UInt8](repeating: 3, count: 32)
+
+    init() async throws {
+        // Its app record is sealed with the old key.
+        world = try await World()
+    }
+
+    private func rules(_ keys: [UInt8]...) throws -> ServiceKeyRules {
+        ServiceKeyRules(store: world.stores, key: try #require(ServiceKey(keys)), clock: world.clock)
+    }
+
+    private func code(_ body: () async throws -> Void) async throws -> ServiceKeyError.Code? {
+        do {
+            try await body()
+            return nil
+        } catch let error as ServiceKeyError { return error.code }
+    }
+
+    private func checks() async throws -> [ServiceKeyCheck] { try await world.stores.keyChecks() }
+
+    private func check(_ key: [UInt8]) throws -> ServiceKeyCheck { try #require(ServiceKey(key)?.checks.first) }
+
+    /// Of each kind, sealed with a key.
+    private func seal(with bytes: [UInt8]) async throws {
+        let key = try #require(ServiceKey(bytes))
+        let (device, app, now) = (DeviceID(from: SystemRandom()), try AppID(World.appID), world.clock.now)
+        try await world.stores.keep(
+            PendingProof(
+                appID: app, deviceID: device, arrivedAt: now,
+                sealedRequest: key.seal([1, 2, 3], context: PendingProofs.context(device))))
+        let id = RandomUUID(from: SystemRandom()).text
+        let summary = EvidenceSummary(
+            id: id, appID: app, deviceID: nil, recordedAt: now, expiresAt: now + 60, format: "f", code: "c", step: "s")
+        try await world.stores.keep(
+            StoredEvidence(
+                summary: summary, sealed: key.seal([4, 5], context: EvidenceRecorder.context(id, of: app))),
+            within: .standard)
+        _ = try await SigningKeys(store: world.stores, key: key, clock: world.clock).rotate(actor: "test")
+    }
+
+    private func opens(_ bytes: [UInt8]) async throws {
+        let key = try #require(ServiceKey(bytes))
+        for proof in try await world.stores.pendingProofs(after: nil, limit: 100) {
+            #expect(
+                try key.open(proof.sealedRequest, context: PendingProofs.context(proof.deviceID)) == [1, 2, 3])
+        }
+        for summary in try await world.stores.evidence(of: nil, before: nil, limit: 100) {
+            let evidence = try #require(try await world.stores.evidence(summary.id, of: summary.appID))
+            #expect(
+                try key.open(evidence.sealed, context: EvidenceRecorder.context(summary.id, of: summary.appID)) == [
+                    4, 5,
+                ])
+        }
+        let service = AuthService(
+            stores: .init(
+                challenges: world.stores, replay: world.stores, apps: world.stores, devices: world.stores,
+                audit: world.stores, credentials: world.stores, signingKeys: world.stores), key: key, clock: world.clock
+        )
+        #expect(try await service.apps.records().count == 1)
+        _ = try await service.signingKeys.keySet()
+    }
+
+    // MARK: Keys
+
+    @Test func `A key is 32 bytes, and a list is neither empty nor long and names none twice`() {
+        #expect(ServiceKey([UInt8](repeating: 1, count: 31)) == nil)
+        #expect(ServiceKey([UInt8](repeating: 1, count: 33)) == nil)
+        #expect(ServiceKey([[UInt8]]()) == nil)
+        #expect(ServiceKey([old, old]) == nil)
+        #expect(ServiceKey((0..<9).map { [UInt8](repeating: $0, count: 32) }) == nil)
+        #expect(ServiceKey((0..<8).map { [UInt8](repeating: $0, count: 32) }) != nil)
+    }
+
+    @Test func `The first key seals and all of them open, for the same purpose only`() throws {
+        let (both, first, second) = (ServiceKey([new, old]), ServiceKey(new), ServiceKey(old))
+        let sealed = try #require(both).seal([7], context: "a")
+        #expect(try first?.open(sealed, context: "a") == [7])
+        #expect(throws: StoreError.self) { try second?.open(sealed, context: "a") }
+        #expect(try both?.open(#require(second).seal([8], context: "a"), context: "a") == [8])
+        #expect(throws: StoreError.self) { try both?.open(sealed, context: "b") }
+        for count in 0..<28 {
+            #expect(throws: StoreError.self) { try both?.open([UInt8](repeating: 0, count: count), context: "a") }
+        }
+    }
+
+    @Test func `A check value is one key's, and is read as it is written`() throws {
+        #expect(try check(old) != check(new))
+        #expect(try ServiceKeyCheck(check(old).text) == check(old))
+        #expect(ServiceKeyCheck("") == nil && ServiceKeyCheck("AAAA") == nil)
+        #expect(try ServiceKey([new, old])?.checks == [check(new), check(old)])
+    }
+
+    // MARK: Admission
+
+    @Test func `A database without a check value is adopted by the key that opens it, and by no other`() async throws {
+        try await seal(with: old)
+        #expect(try await code { try await rules(new).admit(writing: true) } == .unopened)
+        #expect(try await checks() == [])
+        try await rules(old).admit(writing: false)
+        #expect(try await checks() == [check(old)])
+        #expect(try await code { try await rules(new).admit(writing: true) } == .anotherKey)
+        try await rules(old).admit(writing: true)
+        #expect(try await checks() == [check(old)])
+    }
+
+    @Test(arguments: SealedRow.Kind.allCases)
+    func `One thing of any kind that does not open refuses the adoption`(_ kind: SealedRow.Kind) async throws {
+        try await seal(with: old)
+        let row = try #require(try await world.stores.sealedRows(kind, after: "", limit: 1).first)
+        _ = try await world.stores.reseal([(row, Array("{\"record\":{},\"sealed\":\"AAAA\"}".utf8))])
+        #expect(try await code { try await rules(old).admit(writing: false) } == .unopened)
+        #expect(try await code { try await rules(old).inspect() } == .unopened)
+        #expect(try await checks() == [])
+    }
+
+    @Test func `An empty database is the first key's that is used with it`() async throws {
+        let stores = MemoryStores(clock: world.clock)
+        try await ServiceKeyRules(store: stores, key: #require(ServiceKey(new)), clock: world.clock).admit(
+            writing: false)
+        #expect(try await stores.keyChecks() == [check(new)])
+    }
+
+    @Test func `What two keys sealed is adopted by both together`() async throws {
+        try await seal(with: new)
+        #expect(try await code { try await rules(old).admit(writing: false) } == .unopened)
+        try await rules(new, old).admit(writing: false)
+        #expect(try await checks() == [check(new), check(old)])
+        #expect(try await code { try await rules(old).admit(writing: false) } == .keyMissing)
+        #expect(try await rules(new, old).rotate(actor: "test", isServed: false) == 1)
+        try await opens(new)
+    }
+
+    @Test func `A new first key is needed from the moment at which it may seal`() async throws {
+        try await rules(old).admit(writing: true)
+        try await rules(new, old).admit(writing: false)
+        #expect(try await checks() == [check(old)])
+        try await rules(old).admit(writing: true)
+        try await rules(new, old).admit(writing: true)
+        #expect(try await checks() == [check(new), check(old)])
+        #expect(try await code { try await rules(old).admit(writing: false) } == .keyMissing)
+        #expect(try await code { try await rules(new).admit(writing: false) } == .keyMissing)
+        #expect(try await code { try await rules(old, new).admit(writing: false) } == .wrongOrder)
+        #expect(try await code { try await rules(third).admit(writing: false) } == .anotherKey)
+        try await rules(new, third, old).admit(writing: true)
+        #expect(try await checks() == [check(new), check(old)])
+    }
+
+    @Test func `An inspection changes nothing`() async throws {
+        try await rules(old).inspect()
+        #expect(try await checks() == [])
+        #expect(try await code { try await rules(new).inspect() } == .unopened)
+        try await rules(old).admit(writing: false)
+        #expect(try await code { try await rules(new).inspect() } == .anotherKey)
+    }
+
+    @Test func `Somebody who was faster with the same key is no problem`() async throws {
+        let first = try check(old)
+        await world.stores.interrupt(.replaceKeyChecks) { stores in
+            _ = try? stores.replaceKeyChecks([], with: [first], recording: nil)
+        }
+        try await rules(old).admit(writing: true)
+        #expect(try await checks() == [first])
+    }
+
+    // MARK: Rotation
+
+    @Test func `A rotation seals everything again, and then the new key is the only one`() async throws {
+        try await seal(with: old)
+        try await rules(old).admit(writing: true)
+        #expect(try await rules(new, old).rotate(actor: "test", isServed: false) == 4)
+        #expect(try await checks() == [check(new)])
+        try await opens(new)
+        #expect(try await code { try await rules(old).admit(writing: false) } == .anotherKey)
+        let events = try await world.audited(.serviceKeyRotated)
+        #expect(events.count == 1)
+        #expect(events.first?.detail["rows"]?.integer == 4)
+        #expect(try await rules(new).rotate(actor: "test", isServed: true) == 0)
+        #expect(try await world.audited(.serviceKeyRotated).count == 1)
+    }
+
+    @Test(arguments: [MemoryStores.Call.replaceKeyChecks, .sealedRows, .reseal])
+    func `A rotation that is interrupted needs both keys, and goes on`(_ call: MemoryStores.Call) async throws {
+        try await seal(with: old)
+        try await rules(old).admit(writing: true)
+        for attempt in 0..<6 {
+            // Fails at a later call each time.
+            let failing = Locked(attempt)
+            await arm(call, failing)
+            _ = try? await rules(new, old).rotate(actor: "test", isServed: false)
+            await world.stores.recover()
+            if try await checks() == [check(new)] { break }
+            if try await checks().count == 2 {
+                #expect(try await code { try await rules(old).admit(writing: false) } == .keyMissing)
+            }
+        }
+        _ = try await rules(new, old).rotate(actor: "test", isServed: false)
+        #expect(try await checks() == [check(new)])
+        try await opens(new)
+    }
+
+    /// Lets so many calls pass before one fails.
+    private func arm(_ call: MemoryStores.Call, _ left: Locked<Int>) async {
+        await world.stores.interrupt(call) { stores in Self.passOrFail(stores, call, left) }
+    }
+
+    private static func passOrFail(_ stores: isolated MemoryStores, _ call: MemoryStores.Call, _ left: Locked<Int>) {
+        let isLast = left.access { left in
+            left -= 1
+            return left < 0
+        }
+        if isLast { return stores.fail(call) }
+        stores.interrupt(call) { passOrFail($0, call, left) }
+    }
+
+    @Test func `A rotation beside a service that does not know the new key is refused`() async throws {
+        try await rules(old).admit(writing: true)
+        #expect(
+            try await code { _ = try await rules(new, old).rotate(actor: "test", isServed: true) } == .serviceRunning)
+        #expect(try await checks() == [check(old)])
+        // The service was started again with both.
+        try await rules(new, old).admit(writing: true)
+        _ = try await rules(new, old).rotate(actor: "test", isServed: true)
+        #expect(try await checks() == [check(new)])
+    }
+
+    @Test func `A rotation can be taken back`() async throws {
+        try await seal(with: old)
+        try await rules(old).admit(writing: true)
+        try await rules(new, old).admit(writing: true)
+        try await seal(with: new)
+        _ = try await rules(old, new).rotate(actor: "test", isServed: false)
+        #expect(try await checks() == [check(old)])
+        try await opens(old)
+    }
+
+    @Test func `A rotation does not forget a key that something still needs`() async throws {
+        try await seal(with: third)
+        try await rules(old, third).admit(writing: true)
+        #expect(try await code { _ = try await rules(new, old).rotate(actor: "test", isServed: false) } == .keyMissing)
+        let row = try #require(try await world.stores.sealedRows(.evidence, after: "", limit: 1).first)
+        _ = try await world.stores.reseal([(row, [1, 2, 3])])
+        #expect(
+            try await code { _ = try await rules(new, old, third).rotate(actor: "test", isServed: false) } == .unopened)
+        #expect(try await checks().count == 3)
+    }
+
+    @Test func `Heads of the audit log that either key signed are the service's while both are listed`() async throws {
+        func trail(_ keys: [UInt8]...) throws -> AuditTrail {
+            AuditTrail(log: world.stores, key: try #require(ServiceKey(keys)), clock: world.clock)
+        }
+        let head = try await trail(old).head()
+        #expect(try await trail(new, old).verify(against: head) == .intact)
+        #expect(try await trail(new).verify(against: head) == .foreignHead)
+        #expect(try await trail(new, old).head().signature != head.signature)
+    }
+}
