@@ -48,7 +48,7 @@ public struct KeyAttestationError: Error, Sendable {
         public static let certificateSuspended = Code("CERTIFICATE_SUSPENDED")
         /// The key description cannot be read.
         public static let keyDescriptionMalformed = Code("KEY_DESCRIPTION_MALFORMED")
-        /// The key description is of a version that is not known.
+        /// The version of the key description is below 1.
         public static let attestationVersionUnsupported = Code("ATTESTATION_VERSION_UNSUPPORTED")
         /// The attestation or the key is of a lower security level than the policy asks.
         public static let securityLevelTooLow = Code("SECURITY_LEVEL_TOO_LOW")

@@ -318,13 +318,13 @@ struct RefusalTests {
         #expect(try fixture.code { $0.vendorPatchLevel = 20_261_100 } == nil)
     }
 
-    @Test("Key descriptions that cannot be read, or are of a version to come")
+    @Test("Key descriptions that cannot be read, and versions to come that can")
     func descriptions() throws {
         let fixture = try Fixture()
         #expect(try fixture.code { $0.keyDescription = [] } == .keyDescriptionMalformed)
         #expect(try fixture.code { $0.keyDescription = [0x30, 0x00] } == .keyDescriptionMalformed)
         #expect(try fixture.code { $0.attestationVersion = 500 } == nil)
-        #expect(try fixture.code { $0.attestationVersion = 501 } == .attestationVersionUnsupported)
+        #expect(try fixture.code { $0.attestationVersion = 600 } == nil)
         #expect(try fixture.code { $0.attestationVersion = 0 } == .attestationVersionUnsupported)
         #expect(try fixture.code { $0.attestationSecurityLevel = 3 } == .keyDescriptionMalformed)
     }

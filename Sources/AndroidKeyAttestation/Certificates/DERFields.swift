@@ -19,6 +19,11 @@ struct DERFields {
         rest.first?.tag == tag ? rest.popFirst() : nil
     }
 
+    /// Notes elements beyond those that are known, which a later version of the schema may bring.
+    func skipRest(of name: String, noting noted: inout QuirkCollector) {
+        if !rest.isEmpty { noted.note("unknown-element:\(name)") }
+    }
+
     func end() throws(DERError) {
         if let node = rest.first { throw DERError(.trailingBytes, at: node) }
     }

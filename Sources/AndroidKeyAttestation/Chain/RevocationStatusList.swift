@@ -37,7 +37,9 @@ public struct RevocationStatusList: Sendable {
         for member in members {
             guard let serial = Self.normalized(member.name) else { throw JSONError(.wrongType, path: "entries") }
             let fields = try JSONFields(member.value, path: "entries.\(serial)")
-            entries[serial] = Entry(status: try fields.string("status"), reason: try fields.optionalString("reason"))
+            // A reason is for people: one in a form to come must not cost the whole list.
+            entries[serial] = Entry(
+                status: try fields.string("status"), reason: fields.optionalValue("reason")?.string)
         }
         self.entries = entries
     }

@@ -28,11 +28,13 @@ public struct AuthorizationList: Sendable, Hashable {
         case rootOfTrust(RootOfTrust)
         /// Who asked for the attestation.
         case applicationID(AttestationApplicationID)
-        /// The DER of a value under an unknown tag, or of another type than the tag's.
+        /// The content of an unknown tag, or of one whose value has another type than the tag's: DER, unless the tag
+        /// holds something else.
         case unknown([UInt8])
     }
 
-    /// The authorizations in the order in which they are written; no tag twice.
+    /// The authorizations in the order in which they are written; no tag twice: of an unknown tag that is repeated only
+    /// the first is here.
     public let entries: [Entry]
 
     /// The value under a tag.
@@ -77,24 +79,32 @@ public struct AuthorizationList: Sendable, Hashable {
 extension AuthorizationList {
     static let maximumCount = 128
 
-    /// Reads a list. Order, unknown tags and values of another type are quirks; a tag twice is an error, because readers
-    /// would differ in which of the two they believe.
+    /// Reads a list. Order, unknown tags of any shape and values of another type are quirks; a known tag twice is an error,
+    /// because readers would differ in which of the two they believe.
     init(_ node: DERNode, named list: String, noting noted: inout QuirkCollector) throws(DERError) {
         let elements = try node.sequence()
         guard elements.count <= Self.maximumCount else { throw DERError(.tooManyNodes, at: node) }
         var entries: [Entry] = []
         var seen: Set<UInt32> = []
         for element in elements {
-            guard element.tag.tagClass == .contextSpecific else { throw DERError(.unexpectedTag, at: element) }
+            guard element.tag.tagClass == .contextSpecific else {
+                noted.note("unknown-element:\(list)")
+                continue
+            }
             let tag = element.tag.number
-            guard seen.insert(tag).inserted else { throw DERError(.invalidContent, at: element) }
-            let content = try element.explicitContent()
             let known = AuthorizationTag.known[tag]
-            if let known, let value = Value(content, known.kind, named: known.name, noting: &noted) {
+            guard seen.insert(tag).inserted else {
+                if known != nil { throw DERError(.invalidContent, at: element) }
+                noted.note("repeated-unknown-tag:\(list):\(tag)")
+                continue
+            }
+            let content = try? element.explicitContent()
+            if let known, let content, let value = Value(content, known.kind, named: known.name, noting: &noted) {
                 entries.append(Entry(tag: tag, name: known.name, value: value))
             } else {
                 noted.note(known.map { "unexpected-type:\($0.name)" } ?? "unknown-tag:\(list):\(tag)")
-                entries.append(Entry(tag: tag, name: known?.name, value: .unknown(Array(content.encoded))))
+                entries.append(
+                    Entry(tag: tag, name: known?.name, value: .unknown(Array(content?.encoded ?? element.content))))
             }
         }
         let tags = entries.map(\.tag)

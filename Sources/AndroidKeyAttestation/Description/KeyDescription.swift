@@ -5,7 +5,7 @@ internal import LenientDER
 /// Read, and worth what the chain around it is worth. What decides is `hardwareEnforced`; `softwareEnforced` is Android's
 /// own word, which is all there is about the application.
 public struct KeyDescription: Sendable, Hashable {
-    /// The version of the schema, 1 to 500.
+    /// The version of the schema, from 1. One above 500 is read as 500, and a quirk says so.
     public let attestationVersion: Int64
     /// Where the attestation was made.
     public let attestationSecurityLevel: SecurityLevel
@@ -27,7 +27,8 @@ public struct KeyDescription: Sendable, Hashable {
     /// The lower of the two levels: a key is no safer than the one who speaks for it.
     public var securityLevel: SecurityLevel { min(attestationSecurityLevel, keyMintSecurityLevel) }
 
-    static let supportedVersions: ClosedRange<Int64> = 1...500
+    /// The newest version whose schema is known. Versions to come add tags, so they are read by it.
+    static let newestKnownVersion: Int64 = 500
 
     init(_ value: ArraySlice<UInt8>) throws(KeyAttestationError) {
         do {
@@ -43,12 +44,15 @@ public struct KeyDescription: Sendable, Hashable {
             noted.take(as: "keyDescription")
             softwareEnforced = try AuthorizationList(fields.next(), named: "softwareEnforced", noting: &noted)
             hardwareEnforced = try AuthorizationList(fields.next(), named: "hardwareEnforced", noting: &noted)
-            try fields.end()
+            fields.skipRest(of: "keyDescription", noting: &noted)
+            if attestationVersion > Self.newestKnownVersion {
+                noted.note("unknown-attestation-version:\(attestationVersion)")
+            }
             quirks = noted.found
         } catch {
             throw KeyAttestationError(.keyDescriptionMalformed, .keyDescription, "\(error)")
         }
-        guard Self.supportedVersions.contains(attestationVersion) else {
+        guard attestationVersion >= 1 else {
             throw KeyAttestationError(
                 .attestationVersionUnsupported, .keyDescription, "version \(attestationVersion)")
         }

@@ -25,7 +25,7 @@ public struct RootOfTrust: Sendable, Hashable {
         verifiedBootHash = try fields.next(ifTagged: .octetString).map { node throws(DERError) in
             Array(try node.octetString())
         }
-        try fields.end()
+        fields.skipRest(of: "rootOfTrust", noting: &noted)
     }
 }
 
@@ -54,13 +54,13 @@ public struct AttestationApplicationID: Sendable, Hashable {
             let text = String(decoding: octets, as: UTF8.self)
             guard text.utf8.elementsEqual(octets) else { throw DERError(.invalidContent, at: name) }
             packages.append(Package(name: text, version: try parts.next().integer(noting: &noted.quirks)))
-            try parts.end()
+            parts.skipRest(of: "packageInfo", noting: &noted)
         }
         noted.take(as: "packageInfos")
         var digests: [[UInt8]] = []
         for digest in try fields.next().set(noting: &noted.quirks) { digests.append(Array(try digest.octetString())) }
         noted.take(as: "signatureDigests")
-        try fields.end()
+        fields.skipRest(of: "attestationApplicationId", noting: &noted)
         self.packages = packages
         self.signatureDigests = digests
     }
