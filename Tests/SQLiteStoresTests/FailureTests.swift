@@ -112,6 +112,7 @@ struct FailureTests {
         let tool = try SQLiteStores.open(folder, role: .administration)
         var changes = service.devices.externalChanges().makeAsyncIterator()
         let device = try sampleDevice()
+        try await service.addApp(of: device)
         try await tool.add(device)
         #expect(await changes.next() != nil)
         #expect(try await service.devices.device(device.deviceID, of: device.appID) == device)

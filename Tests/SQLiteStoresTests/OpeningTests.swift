@@ -89,6 +89,18 @@ struct OpeningTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: folder.database)) == before)
     }
 
+    @Test func `Pending devices are counted by an index alone`() async throws {
+        let stores = try SQLiteStores.open(folder)
+        let plan = try await stores.database.read { database in
+            try Row.fetchAll(
+                database, sql: "EXPLAIN QUERY PLAN " + SQLiteDeviceStore.countOfPending,
+                arguments: ["com.example.app", Assurance.unproven.storedText, true]
+            ).map { $0["detail"] as String }
+        }
+        #expect(plan.contains { $0.contains("COVERING INDEX devices_pending") }, "\(plan)")
+        await stores.close()
+    }
+
     @Test func `A database of a newer version is refused, not opened`() async throws {
         await (try SQLiteStores.open(folder)).close()
         let queue = try DatabaseQueue(path: folder.database)

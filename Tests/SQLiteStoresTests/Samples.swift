@@ -50,10 +50,15 @@ func sampleDevice(_ app: String = "com.example.app") throws -> DeviceRecord {
 }
 
 extension SQLiteStores {
-    /// Inserts a device, and its app where that is not there.
-    func add(_ device: DeviceRecord) async throws {
+    /// Provisions the app of a device, where it is not there.
+    func addApp(of device: DeviceRecord) async throws {
         _ = try await apps.insert(
             StoredApp(appID: device.appID, sealedJSON: "{}"), recording: sampleEvent(.appAdded, device: device))
+    }
+
+    /// Inserts a device, and its app where that is not there.
+    func add(_ device: DeviceRecord) async throws {
+        try await addApp(of: device)
         let outcome = try await devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))
         try #require(outcome == .inserted)
     }

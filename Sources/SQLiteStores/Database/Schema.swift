@@ -17,7 +17,7 @@ enum Schema {
         }
         migrator.registerMigration("2") { try $0.execute(sql: receiptRefresh) }
         migrator.registerMigration("3") { try $0.execute(sql: evidence) }
-        migrator.registerMigration("4") { try $0.execute(sql: rotationReason) }
+        migrator.registerMigration("4") { try $0.execute(sql: rotationReason + pendingDevices) }
         migrator.registerMigration("5") { try $0.execute(sql: attestedExtensions) }
         return migrator
     }
@@ -33,6 +33,11 @@ enum Schema {
             AND CASE WHEN json_valid(assurance)
               THEN EXISTS (SELECT 1 FROM json_each(assurance, '$.labels') WHERE value GLOB 'category:*')
               ELSE FALSE END;
+        """
+
+    /// Pending devices are counted at each registration of one, by what is proven of them: the index holds all it takes.
+    private static let pendingDevices = """
+        CREATE INDEX devices_pending ON devices (app_id, status, assurance) WHERE status = 'pending';
         """
 
     /// Refusals that are kept to be replayed, and an index that holds all that counting risk metrics needs.
