@@ -1,6 +1,7 @@
 import AuthContract
 import Crypto
 import Foundation
+import StrictJSON
 import Testing
 
 /// The disk fills up while the service serves.

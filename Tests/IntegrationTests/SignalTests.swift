@@ -1,4 +1,5 @@
 import Foundation
+import StrictJSON
 import Testing
 
 /// The signals of a running service.
@@ -45,8 +46,9 @@ import Testing
         let service = try await RunningService(
             database: fixture.database, arguments: ["--config", file], errors: errors)
         func logged() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+        // A route that no rate of an address bounds.
         let large = WireRequest(
-            method: "POST", target: "/auth/v1/device/challenge",
+            method: "POST", target: "/auth/v1/token",
             body: Array(String(repeating: " ", count: 5000).utf8))
         #expect(await WireConnection.exchange(port: service.port, large)?.status == 400)
 
