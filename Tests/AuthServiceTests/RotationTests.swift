@@ -227,6 +227,18 @@ struct RotationTests {
         #expect(try await world.row(device).key == device.publicKey)
     }
 
+    @Test("Signed by a key that was replaced after the signature was judged: ROTATION_FAILED, and the new key stays")
+    func rotatedMeanwhile() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let late = try world.rotation(device, to: P256.Signing.PrivateKey())
+        let verified = try await world.service.authenticate(
+            try world.signed(device, for: .rotateKey, body: late.bytes), for: .rotateKey)
+        let after = try await world.rotated(device)
+        try await expect(.rotationFailed) { try await world.service.rotateKey(late, verified) }
+        #expect(try await world.row(after).key == after.publicKey)
+    }
+
     // MARK: The new key
 
     @Test("A new key that is or ever was bound is refused: 409")
