@@ -39,8 +39,23 @@ struct AppsCommand: AsyncParsableCommand {
         @OptionGroup var record: Record
         @OptionGroup var options: AdministrationOptions
 
+        /// Reads the record before the store is opened: one that cannot be read makes no database.
+        func run() async throws {
+            try await reporting {
+                let record = try record.read()
+                let administration = try options.open(creating: Self.makesDatabase)
+                try await closing(administration.close) { try await add(record, administration, options.output) }
+            }
+        }
+
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
-            let added = try await administration.ask(.addApp, body: try record.read())
+            try await add(try record.read(), administration, output)
+        }
+
+        private func add(
+            _ record: JSONObject, _ administration: any Administration, _ output: OutputOptions
+        ) async throws {
+            let added = try await administration.ask(.addApp, body: record)
             try output.done("added \(added["app_id"]?.string ?? "")", added)
         }
     }

@@ -3,7 +3,7 @@ import StrictJSON
 import Testing
 
 /// No command shows a secret of its configuration or of a record, whatever is wrong with the file.
-@Suite struct `Secrets in files` {
+@Suite(.serialized) struct `Secrets in files` {
     private static let secret = "c2VjcmV0IHRoYXQgaXMgbmV2ZXIgc2hvd24gdG8gYW55"
 
     let folder: TemporaryFolder

@@ -4,7 +4,7 @@ import StrictJSON
 import Testing
 
 /// Pipes, named pipes and devices where a command line names a file.
-@Suite struct `Kinds of files` {
+@Suite(.serialized) struct `Kinds of files` {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

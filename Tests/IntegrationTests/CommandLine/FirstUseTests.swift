@@ -5,7 +5,7 @@ import SynheartAuth
 import Testing
 
 /// What the README and the help show works as it stands there, in one folder.
-@Suite struct `First use` {
+@Suite(.serialized) struct `First use` {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
@@ -60,6 +60,13 @@ import Testing
             #expect(refused.status == 1, "\(refused.output) \(refused.errors)")
         }
         #expect(service.stop() == 0)
+    }
+
+    @Test func `a record that cannot be read makes no database`() async throws {
+        for (line, input) in [("apps add --file nowhere.json", nil), ("apps add --file -", "{")] {
+            #expect(try await run(line, input: input).status == 2)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == [])
     }
 
     @Test func `what is revoked is revoked`() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What `--help` shows can be typed as it stands.
-@Suite struct `Help` {
+@Suite(.serialized) struct `Help` {
     /// The words of each example in a text: what stands from `synheart-auth` to the end of that command.
     private static func examples(_ text: String) -> [[String]] {
         text.split(separator: "\n").flatMap { line -> [[String]] in

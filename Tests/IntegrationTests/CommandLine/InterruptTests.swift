@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 /// A command that is interrupted takes its private keys with it.
-@Suite struct `Interrupts` {
+@Suite(.serialized) struct `Interrupts` {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

@@ -3,7 +3,7 @@ import StrictJSON
 import Testing
 
 /// A command whose output nobody gets has failed, and none dies of a stream that is lost.
-@Suite struct `Lost streams` {
+@Suite(.serialized) struct `Lost streams` {
     /// Arguments with which a command has something to say, and arguments with which it fails.
     private struct Case {
         let arguments: [String]

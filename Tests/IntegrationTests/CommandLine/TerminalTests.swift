@@ -3,7 +3,7 @@ import StrictJSON
 import Testing
 
 /// Text from records, devices and services is no command to the terminal.
-@Suite struct `Terminal` {
+@Suite(.serialized) struct `Terminal` {
     let folder: TemporaryFolder
     /// Sets the window's title, clears the screen, a C1 control, a line separator and a change of direction.
     private static let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{2028}\u{202e}\n\u{7f}end"
