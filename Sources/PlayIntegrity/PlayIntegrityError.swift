@@ -224,7 +224,7 @@ public enum DecodeOutcome: Sendable {
 extension DecodeOutcome {
     /// Whether Google may have a verdict where our keys gave none: a token without keys for it, or one that none of them opens,
     /// since Play Console may have replaced them. A token that one of them opened and that is no good stays refused.
-    package var mayBeDecodedByGoogle: Bool {
+    public var mayBeDecodedByGoogle: Bool {
         switch self {
         case .decoded: false
         case .refused(let error): error.code == .keyUnwrapFailed

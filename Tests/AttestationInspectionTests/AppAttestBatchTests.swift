@@ -407,6 +407,23 @@ import Testing
         }
     }
 
+    /// Elements that Apple adds may repeat a tag, or have none.
+    @Test func namesElementsThatNobodyKnowsOnceEach() throws {
+        let now = Date(timeIntervalSince1970: 1_790_000_000)
+        let device = AppleDevice(
+            system: .iOS("27.0"), app: AppleApp(appID: "TEAMID1234.com.example.app"),
+            authority: try AppleAuthority(from: now - 86400))
+        var options = AppleAttestationOptions()
+        options.keyProperties = {
+            $0 + [[0xA9, 0x02, 0x05, 0x00], [0xA9, 0x00], [0x02, 0x01, 0x07], [0x02, 0x01, 0x08]]
+        }
+        let object = try device.attest(AppleAttestKey(), clientDataHash: [1], at: now, options: options)
+        let tree = ObjectTree.render(try #require(ObjectTree.inspect(object)).value)
+        for part in ["[9]: a9020500", "[9] (2): a900", "untagged: 020107", "untagged (2): 020108"] {
+            #expect(tree.contains(part), "\(part)")
+        }
+    }
+
     @Test func knowsNothingOfOtherBytes() {
         #expect(ObjectTree.inspect([]) == nil)
         #expect(ObjectTree.inspect([1, 2, 3]) == nil)

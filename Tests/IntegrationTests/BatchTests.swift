@@ -1,3 +1,4 @@
+import AttestationTestKit
 import Foundation
 import StrictJSON
 import Testing
@@ -40,5 +41,65 @@ import Testing
             #expect(result.output == "")
             #expect(result.errors == "synheart-auth: cannot read \(path): \(reason)\n")
         }
+    }
+
+    // MARK: Policies
+
+    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("batch-\(UUID())")
+
+    /// Runs a batch with one attestation of a test's own Apple; `policy` is the text of `--policy`.
+    private func run(
+        _ members: [(String, JSONValue)], policy: String, _ options: String...
+    ) async throws -> (status: Int32, verdict: JSONObject?) {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let now = Date(timeIntervalSince1970: 1_790_000_000)
+        let authority = try AppleAuthority(from: now - 86400)
+        let device = AppleDevice(
+            system: .iOS("27.0"), app: AppleApp(appID: "TEAMID1234.com.example.app"), authority: authority)
+        let object = try device.attest(AppleAttestKey(), clientDataHash: [1], at: now)
+        let line = JSONObject(
+            [
+                ("format", "app-attest-attestation"), ("object", .string(Data(object).base64EncodedString())),
+                ("client_data_hash", "AQ=="), ("valid_at", "2026-09-21T14:13:20Z"),
+            ] + members)
+        let (roots, file) = (folder.appendingPathComponent("roots.pem"), folder.appendingPathComponent("policy.json"))
+        try Data(authority.rootsPEM.utf8).write(to: roots)
+        try Data(policy.utf8).write(to: file)
+        let result = try await Binary.run(
+            ["attestation", "verify", "--batch", "-", "--roots", roots.path, "--policy", file.path] + options,
+            input: JSONValue.object(line).text() + "\n")
+        return (result.status, try? JSONValue(parsing: result.output, limits: .init(bytes: 1 << 20)).object)
+    }
+
+    @Test func `The operator's policy wins over the line's own, unless --line-policies is given`() async throws {
+        let strict = #"{"ios": {"categories": [2]}}"#
+        let own: [(String, JSONValue)] = [("policy", ["categories": [4]])]
+        let refused = try await run(own, policy: strict)
+        #expect(refused.status == 0)
+        #expect(refused.verdict?["code"] == "CATEGORY_NOT_ALLOWED")
+        let allowed = try await run(own, policy: strict, "--line-policies")
+        #expect(allowed.status == 0)
+        #expect(allowed.verdict?["outcome"] == "verified")
+    }
+
+    @Test func `An unknown member of a policy is a matter of the lines, and the run goes on`() async throws {
+        let result = try await run([], policy: #"{"ios": {"require_categry": true}}"#)
+        #expect(result.status == 0)
+        #expect(result.verdict?["outcome"] == "could-not-check")
+        #expect(result.verdict?["code"] == "POLICY_UNREADABLE")
+    }
+
+    @Test func `Options of the other form are refused`() async throws {
+        let object = ["attestation", "verify", "/nonexistent", "--line-policies"]
+        #expect(try await Binary.run(object).status == 64)
+        let batch = ["attestation", "verify", "--batch", "-", "--attested-extensions"]
+        #expect(try await Binary.run(batch).status == 64)
+    }
+
+    @Test func `An option file that is no JSON ends the run before the first line`() async throws {
+        let result = try await run([], policy: "{")
+        #expect(result.status == 2)
+        #expect(result.verdict == nil)
     }
 }

@@ -95,6 +95,40 @@ struct VerdictTests {
         #expect(try Self.judge(verdict, at: Self.now + 600.001) == .tokenStale)
         #expect(try Self.judge(verdict, at: Self.now - 60) == nil)
         #expect(try Self.judge(verdict, at: Self.now - 60.001) == .tokenFromFuture)
+        func judge(at seconds: Double, _ age: Int64?, _ future: Int64?) throws -> PlayIntegrityError.Code? {
+            try Self.judge(verdict, at: Self.now + seconds) {
+                $0.maximumAgeSeconds = age
+                $0.maximumFutureSeconds = future
+            }
+        }
+        #expect(try judge(at: 0, 0, 0) == nil)
+        #expect(try judge(at: 0.001, 0, 0) == .tokenStale)
+        #expect(try judge(at: -0.001, 0, 0) == .tokenFromFuture)
+        #expect(try judge(at: 86_400, nil, 0) == nil)
+        #expect(try judge(at: -86_400, 0, nil) == nil)
+    }
+
+    @Test("A token is read up to its largest size")
+    func size() throws {
+        let largest = String(repeating: "A", count: IntegrityToken.maximumLength)
+        #expect(throws: Never.self) { try IntegrityToken(largest) }
+        #expect(refusal { _ = try IntegrityToken(largest + "A") } == .tokenMalformed)
+        #expect(refusal { _ = try IntegrityToken("") } == .tokenMalformed)
+    }
+
+    @Test("Google may have a verdict where no key opens a token, and not where one opened a token that is no good")
+    func leftToGoogle() {
+        func left(_ code: PlayIntegrityError.Code) -> Bool {
+            DecodeOutcome.refused(PlayIntegrityError(code, .decryption, "")).mayBeDecodedByGoogle
+        }
+        #expect(left(.keyUnwrapFailed))
+        for code in [.decryptionFailed, .signatureInvalid, .payloadMalformed, .algorithmNotAllowed, .tokenMalformed]
+            as [PlayIntegrityError.Code]
+        {
+            #expect(!left(code))
+        }
+        #expect(DecodeOutcome.couldNotCheck(.init(.noKeys, "")).mayBeDecodedByGoogle)
+        #expect(DecodeOutcome.couldNotCheck(.init(.needsGoogle, "")).mayBeDecodedByGoogle)
     }
 
     @Test("The time is text or a number; anything else is none")
@@ -134,7 +168,11 @@ struct VerdictTests {
         #expect(try Self.judge(verdict) { $0.refusedDeviceRecall = ["bitFirst"] } == .deviceRecallRefused)
         #expect(try Self.judge(verdict) { $0.refusedDeviceRecall = ["bitSecond"] } == nil)
         #expect(try Self.judge(verdict) { $0.minimumSDKVersion = 34 } == .sdkVersionTooLow)
+        #expect(try Self.judge(verdict) { $0.minimumSDKVersion = 33 } == nil)
         #expect(try Self.judge(verdict) { $0.minimumVersionCode = 43 } == .versionTooLow)
+        #expect(try Self.judge(verdict) { $0.minimumVersionCode = 42 } == nil)
+        #expect(try Self.judge(Self.verdict()) { $0.minimumSDKVersion = 0 } == .sdkVersionTooLow)
+        #expect(try Self.judge(verdict) { $0.deviceLabels.insert("MEETS_STRONG_INTEGRITY") } == .deviceIntegrityMissing)
         #expect(try Self.judge(verdict) { $0.certificateDigests = [[1]] } == .certificateDigestMismatch)
         #expect(try Self.judge(verdict) { $0.certificateDigests = [] } == .certificateDigestMismatch)
         #expect(try Self.judge(verdict) { $0.recognitionVerdicts = [] } == .appNotRecognized)
