@@ -36,20 +36,23 @@ struct ChangedProtectionTests {
         let protection = Protection(ProtectionSettings(), clock: FixedClock(now: now))
         var settings = ProtectionSettings()
         let one = Rate(burst: 1, perMinute: 1)
-        (settings.enrolment, settings.failedSignatures, settings.rereads, settings.device) = (one, one, one, one)
+        (settings.enrolment, settings.failedSignatures, settings.rereads) = (one, one, one)
+        (settings.device, settings.rotations) = (one, one)
         settings.claimsOfOneApp = 1
         protection.apply(settings)
         let (address, device, app) = (ClientAddress("192.0.2.1"), DeviceID(from: SystemRandom()), try AppID("a"))
         try protection.admitEnrolment(from: address)
         #expect(throws: Refusal.self) { try protection.admitEnrolment(from: address) }
-        protection.countFailedSignature(from: address)
-        #expect(throws: Refusal.self) { try protection.admitSignature(from: address) }
+        protection.countFailure(from: address)
+        #expect(throws: Refusal.self) { try protection.admitUnproven(from: address) }
         #expect(protection.allowsReread(of: device, from: address))
         #expect(!protection.allowsReread(of: device, from: address))
         #expect(protection.allowsReread(of: device, from: nil))
         #expect(!protection.allowsReread(of: device, from: nil))
         try protection.admitDevice(device)
         #expect(throws: Refusal.self) { try protection.admitDevice(device) }
+        protection.countRotation(of: device)
+        #expect(throws: Refusal.self) { try protection.admitRotation(of: device) }
         try protection.admitClaims(1, of: app, until: now + 660)
         #expect(throws: Refusal.self) { try protection.admitClaims(1, of: app, until: now + 660) }
     }

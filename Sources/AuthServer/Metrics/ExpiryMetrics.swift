@@ -38,8 +38,9 @@ extension ServerMetrics {
     }
 
     func signingKeys(_ keys: [StoredSigningKey]) {
-        let ends = zip(keys, keys.dropFirst().map(Optional.some) + [nil]).map { key, successor in
-            ([("kid", key.id)], successor.map { Double(SigningKeys.lastTokenEnds(after: $0).seconds) } ?? .infinity)
+        let ends = keys.indices.map { index in
+            let end = SigningKeys.lastTokenEnds(ofKeyAt: index, in: keys)
+            return ([("kid", keys[index].id)], end.map { Double($0.seconds) } ?? .infinity)
         }
         registry.replace(Self.signingKeyExpiry, with: ends)
     }

@@ -144,10 +144,11 @@ extension AdminRoute {
         case .showDevice: "Everything that an operator may see of a device: no receipts, no keys."
         case .revokeDevice:
             "Revocation is permanent for this id. The phone may register a new key. Revoking a revoked device changes nothing and answers 200."
-        case .approveDevice: "409 if the device is not pending."
+        case .approveDevice:
+            "409 if the device is not pending, or if its proof never verified and `unproven` is not true."
         case .rejectDevice: "409 if the device is not pending."
         case .forceRotation:
-            "The device is told with each answer to its requests. After the time its key counts as too old."
+            "The device is told with each answer to its requests. After the time its key counts as too old; with reason `compromise` only a new registration helps then."
         case .lowerScheme: "For a device that went back to an older version of the app."
         case .listEvidence: "Of apps that record refusals. `next_cursor` is the `cursor` of the next page."
         case .exportEvidence: "The file that `attestation replay` takes. The export is recorded in the audit log."
@@ -162,7 +163,10 @@ extension AdminRoute {
         case .revokeCredential:
             "It is refused from now on. Revoking a revoked credential changes nothing and answers 204."
         case .listSigningKeys: "Oldest first."
-        case .rotateSigningKeys: "The new key is published at once, and signs once caches of the key set have ended."
+        case .rotateSigningKeys:
+            "The new key is the standby: it is published at once. The standby before it signs from now on, or as soon as caches of the key set have ended."
+        case .revokeSigningKey:
+            "The key leaves the key set at once, and the standby signs. Tokens of the key end when a backend reads the key set again."
         }
     }
 }

@@ -61,6 +61,7 @@ final class Protection: Sendable {
         rereads.apply(settings.rereads)
         foreignRereads.apply(settings.rereads)
         devices.apply(settings.device)
+        rotations.apply(settings.rotations)
         claims.apply(maximum: settings.claimsOfOneApp)
     }
 
