@@ -167,6 +167,50 @@ import Testing
         #expect(try phone.record().key?.thumbprint == (await service.devices.first?.key.thumbprint))
     }
 
+    @Test("refused, and a delayed copy wins later: the next call finds the new key in force and finishes the rotation")
+    func refusedThenDone() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.network.plan(.requestDelayed, at: 0)
+        await phone.service.refuse(.rotateKey, .rotationFailed)
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        let pending = try #require(try pendingRotation(phone))
+        #expect(pending.isRefused)
+        #expect(try phone.record().state == .registered)
+        try await phone.network.deliverDelayed()
+        let sent = await phone.service.count(.rotateKey)
+        try await sdk.rotateKey(appId: Phone.app)
+        #expect(await phone.service.count(.rotateKey) == sent)
+        #expect(try phone.record().key?.thumbprint == pending.thumbprint)
+        #expect(try phone.record().journal == nil && phone.record().state == .registered)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
+    @Test("the key lost before a copy was sent: KEY_INVALIDATED, keyInvalid, and nobody is asked")
+    func lostBeforeSending() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.keys.lose()
+        await expectError(.keyInvalidated) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(try phone.record().state == .keyInvalid)
+        #expect(await phone.service.count(.status) == 0)
+        #expect(await phone.service.count(.rotateKey) == 0)
+    }
+
+    @Test(
+        "a pending key that is gone after its copy was sent: the service keeps the old key, and the pending one waits")
+    func pendingKeyLost() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.network.setOffline(true)
+        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        await phone.network.setOffline(false)
+        phone.keys.lose(.next(try AppID(Phone.app)))
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(try phone.record().state == .registered)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        phone.clock.advance(.seconds(16 * 60))
+        try await sdk.rotateKey(appId: Phone.app)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
     @Test("a thief who rotated first, within the overlap: ROTATION_FAILED, recovery reset, a security event")
     func thief() async throws {
         let (phone, sdk, id) = try await Phone.registered()
