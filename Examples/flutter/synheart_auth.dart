@@ -196,6 +196,16 @@ class SynheartAuth {
     return (json['headers'] as Map<String, dynamic>).cast<String, String>();
   }
 
+  /// How long every call from now on may take, [send] excepted.
+  Future<void> setDeadline(Duration deadline) {
+    final handle = _handle;
+    return _run(_library, (lib, arena, result) {
+      final set = lib.lookupFunction<Int32 Function(_Handle, Int64, _Result), int Function(_Handle, int, _Result)>(
+          'synheart_auth_set_deadline');
+      return (set(Pointer.fromAddress(handle), deadline.inMilliseconds, result), const {});
+    });
+  }
+
   /// [serverTimestamp]: unix seconds, as in a CLOCK_SKEW answer.
   Future<void> correctClockSkew(String appId, double serverTimestamp) {
     final handle = _handle;

@@ -21,43 +21,46 @@ actor DeviceIdentity {
             guard joins else {
                 throw SynheartAuthError(.registrationInProgress, "a registration of this app is in progress")
             }
-            return try await registration.value.get()
+            return try await Self.value(of: registration)
         }
-        let task = Self.operation { [context] () async throws(SynheartAuthError) in
-            if let existing = try await context.existingRegistration(try await context.ledger.load()) {
-                return existing
+        let task = Operation<Registration> {
+            let result = await Self.result { [context] () async throws(SynheartAuthError) in
+                if let existing = try await context.existingRegistration(try await context.ledger.load()) {
+                    return existing
+                }
+                return try await RegistrationCycle(context: context).run()
             }
-            return try await context.exclusively { () async throws(SynheartAuthError) in
-                try await Registrar(context: context).register()
-            }
+            registration = nil
+            if case .success(let value) = result, value.status == .alreadyRegistered { maintainInBackground() }
+            return result
         }
         registration = task
-        let result = await task.value
-        registration = nil
-        let value = try result.get()
-        if value.status == .alreadyRegistered { maintainInBackground() }
-        return value
+        return try await Self.value(of: task)
     }
 
     func rotate(_ reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
-        if let rotation { return try await rotation.value.get() }
-        let task = Self.operation { [context] () async throws(SynheartAuthError) in
-            try await RotationCycle(context: context).run(reason)
+        if let rotation { return try await Self.value(of: rotation) }
+        let task = Operation<KeyRotation> {
+            let result = await Self.result { [context] () async throws(SynheartAuthError) in
+                try await RotationCycle(context: context).run(reason)
+            }
+            rotation = nil
+            return result
         }
         rotation = task
-        let result = await task.value
-        rotation = nil
-        return try result.get()
+        return try await Self.value(of: task)
     }
 
     func reset(_ reason: ResetReason) async throws(SynheartAuthError) {
-        let task = Self.operation { [context] () async throws(SynheartAuthError) in
-            try await context.exclusively { () async throws(SynheartAuthError) in
-                try await Resetter(context: context).reset(reason)
+        let task = Operation<Void> { [context] in
+            await Self.result { () async throws(SynheartAuthError) in
+                try await context.exclusively { () async throws(SynheartAuthError) in
+                    try await Resetter(context: context).reset(reason)
+                }
             }
         }
         tokens = TokenCache()
-        try await task.value.get()
+        try await Self.value(of: task)
     }
 
     /// Finishes a rotation that was cut short; false where there is none.
@@ -95,12 +98,16 @@ actor DeviceIdentity {
         let held = tokens[audience].flatMap { $0.thumbprint == key.thumbprint ? $0 : nil }
         if let held, held.isFresh(now) { return DeviceToken(token: held.token, remaining: held.remaining(now)) }
         do throws(SynheartAuthError) {
-            if let fetch = tokenFetches[audience] { return try await fetch.value.get() }
-            let fetch = Self.operation { () async throws(SynheartAuthError) in try await self.fetchToken(audience) }
+            if let fetch = tokenFetches[audience] { return try await Self.value(of: fetch) }
+            let fetch = Operation<DeviceToken> {
+                let result = await Self.result { () async throws(SynheartAuthError) in
+                    try await self.fetchToken(audience)
+                }
+                tokenFetches[audience] = nil
+                return result
+            }
             tokenFetches[audience] = fetch
-            let result = await fetch.value
-            tokenFetches[audience] = nil
-            return try result.get()
+            return try await Self.value(of: fetch)
         } catch {
             // Past half of its life, but good: a service that is down does not take it away.
             let remaining = held?.remaining(context.clock.continuous) ?? .zero
@@ -135,20 +142,25 @@ actor DeviceIdentity {
         _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
     ) async throws(SynheartAuthError) -> Value {
         let previous = lastInLine
-        let task = Self.operation { () async throws(SynheartAuthError) in
+        let task = Operation<Value> {
             await previous?.value
-            return try await body()
+            return await Self.result(body)
         }
         lastInLine = Task { _ = await task.value }
-        return try await task.value.get()
+        return try await Self.value(of: task)
     }
 
-    private static func operation<Value: Sendable>(
-        _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
-    ) -> Operation<Value> {
-        Task {
-            do throws(SynheartAuthError) { return .success(try await body()) } catch { return .failure(error) }
-        }
+    private static func result<Value: Sendable>(
+        _ body: @Sendable () async throws(SynheartAuthError) -> Value
+    ) async -> Result<Value, SynheartAuthError> {
+        do throws(SynheartAuthError) { return .success(try await body()) } catch { return .failure(error) }
+    }
+
+    /// What an operation gave; a caller that is cancelled does not wait for it, and it runs on.
+    private static func value<Value: Sendable>(of operation: Operation<Value>) async throws(SynheartAuthError) -> Value
+    {
+        guard let result = await operation.valueUnlessCancelled() else { throw .cancelled }
+        return try result.get()
     }
 }
 
@@ -157,8 +169,11 @@ extension IdentityContext {
     func exclusively<Value: Sendable>(
         _ body: () async throws(SynheartAuthError) -> Value
     ) async throws(SynheartAuthError) -> Value {
+        try checkKeyStore()
         let lock = try await ledger.lock(.operation)
-        defer { lock.release() }
+        let (keys, records) = (configuration.keyCalls, configuration.storageCalls)
+        // Nobody else's turn comes before a change that was left behind is done.
+        defer { keys.afterChanges { records.afterChanges { lock.release() } } }
         return try await body()
     }
 }

@@ -36,21 +36,16 @@ enum CText {
 }
 
 /// Waits for asynchronous work on a thread of the host's. Must not be called from Swift's own pool.
-func wait<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Value? {
+///
+/// - Parameter body: Bounds itself; nil where it was given up.
+func wait<Value: Sendable>(_ body: @escaping @Sendable () async -> Value?) -> Value? {
     let done = DispatchSemaphore(value: 0)
-    let box = Box<Value>()
+    let box = Locked<Value?>(nil)
     Task.detached {
         let value = await body()
-        box.set(value)
+        box.withLock { $0 = value }
         done.signal()
     }
     done.wait()
-    return box.value
-}
-
-private final class Box<Value: Sendable>: @unchecked Sendable {
-    // Unchecked: written before the semaphore is signalled, read after it was waited for.
-    private(set) var value: Value?
-
-    func set(_ value: Value) { self.value = value }
+    return box.withLock { $0 }
 }

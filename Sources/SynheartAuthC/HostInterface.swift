@@ -10,11 +10,17 @@ public typealias Result = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
 /// Owns the instance that a handle stands for.
 final class Instance: Sendable {
+    /// Of every call but `send`, which has its own.
+    static let usualDeadline = Duration.seconds(120)
+
     let sdk: SynheartAuth
+    let sleeper: any Sleeper
+    let deadline = Locked(Instance.usualDeadline)
     private let configuration: Locked<SynheartAuth.Configuration>
 
     init(_ configuration: SynheartAuth.Configuration) {
         sdk = SynheartAuth(configuration)
+        sleeper = configuration.sleeper
         self.configuration = Locked(configuration)
     }
 
@@ -36,15 +42,23 @@ public func createInstance(
     _ baseURL: UnsafePointer<CChar>?, _ directory: UnsafePointer<CChar>?, _ host: UnsafePointer<synheart_auth_host>?,
     _ handle: UnsafeMutablePointer<OpaquePointer?>?, _ result: Result?
 ) -> Int32 {
+    handle?.pointee = nil
     let platform = host.map { HostPlatform(callbacks: $0.pointee) }
+    guard platform?.storageCallbacks != .some(.partial) else {
+        return invalidArgument("read_record, write_record, remove_record: all of them, or none", result)
+    }
+    // The locks of the host's records need a directory, and no other than the host's own is certain to be shared by its
+    // processes and closed to everybody else.
+    guard platform?.storageCallbacks != .some(.complete) || directory != nil else {
+        return invalidArgument("directory: storage callbacks need one for their locks", result)
+    }
     return create(baseURL, directory, handle, result) { configuration, directory in
         if let directory { configuration.storage = FileStorage(directory: directory) }
         guard let platform else { return }
         configuration.keyStore = platform
         configuration.attestation = platform
-        if platform.hasStorage {
-            let files = FileStorage(directory: directory ?? NSTemporaryDirectory() + "/synheart-auth-locks")
-            configuration.storage = HostStorage(host: platform, files: files)
+        if let directory, platform.storageCallbacks == .complete {
+            configuration.storage = HostStorage(host: platform, files: FileStorage(directory: directory))
         }
     }
 }
@@ -81,6 +95,22 @@ private func create(
     } catch {
         return fail(error, result)
     }
+}
+
+/// A deadline as the header has it: milliseconds, at most an hour; 0 for the usual one, nil for what is none.
+func deadline(_ milliseconds: Int64, usual: Duration) -> Duration? {
+    guard (0...3_600_000).contains(milliseconds) else { return nil }
+    return milliseconds == 0 ? usual : .milliseconds(milliseconds)
+}
+
+@_cdecl("synheart_auth_set_deadline")
+public func setDeadline(_ handle: OpaquePointer?, _ milliseconds: Int64, _ result: Result?) -> Int32 {
+    guard let handle else { return invalidArgument("handle", result) }
+    guard let limit = deadline(milliseconds, usual: Instance.usualDeadline) else {
+        return invalidArgument("deadline_ms", result)
+    }
+    Instance.of(handle).deadline.withLock { $0 = limit }
+    return succeed([:], result)
 }
 
 @_cdecl("synheart_auth_free")
@@ -203,22 +233,29 @@ private func run(
     run(handle, appID, result, body) { $0 }
 }
 
-/// Runs an operation and stores what it gave as JSON; `read` takes the rest of it on this thread.
+/// Runs an operation and stores what it gave as JSON; `read` takes the rest of it on this thread. The call returns by its deadline,
+/// nil: the instance's; an operation that others may have joined runs on.
 func run<Value: Sendable>(
-    _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?,
+    _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?, deadline: Duration? = nil,
     _ body: @escaping @Sendable (SynheartAuth, String) async throws(SynheartAuthError) -> Value,
     _ read: (Value) -> JSONValue
 ) -> Int32 {
     guard let handle else { return invalidArgument("handle", result) }
     guard let appId = CText.string(appID) else { return invalidArgument("app_id", result) }
-    let sdk = Instance.of(handle).sdk
-    let outcome = wait { () async -> Swift.Result<Value, SynheartAuthError> in
-        do throws(SynheartAuthError) { return .success(try await body(sdk, appId)) } catch { return .failure(error) }
+    let instance = Instance.of(handle)
+    let (sdk, sleeper) = (instance.sdk, instance.sleeper)
+    let limit = deadline ?? instance.deadline.withLock { $0 }
+    let outcome = wait { () async -> Swift.Result<Value, SynheartAuthError>? in
+        await withDeadline(limit, sleeper) { () -> Swift.Result<Value, SynheartAuthError> in
+            do throws(SynheartAuthError) { return .success(try await body(sdk, appId)) } catch {
+                return .failure(error)
+            }
+        }
     }
     switch outcome {
-    case .success(let value): return succeed(read(value), result)
-    case .failure(let error): return fail(error, result)
-    case nil: return invalidArgument("handle", result)
+    case .some(.success(let value)): return succeed(read(value), result)
+    case .some(.failure(let error)): return fail(error, result)
+    case nil: return fail(.deadlinePassed, result)
     }
 }
 

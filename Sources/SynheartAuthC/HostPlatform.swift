@@ -43,12 +43,18 @@ struct HostPlatform: @unchecked Sendable {
     /// Unchecked: the callbacks are copied and never written; it is a class for its `deinit` alone.
     private final class User: @unchecked Sendable {
         private let callbacks: synheart_auth_host
+        /// The calls of `attest`; those for keys and records belong to the configuration.
+        let attestations = BlockingCalls()
         init(_ callbacks: synheart_auth_host) { self.callbacks = callbacks }
         deinit { callbacks.release?(callbacks.user) }
     }
 
-    var hasStorage: Bool {
-        callbacks.read_record != nil && callbacks.write_record != nil && callbacks.remove_record != nil
+    /// Which of the three callbacks for records are there.
+    enum StorageCallbacks { case none, partial, complete }
+
+    var storageCallbacks: StorageCallbacks {
+        let there = [callbacks.read_record != nil, callbacks.write_record != nil, callbacks.remove_record != nil]
+        return there.allSatisfy(\.self) ? .complete : there.contains(true) ? .partial : .none
     }
 }
 
@@ -113,13 +119,15 @@ extension HostPlatform: AttestationProvider {
     func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
         guard let call = callbacks.attest else { throw AttestationError(.unsupported, reason: "no attest callback") }
         let challenge = subject.challenge
-        let result = await Self.blocking {
+        // The SDK cancels this task when its limit is over. One call at a time, and none while one is left behind.
+        let ending = await user.attestations.run(.attest, limit: nil, leavesBehind: true) {
             HostCall(64 * 1024) {
                 call(
                     callbacks.user, subject.alias.text, challenge, Int64(challenge.count), subject.bindingNonce.bytes,
                     $0, $1, $2)
             }
         }
+        guard case .returned(let result) = ending else { throw AttestationError(.noAnswer, reason: "host") }
         switch result.status {
         case SYNHEART_AUTH_HOST_OK.rawValue: break
         case SYNHEART_AUTH_HOST_UNSUPPORTED.rawValue: throw AttestationError(.unsupported, reason: "host")
@@ -134,13 +142,6 @@ extension HostPlatform: AttestationProvider {
             return AttestationEvidence(proof: try fields.optionalString("proof"), keyAttestation: chain)
         } catch {
             throw AttestationError(.refused, reason: "the host gave no evidence")
-        }
-    }
-
-    /// A provider may take seconds, or hang: it gets a thread of its own, never one of the pool's.
-    private static func blocking(_ body: @escaping @Sendable () -> HostCall) async -> HostCall {
-        await withCheckedContinuation { continuation in
-            Thread.detachNewThread { continuation.resume(returning: body()) }
         }
     }
 }

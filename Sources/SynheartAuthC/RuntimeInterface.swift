@@ -39,6 +39,9 @@ private enum NativeParts {
         }.get()
     }
 
+    /// Of the provider's two calls together.
+    static let attestationLimit = Duration.seconds(30)
+
     private static let creation = Locked(())
     // 30 seconds, the limit of every call of a provider.
     private static let turnAttempts = 3_000
@@ -74,16 +77,19 @@ public func nativeGetAttestation(
         let bytes = CText.bytes(hash, length), let nonce = try? BindingNonce(bytes: bytes),
         let appID = try? AppID("native"), let key = try? store.load(alias)
     else { return none("no such key, or the hash has not 32 bytes") }
-    let evidence = wait { () async -> Swift.Result<AttestationEvidence, AttestationError> in
-        do throws(AttestationError) {
-            let handle = try await provider.makeHandle()
-            return .success(
-                try await provider.attest(
-                    AttestationSubject(
-                        appID: appID, challenge: bytes, bindingNonce: nonce, publicKey: key, alias: alias,
-                        handle: handle)))
-        } catch {
-            return .failure(error)
+    let evidence = wait { () async -> Swift.Result<AttestationEvidence, AttestationError>? in
+        await withDeadline(NativeParts.attestationLimit, TaskSleeper()) {
+            () -> Swift.Result<AttestationEvidence, AttestationError> in
+            do throws(AttestationError) {
+                let handle = try await provider.makeHandle()
+                return .success(
+                    try await provider.attest(
+                        AttestationSubject(
+                            appID: appID, challenge: bytes, bindingNonce: nonce, publicKey: key, alias: alias,
+                            handle: handle)))
+            } catch {
+                return .failure(error)
+            }
         }
     }
     switch evidence {
@@ -92,7 +98,7 @@ public func nativeGetAttestation(
         let json: JSONValue = ["format": "apple-app-attest", "blob": .string(proof)]
         return CText.copy(json.text())
     case .failure(let error): return none(error.code.rawValue)
-    case nil: return none("failed")
+    case nil: return none(AttestationError.Code.noAnswer.rawValue)
     }
 }
 

@@ -40,7 +40,10 @@ public func send(
     answer?.pointee = nil
     answerLength?.pointee = 0
     return withRequest(request, result) { scheme, request in
-        run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        if let problem = HostHeaders.problem(request.headers, scheme) {
+            return invalidArgument("headers: \(problem)", result)
+        }
+        return run(handle, appID, result, deadline: request.deadline) { sdk, appId throws(SynheartAuthError) in
             try await sdk.send(request, appId: appId, scheme: scheme)
         } _: { received in
             if let answer, let answerLength {
@@ -80,9 +83,10 @@ private func withRequest(
     guard request.body_file == nil || (file != nil && bytes.isEmpty) else {
         return invalidArgument("body_file", result)
     }
-    // An hour, and what fits in memory.
-    guard (0...3_600_000).contains(request.deadline_ms) else { return invalidArgument("deadline_ms", result) }
-    let deadline: Duration = request.deadline_ms == 0 ? .seconds(30) : .milliseconds(request.deadline_ms)
+    guard let deadline = deadline(request.deadline_ms, usual: .seconds(30)) else {
+        return invalidArgument("deadline_ms", result)
+    }
+    // What fits in memory.
     guard (0...Int64(Int32.max)).contains(request.maximum_answer) else {
         return invalidArgument("maximum_answer", result)
     }
@@ -99,18 +103,12 @@ private func withRequest(
             method: method, url: url, headers: headers, body: bytes, deadline: deadline, maximumAnswer: maximum))
 }
 
-/// The header lines of a JSON object of texts; nil where it is none, or a line could be taken for two.
+/// The header lines of a JSON object of texts; nil where it is none.
 private func headers(_ pointer: UnsafePointer<CChar>?) -> HeaderFields? {
     guard let pointer else { return HeaderFields() }
     guard let text = CText.string(pointer), let object = try? JSONValue(parsing: Array(text.utf8)).object else {
         return nil
     }
-    var lines: [(String, String)] = []
-    for member in object.members {
-        guard let value = member.value.string, !member.name.isEmpty,
-            (member.name + value).utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
-        else { return nil }
-        lines.append((member.name, value))
-    }
-    return HeaderFields(lines)
+    let lines = object.members.compactMap { member in member.value.string.map { (member.name, $0) } }
+    return lines.count == object.members.count ? HeaderFields(lines) : nil
 }

@@ -82,6 +82,8 @@ public final class JNITest {
             expectFailure(101, () -> auth.send(APP, 3, "GET", url + "/", null, null));
             expectFailure(101, () -> auth.send(APP, 1, "GET", url + "/", "[]", null));
             expectFailure(101, () -> auth.allowOrigin(null));
+            expectFailure(101, () -> auth.setDeadline(-1));
+            expect(auth.setDeadline(60_000).equals("{}"));
 
             expect(auth.rotateKey(APP, "scheduled").contains("effective_at"));
             expect(host.store.size() == 1 && host.store.containsAlias("synheart_auth_" + APP + "_next"));

@@ -265,7 +265,10 @@ static void sends(synheart_auth *auth, const char *url, const char *directory) {
     FAILS(synheart_auth_allow_origin(auth, "example.com", &result), SYNHEART_AUTH_INVALID_ARGUMENT);
 
     request.url = there;
-    const char *headers[] = {"[]", "{\"A\":1}", "{\"A\":\"1\\r\\nB: 2\"}", "{\"\":\"1\"}", "{\"A\":\"1\"", "\xff"};
+    const char *headers[] = {"[]", "{\"A\":1}", "{\"A\":\"1\\r\\nB: 2\"}", "{\"\":\"1\"}", "{\"A\":\"1\"", "\xff",
+                             "{\"A b\":\"1\"}", "{\"A:\":\"1\"}", "{\"A\":\"1\\u0000\"}", "{\"content-length\":\"3\"}",
+                             "{\"Transfer-Encoding\":\"chunked\"}", "{\"HOST\":\"example.com\"}", "{\"Connection\":\"close\"}",
+                             "{\"X-Synheart-Signature\":\"AAAA\"}", "{\"x-device-id\":\"1\"}", "{\"Content-Digest\":\"1\"}"};
     for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++) {
         request.headers = headers[i];
         FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_INVALID_ARGUMENT);
@@ -298,6 +301,11 @@ static void whole_sdk(const char *url, const char *directory) {
     char *result = NULL;
     const uint8_t *body = (const uint8_t *)"{}";
     SUCCEEDS(synheart_auth_create(url, directory, &host, &auth, &result), "{}");
+    SUCCEEDS(synheart_auth_set_deadline(auth, 60000, &result), "{}");
+    FAILS(synheart_auth_set_deadline(auth, 3600001, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    FAILS(synheart_auth_set_deadline(auth, -1, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    FAILS(synheart_auth_set_deadline(NULL, 0, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    SUCCEEDS(synheart_auth_set_deadline(auth, 0, &result), "{}");
     SUCCEEDS(synheart_auth_is_registered(auth, APP, &result), "false");
     FAILS(synheart_auth_sign_request(auth, APP, "GET", "/", NULL, 0, &result), SYNHEART_AUTH_NOT_REGISTERED);
     SUCCEEDS(synheart_auth_register_device(auth, APP, &result), "\"registered\"");
@@ -342,6 +350,24 @@ static void failed_creations(const char *directory) {
     FAILS(synheart_auth_create("http://example.com", directory, &host, &auth, &result), SYNHEART_AUTH_NOT_CONFIGURED);
     EXPECT(!auth);
     expect_released(&released);
+    /* Storage callbacks are all there or none, and need a directory for their locks; the host is released either way. */
+    synheart_auth_host hosts[] = {
+        {.read_record = read_record, .write_record = write_record, .release = release},
+        {.write_record = write_record, .remove_record = remove_record, .release = release},
+        {.read_record = read_record, .remove_record = remove_record, .release = release},
+        {.read_record = read_record, .write_record = write_record, .remove_record = remove_record, .release = release},
+    };
+    for (int i = 0; i < 4; i++) {
+        released = 0;
+        EXPECT(user = calloc(1, sizeof(memory)));
+        user->released = &released;
+        hosts[i].user = user;
+        auth = (synheart_auth *)&released;
+        FAILS(synheart_auth_create("https://example.com", i < 3 ? directory : NULL, &hosts[i], &auth, &result),
+              SYNHEART_AUTH_INVALID_ARGUMENT);
+        EXPECT(!auth);
+        expect_released(&released);
+    }
     FAILS(synheart_auth_create(NULL, NULL, NULL, &auth, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     FAILS(synheart_auth_create("https://example.com", NULL, NULL, NULL, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     SUCCEEDS(synheart_auth_create_with_software_keys("http://127.0.0.1:1", directory, &auth, &result), "{}");

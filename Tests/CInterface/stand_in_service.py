@@ -12,6 +12,8 @@ class StandInService(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     device = str(uuid.uuid4())
     registered = []
+    # Whether it is too busy to rotate a key.
+    rotates = True
 
     # The requests of an app, with what they carried.
     received = []
@@ -27,6 +29,8 @@ class StandInService(http.server.BaseHTTPRequestHandler):
         if self.path.endswith("/challenge"):
             answer = {"challenge": base64.b64encode(os.urandom(32)).decode(), "ttl_seconds": 90}
             answer["expires_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 90))
+        elif self.path.endswith("/rotate-key") and not self.rotates:
+            return self.answer(503, b"{}")
         elif self.path.endswith("/rotate-key"):
             answer = {"status": "rotated", "effective_at": int(time.time())}
         elif self.path.endswith("/token"):
@@ -37,13 +41,16 @@ class StandInService(http.server.BaseHTTPRequestHandler):
         self.answer(200, json.dumps(answer).encode())
 
     def app(self, data):
-        """An app's own service: /v1/replay takes the first nonce for one that was seen, and what ends in a number answers with
-        that status; the answer's body is the request's."""
+        """An app's own service: /v1/replay takes the first nonce for one that was seen, /v1/expired calls the key
+        too old, and what ends in a number answers with that status; the answer's body is the request's."""
         StandInService.received.append((self.command, self.path, self.headers, data))
         same = [request for request in StandInService.received if request[1] == self.path]
         if self.path.startswith("/v1/replay") and len(same) == 1:
             refusal = {"error": "NONCE_REPLAY", "message": "", "request_id": "", "server_timestamp": int(time.time())}
             return self.answer(409, json.dumps(refusal).encode())
+        if self.path.startswith("/v1/expired"):
+            refusal = {"error": "KEY_EXPIRED", "message": "", "request_id": "", "server_timestamp": int(time.time())}
+            return self.answer(403, json.dumps(refusal).encode())
         status = re.search(r"/(\d{3})(\?|$)", self.path)
         self.answer(int(status[1]) if status else 200, data)
 

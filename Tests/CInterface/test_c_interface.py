@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 import stand_in_service
@@ -343,6 +344,68 @@ class HostFace(unittest.TestCase):
         nonces = [r[2]["X-Synheart-Nonce"] for r in StandInService.received if r[1] == "/v1/replay/once"]
         self.assertEqual(len(set(nonces)), 2)
 
+    def test_a_send_ends_by_its_deadline_whatever_it_waits_for(self):
+        self.registered()
+        StandInService.rotates = False
+        self.addCleanup(setattr, StandInService, "rotates", True)
+        start = time.monotonic()
+        status, error, _ = self.send("send", method=b"GET", url=self.url + b"/v1/expired", deadline_ms=500)
+        self.assertEqual((status, error["code"], error["retryable"]), (1, "NETWORK_ERROR", True))
+        self.assertLess(time.monotonic() - start, 20)
+        self.assertEqual(len([request for request in StandInService.received if request[1] == "/v1/expired"]), 1)
+
+    def test_a_callback_that_hangs_costs_one_thread_and_every_call_ends_by_its_deadline(self):
+        gate = threading.Event()
+        calls = []
+
+        def stuck(user, alias, out, capacity, length):
+            calls.append(alias)
+            gate.wait()
+            return load(user, alias, out, capacity, length)
+
+        hanging = Host(None, create_t(create), load_t(stuck), create_t(sign), host.delete_key, attest_t(attest))
+        self.assertEqual(self.create(host=hanging)[0], 0)
+        self.assertEqual(self.call("set_deadline", i64(200)), (0, {}))
+        gate.set()
+        self.assertEqual(self.call("set_deadline", i64(0)), (0, {}))
+        self.assertEqual(self.call("register_device", APP)[0], 0)
+        self.assertEqual(self.call("is_registered", APP), (0, {"registered": True}))
+        gate.clear()
+        del calls[:]
+        self.assertEqual(self.call("set_deadline", i64(100)), (0, {}))
+        self.assertEqual(self.call("is_registered", APP)[0], 1)
+        threads, start = len(os.listdir("/proc/self/task")), time.monotonic()
+        for _ in range(20):
+            status, error = self.call("is_registered", APP)
+            self.assertEqual((status, error["code"]), (1, "NETWORK_ERROR"))
+        self.assertLess(time.monotonic() - start, 25)
+        self.assertLessEqual(len(os.listdir("/proc/self/task")), threads + 2)
+        self.assertEqual(len(calls), 1)
+        gate.set()
+        self.assertEqual(self.call("set_deadline", i64(0)), (0, {}))
+        self.assertEqual(self.call("is_registered", APP), (0, {"registered": True}))
+
+    def test_a_directory_of_another_user_or_that_others_can_enter_is_refused(self):
+        os.chmod(self.directory, 0o750)
+        self.assertEqual(self.create()[0], 0)
+        status, error = self.call("register_device", APP)
+        self.assertEqual((status, error["code"]), (18, "STORAGE_ERROR"))
+        os.chmod(self.directory, 0o700)
+        if os.geteuid() == 0:
+            os.chown(self.directory, 65534, 65534)
+            self.assertEqual(self.call("register_device", APP)[0], 18)
+            os.chown(self.directory, 0, 0)
+        self.assertEqual(self.call("register_device", APP)[0], 0)
+
+    def test_storage_callbacks_without_a_directory_are_refused(self):
+        stored = Host.from_buffer_copy(host)
+        stored.read_record, stored.write_record = load_t(load), write_t(lambda *_: 0)
+        self.assertEqual(self.create(host=stored)[0], 101)
+        stored.remove_record = delete_t(lambda *_: 0)
+        self.directory = None
+        status, error = self.create(host=stored)
+        self.assertEqual((status, error["message"].split(":")[0]), (101, "directory"))
+
     def test_sends_side_by_side(self):
         self.registered()
         answers = []
@@ -427,6 +490,7 @@ for name in ["rotate_key", "reset_device_identity", "device_token"]:
 lib.synheart_auth_sign_request.argtypes = [c.c_void_p, c.c_char_p, c.c_char_p, c.c_char_p, c.c_char_p, i64, c.c_void_p]
 lib.synheart_auth_create.argtypes = [c.c_char_p, c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p]
 lib.synheart_auth_create_with_software_keys.argtypes = [c.c_char_p, c.c_char_p, c.c_void_p, c.c_void_p]
+lib.synheart_auth_set_deadline.argtypes = [c.c_void_p, i64, c.c_void_p]
 lib.synheart_auth_allow_origin.argtypes = [c.c_void_p, c.c_char_p, c.c_void_p]
 lib.synheart_auth_sign.argtypes = [c.c_void_p, c.c_char_p, c.POINTER(Request), c.c_void_p]
 lib.synheart_auth_send.argtypes = lib.synheart_auth_sign.argtypes + [c.c_void_p, c.c_void_p]

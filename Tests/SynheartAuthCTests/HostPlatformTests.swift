@@ -74,12 +74,41 @@ import Testing
             configuration.keyStore = platform
             configuration.attestation = platform
         }
-        // The second try, after the one that hangs.
-        host.attestationFailures.withLock { $0 = [.unsupported] }
         let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
         try await eventually { host.nonces.withLock { $0.count } == 1 }
-        phone.sleeper.passPresentDeadlines()
-        await expectError(.attestationUnavailable) { try await registration.value }
+        phone.sleeper.expire()
+        await expectError(.attestationFailed) { try await registration.value }
+    }
+
+    @Test("an attest callback that hangs is not called again until it returns; then the device registers")
+    func notCalledAgain() async throws {
+        let platform = CallbackPlatform()
+        let gate = DispatchSemaphore(value: 0)
+        platform.host.gate.withLock { $0 = gate }
+        let handset = Handset(platform)
+        let registration = Task { try await handset.register() }
+        try await eventually { platform.nonces.count == 1 }
+        handset.phone.sleeper.expire()
+        await expectError(.attestationFailed) { try await registration.value }
+        for _ in 0..<5 {
+            let error = await expectError(.attestationFailed) { try await handset.register() }
+            #expect(error?.isRetryable == true)
+        }
+        #expect(platform.nonces.count == 1 && handset.phone.sleeper.retries.isEmpty)
+        gate.signal()
+        try await eventually { (try? await handset.register().status) == .registered }
+    }
+
+    @Test("storage callbacks are all there, or none; two of three are neither")
+    func storageCallbacks() {
+        var callbacks = CallbackPlatform.callbacks(MemoryHost())
+        #expect(HostPlatform(callbacks: callbacks).storageCallbacks == .complete)
+        callbacks.remove_record = nil
+        #expect(HostPlatform(callbacks: callbacks).storageCallbacks == .partial)
+        callbacks.write_record = nil
+        #expect(HostPlatform(callbacks: callbacks).storageCallbacks == .partial)
+        callbacks.read_record = nil
+        #expect(HostPlatform(callbacks: callbacks).storageCallbacks == .none)
     }
 
     @Test("an attest callback that hangs keeps no thread of the pool: others go on")
@@ -245,7 +274,7 @@ private let attest:
         switch host.attestationFailures.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
         case .unsupported: return status(SYNHEART_AUTH_HOST_UNSUPPORTED)
         case .unavailable: return status(SYNHEART_AUTH_HOST_UNAVAILABLE)
-        case .refused, .handleInvalid: return status(SYNHEART_AUTH_HOST_REFUSED)
+        case .refused, .handleInvalid, .noAnswer: return status(SYNHEART_AUTH_HOST_REFUSED)
         case nil: break
         }
         let named = host.challenges.withLock { $0[alias(name)] } ?? []

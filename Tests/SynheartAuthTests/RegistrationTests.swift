@@ -143,7 +143,7 @@ import Testing
     @Test("Registration in progress: who asked not to wait is told; the others join")
     func inProgress() async throws {
         let phone = Phone()
-        phone.attestation.hang(times: 1)
+        phone.attestation.hold()
         let sdk = try phone.launch()
         let first = Task { try await sdk.registerDevice(appId: Phone.app) }
         try await eventually { phone.attestation.subjects.count == 1 }
@@ -151,7 +151,7 @@ import Testing
             try await sdk.registerDevice(appId: Phone.app, joins: false)
         }
         let second = Task { try await sdk.registerDevice(appId: Phone.app) }
-        phone.sleeper.passPresentDeadlines()
+        phone.attestation.letGo()
         #expect(try await first.value.deviceId == second.value.deviceId)
         #expect(await phone.service.devices.count == 1)
     }
@@ -277,15 +277,20 @@ import Testing
         #expect(phone.attestation.subjects.map(\.handle) == ["handle-1", "handle-2"])
     }
 
-    @Test("a provider that hangs is not waited for longer than 30 seconds")
+    @Test("a provider that hangs fails the registration after 30 seconds, and the next one keeps its handle")
     func hangingProvider() async throws {
         let phone = Phone()
+        let sdk = try phone.launch()
         phone.attestation.hang(times: 1)
-        phone.sleeper.passDeadlines()
-        // Every deadline has passed, so only the calls that answer at once count; the hanging one is left behind.
-        _ = try? await phone.launch().registerDevice(appId: Phone.app)
-        #expect(phone.attestation.subjects.count >= 1)
-        #expect(try phone.record().state != .registering)
+        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        try await eventually { phone.attestation.subjects.count == 1 }
+        phone.sleeper.expire()
+        let error = await expectError(.attestationFailed) { try await registration.value }
+        #expect(error?.isRetryable == true && error?.recovery == .retry)
+        #expect(phone.attestation.subjects.count == 1 && phone.sleeper.retries.isEmpty)
+        #expect(try phone.record().state == .unregistered)
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(phone.attestation.subjects.map(\.handle) == ["handle-1", "handle-1"])
     }
 
     #if DEBUG

@@ -37,15 +37,21 @@ import Testing
     @Test("a service that does not answer is waited for three seconds at most")
     func hangs() async throws {
         struct Hanging: Transport {
+            let isAsked = Locked(false)
+
             func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+                isAsked.withLock { $0 = true }
                 await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
                 throw TransportError("never")
             }
         }
         let (phone, _, _) = try await Phone.registered()
-        phone.sleeper.passDeadlines()
-        let sdk = try phone.launch { $0.transport = Hanging() }
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        let transport = Hanging()
+        let sdk = try phone.launch { $0.transport = transport }
+        let reset = Task { try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested) }
+        try await eventually { transport.isAsked.withLock { $0 } }
+        phone.sleeper.expire(.seconds(3))
+        try await reset.value
         #expect(phone.storage.isEmpty)
     }
 

@@ -66,6 +66,40 @@ import Testing
         }
     }
 
+    @Test(
+        "a header that is no header line, that the transport writes, or that is the signature's: nothing is sent",
+        arguments: [
+            ("", "1"), ("A b", "1"), ("A:", "1"), ("Ä", "1"), ("A\r\nB", "1"), ("A", "1\r\nB: 2"), ("A", "1\n2"),
+            ("A", "1\u{0}2"), ("A", "1\u{7F}"), ("Host", "evil.test"), ("content-length", "0"), ("Content-Length", "2"),
+            ("Transfer-Encoding", "chunked"), ("Connection", "close"), ("Keep-Alive", "1"), ("Upgrade", "h2c"),
+            ("TE", "trailers"), ("Trailer", "A"), ("Proxy-Connection", "close"), ("X-App-ID", "a"),
+            ("x-device-id", "a"), ("X-Synheart-Signature", "a"), ("X-Synheart-Timestamp", "1"),
+            ("X-SYNHEART-NONCE", "a"), ("X-Synheart-Sig-Version", "2"), ("Signature", "a"), ("Signature-Input", "a"),
+            ("X-Synheart-Assertion", "a"),
+        ])
+    func refusedHeaders(name: String, value: String) async throws {
+        let (phone, sdk, _) = try await registered()
+        let before = await phone.network.messages
+        let request = TransportRequest(
+            method: "POST", url: "\(Self.api)/v1/readings", headers: HeaderFields([("X-Mine", "1"), (name, value)]),
+            body: Array("{}".utf8))
+        for scheme in SignatureScheme.allCases {
+            await expectError(.signingFailed) { try await sdk.send(request, appId: Phone.app, scheme: scheme) }
+        }
+        #expect(await phone.network.messages == before)
+    }
+
+    @Test("Content-Digest is the signature's under scheme 2 and the host's under scheme 1; tabs are allowed in a value")
+    func allowedHeaders() async throws {
+        let (phone, sdk, _) = try await registered()
+        let headers = HeaderFields([("Content-Digest", "mine"), ("X-Mine", "a\tb")])
+        let request = TransportRequest(method: "GET", url: "\(Self.api)/v1/readings", headers: headers, body: [])
+        #expect(try await sdk.send(request, appId: Phone.app).status == 200)
+        let sent = try #require(await phone.service.requests.last)
+        #expect(sent.headers.values("Content-Digest") == ["mine"] && sent.headers.values("X-Mine") == ["a\tb"])
+        await expectError(.signingFailed) { try await sdk.send(request, appId: Phone.app, scheme: .two) }
+    }
+
     @Test("CLOCK_SKEW from elsewhere: the auth service is asked, the clock learned, the request signed again")
     func clockSkew() async throws {
         let (phone, sdk, _) = try await registered()

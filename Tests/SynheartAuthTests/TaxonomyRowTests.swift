@@ -144,7 +144,7 @@ import Testing
     @Test("REGISTRATION_IN_PROGRESS: a concurrent registerDevice; wait for the one in flight")
     func registrationInProgress() async throws {
         let phone = Phone()
-        phone.attestation.hang(times: 1)
+        phone.attestation.hold()
         let sdk = try phone.launch()
         let first = Task { try await sdk.registerDevice(appId: Phone.app) }
         try await eventually { phone.attestation.subjects.count == 1 }
@@ -152,7 +152,7 @@ import Testing
             try await sdk.registerDevice(appId: Phone.app, joins: false)
         }
         #expect(error?.isRetryable == true)
-        phone.sleeper.passPresentDeadlines()
+        phone.attestation.letGo()
         #expect(try await first.value.status == .registered)
     }
 

@@ -26,6 +26,7 @@ public enum StandInAppAttest {
         var keys: [String: Bool] = [:]
         var failures: [DCError.Code] = []
         var hangs = 0
+        var isHanging = false
         var hashes: [Data] = []
     }
 
@@ -43,6 +44,7 @@ public enum StandInAppAttest {
     public static func fail(_ codes: [DCError.Code]) { with { $0.failures = codes } }
     /// The next calls of attestKey never return.
     public static func hang(times: Int) { with { $0.hangs = times } }
+    public static var isHanging: Bool { with { $0.isHanging } }
     /// Apple forgets a key, as after a reinstallation.
     public static func forgetKeys() { with { $0.keys = [:] } }
     public static var clientDataHashes: [Data] { with { $0.hashes } }
@@ -66,6 +68,7 @@ open class DCAppAttestService: NSObject, @unchecked Sendable {
     open func attestKey(_ keyId: String, clientDataHash: Data) async throws -> Data {
         let isHanging = StandInAppAttest.with { state in
             state.hangs -= 1
+            if state.hangs >= 0 { state.isHanging = true }
             return state.hangs >= 0
         }
         if isHanging { await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }

@@ -182,8 +182,8 @@ import Testing
     func hangs() async throws {
         StandInAppAttest.hang(times: 1)
         let task = Task { try await launch().registerDevice(appId: Phone.app) }
-        try await eventually { await phone.service.count(.challenge) == 1 }
-        phone.sleeper.passDeadlines()
+        try await eventually { StandInAppAttest.isHanging }
+        phone.sleeper.expire()
         _ = try? await task.value
         #expect(try await launch().state(appId: Phone.app) != .registering)
     }

@@ -109,6 +109,12 @@ public final class SynheartAuth implements AutoCloseable {
         try { return sign(handle, appId, method, path, body); } finally { lock.readLock().unlock(); }
     }
 
+    /** How long every call from now on may take, send excepted; 0: 120 seconds. */
+    public String setDeadline(long milliseconds) throws Failure {
+        lock.readLock().lock();
+        try { return limit(handle, milliseconds); } finally { lock.readLock().unlock(); }
+    }
+
     public String correctClockSkew(String appId, double serverTimestamp) throws Failure {
         lock.readLock().lock();
         try { return correct(handle, appId, serverTimestamp); } finally { lock.readLock().unlock(); }
@@ -137,6 +143,7 @@ public final class SynheartAuth implements AutoCloseable {
     }
 
     private static native long create(String baseUrl, String directory, Host host) throws Failure;
+    private static native String limit(long handle, long milliseconds) throws Failure;
     private static native String call(long handle, int operation, String appId, String detail) throws Failure;
     private static native String sign(long handle, String appId, String method, String path, byte[] body) throws Failure;
     private static native Object[] request(

@@ -233,6 +233,14 @@ JNIEXPORT jobjectArray JNICALL Java_ai_synheart_auth_SynheartAuth_request(JNIEnv
     return array;
 }
 
+JNIEXPORT jstring JNICALL Java_ai_synheart_auth_SynheartAuth_limit(JNIEnv *env, jclass type, jlong handle,
+                                                                   jlong milliseconds) {
+    (void)type;
+    char *result = NULL;
+    int32_t status = synheart_auth_set_deadline((synheart_auth *)(intptr_t)handle, milliseconds, &result);
+    return finish(env, status, result);
+}
+
 JNIEXPORT jstring JNICALL Java_ai_synheart_auth_SynheartAuth_correct(JNIEnv *env, jclass type, jlong handle, jstring app,
                                                                      jdouble server_timestamp) {
     (void)type;

@@ -1,8 +1,8 @@
 /*
  * Synheart Auth: the C interface of the client SDK.
  *
- * Strings are UTF-8 and end with a zero byte. Functions may be called from any thread; they block until they are done and must
- * not be called from a callback. Nothing here ever aborts on bad input: a NULL or malformed argument is an error.
+ * Strings are UTF-8 and end with a zero byte. Functions may be called from any thread; they block until they are done, or their
+ * deadline has passed, and must not be called from a callback. Nothing here ever aborts on bad input: a NULL or malformed argument is an error.
  */
 #ifndef SYNHEART_AUTH_H
 #define SYNHEART_AUTH_H
@@ -93,8 +93,13 @@ typedef enum synheart_auth_host_status {
 } synheart_auth_host_status;
 
 /* The platform, as a host supplies it. A callback writes at most `capacity` bytes to `out` and their number to `length`. Callbacks
- * come from several threads. `user` is passed through; an attestation that was given up may still be running when the handle is
- * freed, so `user` lives until `release` is called. */
+ * come from several threads, but never two at once for keys, for records, or for `attest`, unless one has hung.
+ *
+ * A callback that does not return within 30 seconds has hung: it fails its call and is left behind with its thread. It is not called
+ * again until it has returned; the others are. A callback that changes something (create_key, delete_key, write_record,
+ * remove_record) and hangs also keeps the identity's lock until it returns, so that its change meets no other one. `user` is passed
+ * through; a callback that was left behind may still be running when the handle is freed, so `user` lives until `release` is
+ * called. */
 typedef struct synheart_auth_host {
     void *user;
     /* Keys: P-256. Public keys as X.509 SPKI DER or a 65-byte point; signatures as ASN.1 DER over SHA-256(message). */
@@ -108,7 +113,8 @@ typedef struct synheart_auth_host {
      * bytes; Play Integrity takes it as base64url without padding. */
     int32_t (*attest)(void *user, const char *alias, const uint8_t *challenge, int64_t challenge_length,
                       const uint8_t *nonce, uint8_t *out, int64_t capacity, int64_t *length);
-    /* Secure storage, or all three NULL for files in `directory`. A write replaces the record as a whole. */
+    /* Secure storage, or all three NULL for files in `directory`; some of them NULL is SYNHEART_AUTH_INVALID_ARGUMENT. A write
+     * replaces the record as a whole. */
     int32_t (*read_record)(void *user, const char *name, uint8_t *out, int64_t capacity, int64_t *length);
     int32_t (*write_record)(void *user, const char *name, const uint8_t *bytes, int64_t length);
     int32_t (*remove_record)(void *user, const char *name);
@@ -119,8 +125,10 @@ typedef struct synheart_auth_host {
 
 typedef struct synheart_auth synheart_auth;
 
-/* An instance for the service at base_url. `directory`: where records and locks live (NULL: the platform's own place). `host`: NULL
- * for the platform's own parts; it is copied. The handle is freed with synheart_auth_free(). */
+/* An instance for the service at base_url. `directory`: where records and locks live. It is made with mode 0700; one that belongs to
+ * another user, or that others can enter, is refused. NULL: the platform's own place, but SYNHEART_AUTH_INVALID_ARGUMENT beside
+ * storage callbacks, whose locks need a directory: the same one in all processes of the app. `host`: NULL for the platform's own
+ * parts; it is copied. The handle is freed with synheart_auth_free(). */
 int32_t synheart_auth_create(const char *base_url, const char *directory, const synheart_auth_host *host,
                              synheart_auth **handle, char **result);
 /* The same with keys in files, which whoever reads them can copy: for desktops and tests, never for phones. */
@@ -129,6 +137,12 @@ int32_t synheart_auth_create_with_software_keys(const char *base_url, const char
 /* Once every call with this handle has come back. */
 void synheart_auth_free(synheart_auth *handle);
 void synheart_auth_string_free(char *text);
+
+/* How long every call from now on may take, except synheart_auth_send(), which has its own deadline: at most an hour, 0: 120 seconds.
+ * It bounds the call as a whole, with its pauses, exchanges and callbacks. A call whose deadline passes returns
+ * SYNHEART_AUTH_NETWORK_ERROR; a registration, rotation or reset that it began runs on, and the next call joins it or finds what
+ * it did; {} */
+int32_t synheart_auth_set_deadline(synheart_auth *handle, int64_t deadline_ms, char **result);
 
 /* {"status":"registered|alreadyRegistered|pending","device_id":"..."} */
 int32_t synheart_auth_register_device(synheart_auth *handle, const char *app_id, char **result);
@@ -148,11 +162,12 @@ typedef struct synheart_auth_request {
     int32_t scheme;         /* 0 or 1: method, path, time and body are signed; 2 (RFC 9421): query, host and body digest as well */
     const char *method;     /* under scheme 1 put in upper case */
     const char *url;        /* absolute, escaped as it is sent; to the auth service, or an origin that was allowed */
-    const char *headers;    /* NULL, or a JSON object of texts, {"Content-Type":"application/json"}: sent, not signed */
+    const char *headers;    /* NULL, or a JSON object of texts, {"Content-Type":"application/json"}: sent, not signed; not what the
+                             * transport writes (Host, Content-Length, Transfer-Encoding, Connection, ...), nor the signature's */
     const uint8_t *body;    /* NULL with length 0: none */
     int64_t body_length;
     const char *body_file;  /* NULL, or under scheme 2 the path of a file that is the body, of any size; it must not change */
-    int64_t deadline_ms;    /* for each exchange; 0: 30 seconds */
+    int64_t deadline_ms;    /* of synheart_auth_send() as a whole, whatever it recovers from: at most an hour; 0: 30 seconds */
     int64_t maximum_answer; /* bytes that the answer's body may have; 0: 64 KiB */
 } synheart_auth_request;
 
@@ -163,14 +178,15 @@ int32_t synheart_auth_allow_origin(synheart_auth *handle, const char *origin, ch
  * `headers`, `deadline_ms` and `maximum_answer` play no part; {"headers":{"X-App-ID":"...", ...}} */
 int32_t synheart_auth_sign(synheart_auth *handle, const char *app_id, const synheart_auth_request *request, char **result);
 /* Signs the request and sends it. Recovers once each from a clock that is off, a nonce that was seen, a key too old (rotates), a
- * key that is gone (registers) and a rotation whose answer was lost; so it takes several deadlines at most, and the host's
- * callbacks may come while it waits: hold no lock that they need. Any number of sends may be under way. Follows no redirects.
+ * key that is gone (registers) and a rotation whose answer was lost. All of that has one deadline: once it has passed, nothing is
+ * sent any more, but a rotation or registration that was begun runs on. The host's callbacks may come while it waits: hold no lock
+ * that they need. Any number of sends may be under way. Follows no redirects.
  *
  * 0 is returned where an answer came, whatever its status:
  *   {"status":200,"headers":[{"name":"Content-Type","value":"text/plain"}, ...]}
  * and its body, which the caller frees with synheart_auth_bytes_free(), in *answer and *answer_length: NULL and 0 where it is
- * empty, and on failure. Both may be NULL for a body that nobody wants. SYNHEART_AUTH_NETWORK_ERROR: no answer; the request may
- * have arrived. SYNHEART_AUTH_DEVICE_REVOKED: the auth service says so; only synheart_auth_reset_device_identity() goes on. */
+ * empty, and on failure. Both may be NULL for a body that nobody wants. SYNHEART_AUTH_NETWORK_ERROR: no answer by the deadline; the
+ * request may have arrived. SYNHEART_AUTH_DEVICE_REVOKED: the auth service says so; only synheart_auth_reset_device_identity() goes on. */
 int32_t synheart_auth_send(synheart_auth *handle, const char *app_id, const synheart_auth_request *request, char **result,
                            uint8_t **answer, int64_t *answer_length);
 void synheart_auth_bytes_free(uint8_t *bytes);

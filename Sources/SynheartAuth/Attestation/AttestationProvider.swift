@@ -10,7 +10,7 @@ public protocol AttestationProvider: Sendable {
     /// The SDK persists the handle, hands it to `attest`, and keeps it for assertions.
     func makeHandle() async throws(AttestationError) -> String?
 
-    /// Attests a key. The SDK waits 30 seconds.
+    /// Attests a key. The SDK waits 30 seconds for each call of a provider, then cancels its task and fails the operation.
     func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence
 
     /// Signs 32 bytes with an attested handle (App Attest's assertion); platforms without one refuse.
@@ -82,6 +82,8 @@ public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertib
         case unavailable
         /// The handle is of no use any more; make a new one.
         case handleInvalid
+        /// It did not answer within 30 seconds. Not tried again by the operation that asked.
+        case noAnswer
     }
 
     /// What it means.

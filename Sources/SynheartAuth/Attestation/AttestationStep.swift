@@ -27,6 +27,7 @@ struct AttestationStep: Sendable {
                     error: SynheartAuthError(.attestationUnavailable, failure.reason, cause: failure))
             case .refused:
                 throw RegistrationFailure(error: refused(failure), retry: .once)
+            case .noAnswer: throw RegistrationFailure(error: noAnswer(failure))
             case .handleInvalid:
                 try await context.record(.attestationKeyForgotten)
                 if forgotten { throw RegistrationFailure(error: refused(failure)) }
@@ -76,10 +77,9 @@ struct AttestationStep: Sendable {
         case .success(nil): return nil
         case .failure(let error) where error.code == .unsupported:
             throw RegistrationFailure(error: SynheartAuthError(.attestationUnavailable, error.reason, cause: error))
+        case .failure(let error) where error.code == .noAnswer: throw RegistrationFailure(error: noAnswer(error))
         case .failure(let error): throw RegistrationFailure(error: refused(error), retry: .once)
-        case nil:
-            throw RegistrationFailure(
-                error: refused(AttestationError(.unavailable, reason: "no answer in time")), retry: .once)
+        case nil: throw RegistrationFailure(error: noAnswer(AttestationError(.noAnswer)))
         }
     }
 
@@ -92,8 +92,14 @@ struct AttestationStep: Sendable {
                 return .failure(error)
             }
         }
-        guard let evidence else { throw AttestationError(.unavailable, reason: "no answer in time") }
+        guard let evidence else { throw AttestationError(.noAnswer) }
         return try evidence.get()
+    }
+
+    private func noAnswer(_ error: AttestationError) -> SynheartAuthError {
+        SynheartAuthError(
+            .attestationFailed, "the attestation provider did not answer in time", recovery: .retry, isRetryable: true,
+            cause: error)
     }
 
     private func refused(_ error: AttestationError) -> SynheartAuthError {

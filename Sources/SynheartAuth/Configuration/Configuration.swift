@@ -8,9 +8,9 @@ extension SynheartAuth {
         /// Carries requests.
         public var transport: any Transport
         /// Keeps records.
-        public var storage: any Storage
+        public var storage: any Storage { didSet { storageCalls = BlockingCalls() } }
         /// Keeps keys. Software keys are used only where they are named here.
-        public var keyStore: any KeyStore
+        public var keyStore: any KeyStore { didSet { keyCalls = BlockingCalls() } }
         /// Has the device's maker vouch for it.
         public var attestation: any AttestationProvider
         /// Tells the time.
@@ -25,6 +25,10 @@ extension SynheartAuth {
         public var origins: Set<RequestOrigin> = []
         /// Whether a key is replaced by itself when it is due.
         public var rotatesAutomatically = true
+
+        /// The calls of the storage and of the key store: the same for all copies, as a call that hangs hangs for all of them.
+        private(set) var storageCalls = BlockingCalls()
+        private(set) var keyCalls = BlockingCalls()
 
         /// The auth service at `baseUrl` (https; http only on this machine) and this platform's parts.
         ///

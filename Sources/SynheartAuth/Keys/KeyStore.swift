@@ -2,7 +2,8 @@ public import AuthContract
 
 /// Where private keys live: P-256, non-exportable where the platform can do it.
 ///
-/// Calls may block; the SDK makes them on a queue of its own, one at a time for each app.
+/// Calls may block: the SDK makes them one at a time, on a thread of its own, and waits 30 seconds. A call that has not returned by
+/// then is left behind, and none of its kind is made until it has; others are made beside it.
 public protocol KeyStore: Sendable {
     /// What guards the keys.
     var protection: KeyProtection { get }

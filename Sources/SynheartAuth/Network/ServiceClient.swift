@@ -5,6 +5,7 @@ struct ServiceClient: Sendable {
     let origin: AuthOrigin
     let transport: any Transport
     let clock: any DeviceClock
+    let sleeper: any Sleeper
     let isDevelopment: Bool
 
     /// What the service answered with 2xx.
@@ -45,7 +46,7 @@ struct ServiceClient: Sendable {
             deadline: deadline)
         let sentAt = clock.continuous
         do throws(TransportError) {
-            let answer = try await transport.send(request)
+            let answer = try await transport.send(request, sleeper)
             return outcome(of: answer, sentAt: sentAt)
         } catch {
             let failure = SynheartAuthError(.networkError, error.description, cause: error)

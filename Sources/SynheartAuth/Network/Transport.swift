@@ -6,6 +6,17 @@ public protocol Transport: Sendable {
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer
 }
 
+extension Transport {
+    /// Sends the request; one that has no answer by its deadline is left behind, whatever the transport does about it.
+    func send(_ request: TransportRequest, _ sleeper: any Sleeper) async throws(TransportError) -> TransportAnswer {
+        let answer = await withDeadline(request.deadline, sleeper) { () -> Result<TransportAnswer, TransportError> in
+            do throws(TransportError) { return .success(try await send(request)) } catch { return .failure(error) }
+        }
+        guard let answer else { throw TransportError("no answer in time") }
+        return try answer.get()
+    }
+}
+
 /// One HTTP request.
 public struct TransportRequest: Sendable, Hashable {
     /// The method, upper-case.
@@ -18,7 +29,7 @@ public struct TransportRequest: Sendable, Hashable {
     public let body: [UInt8]
     /// The path of the file whose content is the body, to be sent in pieces, however large it is; nil: `body` is.
     public let bodyFile: String?
-    /// How long the whole exchange may take.
+    /// How long the whole exchange may take; with `SynheartAuth.send`, the whole call, whatever it recovers from.
     public let deadline: Duration
     /// Bytes that the answer's body may have.
     public let maximumAnswer: Int
@@ -51,8 +62,8 @@ public struct TransportRequest: Sendable, Hashable {
         self.maximumAnswer = maximumAnswer
     }
 
-    /// The same with other headers and method.
-    func with(method: String, headers: HeaderFields) -> TransportRequest {
+    /// The same with another method, other headers and less time.
+    func with(method: String, headers: HeaderFields, deadline: Duration) -> TransportRequest {
         if let bodyFile {
             return TransportRequest(
                 method: method, url: url, headers: headers, bodyFile: bodyFile, deadline: deadline,

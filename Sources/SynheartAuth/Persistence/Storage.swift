@@ -3,7 +3,8 @@ internal import Crypto
 
 internal import struct Foundation.Data
 
-/// Keeps one small record for each app, as a whole. Calls may block; the SDK makes them on a queue of its own.
+/// Keeps one small record for each app, as a whole. Calls may block: the SDK makes them one at a time, on a thread of its own, and
+/// waits 30 seconds. A call that has not returned by then is left behind, and none of its kind is made until it has.
 public protocol Storage: Sendable {
     /// The record, that there is none, or that nobody can say now: a locked device never reads as absent.
     func read(_ name: RecordName) -> StorageReading

@@ -1,26 +1,76 @@
 internal import AuthContract
 
-/// Registers a device. Runs while the operation lock is held.
-struct Registrar: Sendable {
+/// Attempts at a registration. No lock is held between them: another process, or a reset, may have its turn.
+struct RegistrationCycle: Sendable {
     let context: IdentityContext
 
     /// Brings the identity from wherever it stands to registered or pending.
-    func register() async throws(SynheartAuthError) -> Registration {
-        if let settled = try await settleWhatIsThere() { return settled }
-        context.log.event(.registrationStarted)
-        let start = context.clock.continuous
+    func run() async throws(SynheartAuthError) -> Registration {
+        var start: Duration?
         do throws(SynheartAuthError) {
-            let registration = try await runAttempts()
-            context.log.event(.registrationFinished, duration: context.clock.continuous - start)
+            let registration = try await runAttempts(&start)
+            if let start { context.log.event(.registrationFinished, duration: context.clock.continuous - start) }
             return registration
         } catch {
-            context.log.event(.registrationFailed, .warning, error: error, duration: context.clock.continuous - start)
+            if let start {
+                context.log.event(
+                    .registrationFailed, .warning, error: error, duration: context.clock.continuous - start)
+            }
             throw error
         }
     }
 
+    /// Sets `start` when the first attempt begins.
+    private func runAttempts(_ start: inout Duration?) async throws(SynheartAuthError) -> Registration {
+        var refusals = 0
+        var attempt = 0
+        while true {
+            let outcome = try await context.exclusively { () async throws(SynheartAuthError) -> Registrar.Outcome in
+                let registrar = Registrar(context: context)
+                if let registration = try await registrar.settleWhatIsThere() { return .settled(registration) }
+                if start == nil {
+                    start = context.clock.continuous
+                    context.log.event(.registrationStarted)
+                }
+                return try await registrar.attempt()
+            }
+            switch outcome {
+            case .settled(let registration): return registration
+            case .failed(let failure):
+                if failure.retry == .once { refusals += 1 }
+                guard failure.retry != .never, refusals <= 1,
+                    let delay = RetryPolicy.registration.delay(
+                        after: attempt, random: context.random, retryAfter: failure.error.retryAfter)
+                else { throw failure.error }
+                try await context.sleeper.pause(delay, .retry)
+                attempt += 1
+            }
+        }
+    }
+}
+
+/// Registers a device. Runs while the operation lock is held.
+struct Registrar: Sendable {
+    let context: IdentityContext
+
+    enum Outcome: Sendable {
+        case settled(Registration)
+        case failed(RegistrationFailure)
+    }
+
+    /// One attempt, with a challenge of its own.
+    func attempt() async throws(SynheartAuthError) -> Outcome {
+        do throws(RegistrationFailure) {
+            return .settled(try await RegistrationAttempt(context: context).run())
+        } catch {
+            context.log.event(.attemptFailed, .warning, error: error.error)
+            try await giveUpAttempt(error)
+            return .failed(error)
+        }
+    }
+
     /// Answers from what is there, or clears what an earlier call left so that a registration can begin.
-    private func settleWhatIsThere() async throws(SynheartAuthError) -> Registration? {
+    func settleWhatIsThere() async throws(SynheartAuthError) -> Registration? {
         var record = try await context.ledger.load()
         if case .reset = record.journal {
             try await Resetter(context: context).finish(record)
@@ -41,7 +91,7 @@ struct Registrar: Sendable {
     }
 
     private func wipe() async throws(SynheartAuthError) {
-        for alias in KeyAlias.both(context.appID) { await context.deleteKey(alias) }
+        for alias in KeyAlias.both(context.appID) { try await context.deleteKey(alias) }
         try await context.ledger.apply(.wiped)
     }
 
@@ -62,26 +112,6 @@ struct Registrar: Sendable {
             throw SynheartAuthError(.attestationFailed, "the service rejected this device")
         case .revoked, .deregistered:
             throw SynheartAuthError(.deviceRevoked, "the service has revoked this device")
-        }
-    }
-
-    private func runAttempts() async throws(SynheartAuthError) -> Registration {
-        var refusals = 0
-        var attempt = 0
-        while true {
-            do throws(RegistrationFailure) {
-                return try await RegistrationAttempt(context: context).run()
-            } catch {
-                context.log.event(.attemptFailed, .warning, error: error.error)
-                try await giveUpAttempt(error)
-                if error.retry == .once { refusals += 1 }
-                guard error.retry != .never, refusals <= 1,
-                    let delay = RetryPolicy.registration.delay(
-                        after: attempt, random: context.random, retryAfter: error.error.retryAfter)
-                else { throw error.error }
-                try await context.sleeper.pause(delay, .retry)
-                attempt += 1
-            }
         }
     }
 

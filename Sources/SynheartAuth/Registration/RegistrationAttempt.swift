@@ -55,7 +55,7 @@ struct RegistrationAttempt: Sendable {
         let alias = KeyAlias.primary(context.appID)
         let publicKey: DevicePublicKey
         do throws(KeyStoreError) {
-            publicKey = try await context.keys { store throws(KeyStoreError) in
+            publicKey = try await context.keys(.createKey) { store throws(KeyStoreError) in
                 try store.create(alias, challenge: challenge.bytes)
             }
         } catch {
@@ -109,7 +109,7 @@ struct RegistrationAttempt: Sendable {
         let keyProof: RequestSignature
         do throws(KeyStoreError) {
             let message = KeyProof.registration(nonce)
-            keyProof = try await context.keys { store throws(KeyStoreError) in
+            keyProof = try await context.keys(.sign) { store throws(KeyStoreError) in
                 try store.sign(message, with: key.reference.alias)
             }
         } catch {

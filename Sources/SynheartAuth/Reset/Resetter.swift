@@ -30,7 +30,7 @@ struct Resetter: Sendable {
     }
 
     private func deleteEverything() async throws(SynheartAuthError) {
-        for alias in KeyAlias.both(context.appID) { await context.deleteKey(alias) }
+        for alias in KeyAlias.both(context.appID) { try await context.deleteKey(alias) }
         try await context.ledger.clear()
     }
 

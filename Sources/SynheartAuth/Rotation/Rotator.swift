@@ -34,7 +34,7 @@ struct Rotator: Sendable {
     /// Deletes a key that an earlier rotation superseded. No network.
     func disposeLeftover() async throws(SynheartAuthError) {
         guard case .disposal(let alias) = try await context.ledger.load().journal else { return }
-        await context.deleteKey(alias)
+        try await context.deleteKey(alias)
         try await context.ledger.apply(.keyDisposed)
     }
 
@@ -55,7 +55,7 @@ struct Rotator: Sendable {
             return key
         }
         do throws(KeyStoreError) {
-            return try await context.keys { store throws(KeyStoreError) in
+            return try await context.keys(.createKey) { store throws(KeyStoreError) in
                 try store.create(pending.alias, challenge: nil)
             }
         } catch {
@@ -72,7 +72,7 @@ struct Rotator: Sendable {
         let proof: RequestSignature
         do throws(KeyStoreError) {
             let message = KeyProof.rotation(deviceID: deviceID, newPublicKeyText: newKey.base64)
-            proof = try await context.keys { store throws(KeyStoreError) in
+            proof = try await context.keys(.sign) { store throws(KeyStoreError) in
                 try store.sign(message, with: pending.alias)
             }
         } catch {

@@ -13,6 +13,7 @@ struct AuthenticatedSend: Sendable {
     let scheme: SignatureScheme
     private let place: RequestTargetURL
     private let isAuthOrigin: Bool
+    private let life: CallLife
     private var context: IdentityContext { identity.context }
 
     init(
@@ -21,14 +22,34 @@ struct AuthenticatedSend: Sendable {
         self.request = request
         self.scheme = scheme
         self.identity = identity
+        life = CallLife(request.deadline, identity.context.clock)
         place = try RequestTargetURL(request.url)
         isAuthOrigin = try identity.context.configuration.checkOrigin(place.origin)
+        if let problem = HostHeaders.problem(request.headers, scheme) {
+            throw SynheartAuthError(.signingFailed, "the request's headers: \(problem)")
+        }
     }
 
+    /// The answer, or an error by the request's deadline. A rotation or registration that it began runs on then; the request
+    /// itself is not sent any more.
     func run() async throws(SynheartAuthError) -> TransportAnswer {
+        let result = await withDeadline(request.deadline, context.sleeper) {
+            () -> Result<TransportAnswer, SynheartAuthError> in
+            await withTaskCancellationHandler {
+                do throws(SynheartAuthError) { return .success(try await attempts()) } catch { return .failure(error) }
+            } onCancel: {
+                life.finish()
+            }
+        }
+        guard let result else { throw .deadlinePassed }
+        return try result.get()
+    }
+
+    private func attempts() async throws(SynheartAuthError) -> TransportAnswer {
         var healed: Set<SynheartAuthError.Code> = []
         var assertsApp = false
         while true {
+            _ = try life.remaining()
             let signed: SignedMessage
             do throws(SynheartAuthError) {
                 signed = try await RequestSigner(context: context).sign(
@@ -66,6 +87,7 @@ struct AuthenticatedSend: Sendable {
         guard assertsApp else { return try await exchange(signed.fields) }
         // The assertion's counter must arrive in order, so these requests go one at a time.
         return try await identity.oneAtATime { () async throws(SynheartAuthError) in
+            _ = try life.remaining()
             let assertion = try await assertion(of: signed)
             return try await exchange(
                 signed.fields + [(HeaderName.assertion, Base64.standard.encode(assertion))])
@@ -98,14 +120,13 @@ struct AuthenticatedSend: Sendable {
 
     private func exchange(_ fields: [(name: String, value: String)]) async throws(SynheartAuthError) -> TransportAnswer
     {
-        let ours = Set(fields.map { $0.name.lowercased() })
-        // What the host set under these names would stand twice.
-        let theirs = request.headers.lines.filter { !ours.contains($0.name.lowercased()) }
-        let headers = HeaderFields(theirs.map { ($0.name, $0.value) } + fields.map { ($0.name, $0.value) })
+        let headers = HeaderFields(
+            (request.headers.lines.map { ($0.name, $0.value) }) + fields.map { ($0.name, $0.value) })
+        let timed = request.with(
+            method: scheme == .one ? request.method.uppercased() : request.method, headers: headers,
+            deadline: try life.remaining())
         do throws(TransportError) {
-            return try await context.configuration.transport.send(
-                request.with(
-                    method: scheme == .one ? request.method.uppercased() : request.method, headers: headers))
+            return try await context.configuration.transport.send(timed, context.sleeper)
         } catch {
             throw SynheartAuthError(.networkError, error.description, cause: error)
         }

@@ -13,21 +13,39 @@ package enum RequestBody: Sendable {
         switch self {
         case .bytes(let body): return ContentDigest(of: body)
         case .file(let path):
-            // A queue of its own: a large file must not keep the keys' queue waiting.
-            let queue = BlockingQueue(label: "ai.synheart.auth.digest")
-            return try await queue.run { () throws(SynheartAuthError) in try Self.digest(ofFileAt: path) }
+            // Calls of its own: a large file must not keep those of the providers waiting.
+            let life = Locked(true)
+            let digest = await BlockingCalls().run(.digest, limit: nil, leavesBehind: true) {
+                () -> Result<ContentDigest, SynheartAuthError> in
+                do throws(SynheartAuthError) {
+                    return .success(try Self.digest(ofFileAt: path) { life.withLock { $0 } })
+                } catch {
+                    return .failure(error)
+                }
+            }
+            guard case .returned(let result) = digest else {
+                life.withLock { $0 = false }
+                throw .cancelled
+            }
+            return try result.get()
         }
     }
 
     private static let pieceSize = 64 * 1024
 
-    private static func digest(ofFileAt path: String) throws(SynheartAuthError) -> ContentDigest {
-        guard let stream = InputStream(fileAtPath: path) else { throw unreadable }
+    /// Of a regular file: opening a FIFO would wait for its writer.
+    private static func digest(
+        ofFileAt path: String, while isWanted: () -> Bool
+    ) throws(SynheartAuthError) -> ContentDigest {
+        let file = (path as NSString).resolvingSymlinksInPath
+        guard let type = try? FileManager.default.attributesOfItem(atPath: file)[.type] as? FileAttributeType,
+            type == .typeRegular, let stream = InputStream(fileAtPath: file)
+        else { throw unreadable }
         stream.open()
         defer { stream.close() }
         var hash = SHA256()
         var piece = [UInt8](repeating: 0, count: pieceSize)
-        while true {
+        while isWanted() {
             let count = stream.read(&piece, maxLength: pieceSize)
             guard count >= 0 else { throw unreadable }
             if count == 0 { break }

@@ -5,13 +5,17 @@ extension SynheartAuth {
     ///
     /// Recovers once from each of `CLOCK_SKEW` (learns, signs again), `NONCE_REPLAY` (signs again), `KEY_EXPIRED` (rotates),
     /// `KEY_INVALIDATED` (registers), `ASSERTION_REQUIRED` (adds an App Attest assertion), and a rotation whose answer was
-    /// lost. `DEVICE_REVOKED` is thrown with recovery `reset`: registering by itself would undo a revocation.
+    /// lost. The request's deadline bounds the call as a whole. `DEVICE_REVOKED` is thrown with recovery `reset`: registering by itself would undo a revocation.
     ///
     /// - Parameters:
     ///   - request: To the auth service or one of `Configuration.origins`. Redirects are not followed. A body that is a
-    ///     file needs scheme 2: it is read twice, in pieces, once for its digest and once to be sent.
+    ///     file needs scheme 2: it is read twice, in pieces, once for its digest and once to be sent. Its headers may not name
+    ///     what the transport writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or what is part of the
+    ///     signature.
     ///   - appId: Whose identity signs.
     ///   - scheme: `one`, or `two` (RFC 9421), which also covers query, host and body digest.
+    /// - Throws: `SIGNING_FAILED` where the origin is not one to sign for, or a header is not one to send; `NETWORK_ERROR` where
+    ///   no answer came by the deadline.
     public func send(
         _ request: TransportRequest, appId: String, scheme: SignatureScheme = .one
     ) async throws(SynheartAuthError) -> TransportAnswer {

@@ -6,7 +6,6 @@ final class IdentityContext: Sendable {
     let recordName: RecordName
     let configuration: SynheartAuth.Configuration
     let ledger: IdentityLedger
-    let queue: BlockingQueue
     let log: IdentityLog
     let service: ServiceClient
     let quickSigner = Locked<QuickSigner?>(nil)
@@ -20,22 +19,36 @@ final class IdentityContext: Sendable {
         self.appID = appID
         recordName = RecordName(appID)
         self.configuration = configuration
-        queue = BlockingQueue(label: "ai.synheart.auth.identity")
         log = IdentityLog(appID: appID, logger: configuration.logger)
         ledger = IdentityLedger(
-            appID: appID, authOrigin: configuration.origin.text, storage: configuration.storage, queue: queue,
-            sleeper: configuration.sleeper, log: log, changes: changes)
+            appID: appID, authOrigin: configuration.origin.text, storage: configuration.storage,
+            calls: configuration.storageCalls, sleeper: configuration.sleeper, log: log, changes: changes)
         service = ServiceClient(
             origin: configuration.origin, transport: configuration.transport, clock: configuration.clock,
-            isDevelopment: configuration.isDevelopment)
+            sleeper: configuration.sleeper, isDevelopment: configuration.isDevelopment)
     }
 
-    /// One call of the key store, on the queue for blocking calls.
+    /// One call of the key store, off the pool's threads.
     func keys<Value: Sendable>(
-        _ body: @escaping @Sendable (any KeyStore) throws(KeyStoreError) -> Value
+        _ call: BlockingCall, _ body: @escaping @Sendable (any KeyStore) throws(KeyStoreError) -> Value
     ) async throws(KeyStoreError) -> Value {
         let store = configuration.keyStore
-        return try await queue.run { () throws(KeyStoreError) in try body(store) }
+        let ending = await configuration.keyCalls.run(call, limit: .provider(sleeper)) {
+            () -> Result<Value, KeyStoreError> in
+            do throws(KeyStoreError) { return .success(try body(store)) } catch { return .failure(error) }
+        }
+        switch ending {
+        case .returned(let result): return try result.get()
+        case .noAnswer: throw Self.noAnswer
+        case .cancelled: throw KeyStoreError(.unavailable, reason: "cancelled")
+        }
+    }
+
+    private static let noAnswer = KeyStoreError(.unavailable, reason: "the key store does not answer")
+
+    /// Fails while a change of the key store is left behind: nobody knows which key there will be.
+    func checkKeyStore() throws(SynheartAuthError) {
+        if configuration.keyCalls.hasChangeLeftBehind { throw error(Self.noAnswer) }
     }
 
     func error(_ error: KeyStoreError) -> SynheartAuthError { .keyStore(error, configuration.keyStore.protection) }
@@ -43,7 +56,7 @@ final class IdentityContext: Sendable {
     /// The key under this name, where it is the one meant.
     func publicKey(_ reference: IdentityRecord.KeyReference) async throws(SynheartAuthError) -> DevicePublicKey? {
         do throws(KeyStoreError) {
-            let key = try await keys { store throws(KeyStoreError) in try store.load(reference.alias) }
+            let key = try await keys(.loadKey) { store throws(KeyStoreError) in try store.load(reference.alias) }
             return key?.thumbprint == reference.thumbprint ? key : nil
         } catch {
             if error.isKeyLost { return nil }
@@ -52,8 +65,11 @@ final class IdentityContext: Sendable {
     }
 
     /// Deletes a key as well as it goes: where the hardware refuses, the alias is abandoned.
-    func deleteKey(_ alias: KeyAlias) async {
-        await queue.run { [store = configuration.keyStore] in try? store.delete(alias) }
+    ///
+    /// - Throws: Where the key store does not answer: a deletion that comes late must not meet a new key of that name.
+    func deleteKey(_ alias: KeyAlias) async throws(SynheartAuthError) {
+        try? await keys(.deleteKey) { store throws(KeyStoreError) in try store.delete(alias) }
+        try checkKeyStore()
     }
 
     /// An exchange with the service, which also teaches the clock. What it teaches is kept where it can be.

@@ -45,7 +45,7 @@ extension IdentityContext {
     /// seen as one.
     func rememberQuickSigner(_ record: IdentityRecord, _ alias: KeyAlias, _ known: KnownVersion?) async {
         guard let known else { return }
-        let signer = try? await keys { store throws(KeyStoreError) in try store.signer(alias) }
+        let signer = try? await keys(.loadKey) { store throws(KeyStoreError) in try store.signer(alias) }
         guard let signer = signer ?? nil else { return }
         quickSigner.withLock { $0 = QuickSigner(known, record, signer) }
     }

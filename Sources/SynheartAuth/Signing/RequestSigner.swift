@@ -91,7 +91,8 @@ struct RequestSigner: Sendable {
         let (deviceID, timestamp) = try prepare(record)
         let publicKey: DevicePublicKey
         do throws(KeyStoreError) {
-            guard let key = try await context.keys({ store throws(KeyStoreError) in try store.load(alias) }) else {
+            let loaded = try await context.keys(.loadKey) { store throws(KeyStoreError) in try store.load(alias) }
+            guard let key = loaded else {
                 throw KeyStoreError(.notFound)
             }
             publicKey = key
@@ -148,7 +149,7 @@ struct RequestSigner: Sendable {
 
     private func signature(_ message: [UInt8], _ alias: KeyAlias) async throws(SynheartAuthError) -> RequestSignature {
         do throws(KeyStoreError) {
-            return try await context.keys { store throws(KeyStoreError) in try store.sign(message, with: alias) }
+            return try await context.keys(.sign) { store throws(KeyStoreError) in try store.sign(message, with: alias) }
         } catch {
             if error.code == .failed {
                 throw SynheartAuthError(.signingFailed, "the key store did not sign", cause: error)
@@ -170,17 +171,9 @@ struct RequestSigner: Sendable {
         }
     }
 
-    /// RFC 9110 section 5.6.2.
+    /// RFC 9110 section 9.1.
     private static func checkMethod(_ text: String) throws(SynheartAuthError) {
-        let isToken = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-            }
-        }
-        guard isToken, (1...32).contains(text.utf8.count) else {
+        guard text.isHTTPToken, text.utf8.count <= 32 else {
             throw SynheartAuthError(.signingFailed, "not an HTTP method")
         }
     }

@@ -5,7 +5,7 @@ struct IdentityLedger: Sendable {
     let appID: AppID
     let authOrigin: String
     let storage: any Storage
-    let queue: BlockingQueue
+    let calls: BlockingCalls
     let sleeper: any Sleeper
     let log: IdentityLog
     let changes: StateChanges
@@ -30,7 +30,7 @@ struct IdentityLedger: Sendable {
             case .found(let bytes): return try await decode(bytes)
             case .absent: return IdentityRecord(appID: appID)
             case .unavailable(let error):
-                guard let delay = RetryPolicy.storage.delay(after: attempt, random: nil) else {
+                guard error != Self.noAnswer, let delay = RetryPolicy.storage.delay(after: attempt, random: nil) else {
                     throw SynheartAuthError(
                         .storageError, "the record cannot be read now: \(error.reason)", recovery: .retry,
                         isRetryable: true, cause: error)
@@ -45,7 +45,7 @@ struct IdentityLedger: Sendable {
     @discardableResult
     func apply(_ event: IdentityEvent) async throws(SynheartAuthError) -> IdentityRecord {
         let lock = try await lock(.record)
-        defer { lock.release() }
+        defer { calls.afterChanges { lock.release() } }
         let before = try await isReset(event) ? loadOfAnyOrigin() : load()
         let after: IdentityRecord
         do throws(SynheartAuthError) {
@@ -57,7 +57,7 @@ struct IdentityLedger: Sendable {
         guard after != before else { return after }
         let (storage, name, bytes) = (storage, name, after.bytes)
         do throws(StorageError) {
-            try await queue.run { () throws(StorageError) in try storage.write(bytes, to: name) }
+            try await call(.writeRecord) { () throws(StorageError) in try storage.write(bytes, to: name) }
         } catch {
             throw SynheartAuthError(.storageError, "the record was not written: \(error.reason)", cause: error)
         }
@@ -68,10 +68,10 @@ struct IdentityLedger: Sendable {
     /// Removes the record, as the last step of a reset. Nothing of the identity is left but a copy that could not be read.
     func clear() async throws(SynheartAuthError) {
         let lock = try await lock(.record)
-        defer { lock.release() }
+        defer { calls.afterChanges { lock.release() } }
         let (storage, name) = (storage, name)
         do throws(StorageError) {
-            try await queue.run { () throws(StorageError) in try storage.remove(name) }
+            try await call(.removeRecord) { () throws(StorageError) in try storage.remove(name) }
         } catch {
             throw SynheartAuthError(.storageError, "the record was not removed: \(error.reason)", cause: error)
         }
@@ -87,9 +87,11 @@ struct IdentityLedger: Sendable {
         let (storage, name) = (storage, name)
         for _ in 0..<Self.lockAttempts {
             do throws(StorageError) {
-                let lock = try await queue.run { () throws(StorageError) in
-                    try storage.lock(name, for: scope.rawValue)
-                }
+                // A change that was left behind has the lock until it is done.
+                if calls.hasChangeLeftBehind { throw Self.noAnswer }
+                let lock = try await call(
+                    .lockRecord, unclaimed: { $0?.release() },
+                    { () throws(StorageError) in try storage.lock(name, for: scope.rawValue) })
                 if let lock { return lock }
             } catch {
                 throw SynheartAuthError(
@@ -107,8 +109,31 @@ struct IdentityLedger: Sendable {
 
     private func reading() async -> StorageReading {
         let (storage, name) = (storage, name)
-        return await queue.run { storage.read(name) }
+        do throws(StorageError) {
+            return try await call(.readRecord) { () throws(StorageError) in storage.read(name) }
+        } catch {
+            return .unavailable(error)
+        }
     }
+
+    /// One call of the storage, off the pool's threads.
+    private func call<Value: Sendable>(
+        _ kind: BlockingCall, unclaimed: @escaping @Sendable (Value) -> Void = { _ in },
+        _ body: @escaping @Sendable () throws(StorageError) -> Value
+    ) async throws(StorageError) -> Value {
+        let ending = await calls.run(
+            kind, limit: .provider(sleeper), unclaimed: { if case .success(let value) = $0 { unclaimed(value) } },
+            { () -> Result<Value, StorageError> in
+                do throws(StorageError) { return .success(try body()) } catch { return .failure(error) }
+            })
+        switch ending {
+        case .returned(let result): return try result.get()
+        case .noAnswer: throw Self.noAnswer
+        case .cancelled: throw StorageError("cancelled")
+        }
+    }
+
+    private static let noAnswer = StorageError("the storage does not answer")
 
     private func decode(_ bytes: [UInt8]) async throws(SynheartAuthError) -> IdentityRecord {
         do {
@@ -116,7 +141,7 @@ struct IdentityLedger: Sendable {
         } catch {
             // A copy is kept for whoever has to find out; the record stays, so that nothing starts over silently.
             let (storage, name) = (storage, name)
-            await queue.run { try? storage.setAside(bytes, of: name) }
+            try? await call(.setRecordAside) { () throws(StorageError) in try storage.setAside(bytes, of: name) }
             let failure = SynheartAuthError(
                 .storageError, "the record cannot be decoded", recovery: .reset, cause: error)
             log.failure(failure)

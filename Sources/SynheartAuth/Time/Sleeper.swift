@@ -31,7 +31,7 @@ extension Sleeper {
         do {
             try await sleep(for: duration, purpose)
         } catch {
-            throw SynheartAuthError(.networkError, "the call was cancelled while it waited", cause: error)
+            throw .cancelled
         }
     }
 }

@@ -199,6 +199,8 @@ final class TestAttestation: AttestationProvider {
         var used: Set<String> = []
         var subjects: [(handle: String?, nonce: [UInt8])] = []
         var hangs = 0
+        var isHeld = false
+        var held: [CheckedContinuation<Void, Never>] = []
         var delay = Duration.zero
     }
 
@@ -213,6 +215,16 @@ final class TestAttestation: AttestationProvider {
         state.withLock { $0.failures = failures.map { AttestationError($0, reason: "scripted") } }
     }
     func hang(times: Int) { state.withLock { $0.hangs = times } }
+    /// Attestations wait until they are let go.
+    func hold() { state.withLock { $0.isHeld = true } }
+    func letGo() {
+        let held = state.withLock { state in
+            defer { state.held = [] }
+            state.isHeld = false
+            return state.held
+        }
+        for attestation in held { attestation.resume() }
+    }
     /// Every attestation takes this long.
     func take(_ delay: Duration, of clock: TestClock) {
         state.withLock { $0.delay = delay }
@@ -235,6 +247,13 @@ final class TestAttestation: AttestationProvider {
             return state.hangs >= 0
         }
         if isHanging { await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }
+        await withCheckedContinuation { continuation in
+            let isHeld = state.withLock { state in
+                if state.isHeld { state.held.append(continuation) }
+                return state.isHeld
+            }
+            if !isHeld { continuation.resume() }
+        }
         if let clock = clock.withLock({ $0 }) { clock.advance(state.withLock { $0.delay }) }
         let failure: AttestationError? = state.withLock { $0.failures.isEmpty ? nil : $0.failures.removeFirst() }
         if let failure { throw failure }

@@ -33,19 +33,26 @@ final class TestClock: DeviceClock {
 final class TestSleeper: Sleeper {
     private let clock: TestClock
     private let slept = Locked<[(Duration, SleepPurpose)]>([])
-    private let deadlines = Locked(false)
-    private let generation = Locked(0)
+    /// How many deadlines of each length may pass.
+    private let expiring = Locked<[Duration: Int]>([:])
+
+    private static let pollsOfAHungCall = 30
 
     init(_ clock: TestClock) { self.clock = clock }
 
     /// What was waited for before another attempt.
     var retries: [Duration] { slept.withLock { $0.filter { $0.1 == .retry }.map(\.0) } }
 
-    /// From now on every deadline has passed.
-    func passDeadlines() { deadlines.withLock { $0 = true } }
+    /// One deadline that is so far away passes: that of a call which hangs, now or soon. Calls that answer are over before.
+    func expire(_ duration: Duration = .seconds(30)) { expiring.withLock { $0[duration, default: 0] += 1 } }
 
-    /// The deadlines that are waited for now pass; later ones do not.
-    func passPresentDeadlines() { generation.withLock { $0 += 1 } }
+    private func takeExpiry(_ duration: Duration) -> Bool {
+        expiring.withLock { expiring in
+            guard let count = expiring[duration], count > 0 else { return false }
+            expiring[duration] = count - 1
+            return true
+        }
+    }
 
     func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
         slept.withLock { $0.append((duration, purpose)) }
@@ -54,9 +61,10 @@ final class TestSleeper: Sleeper {
         // Whoever has the turn writes to a real disk: on a busy machine all attempts were over before it had.
         case .turn: try await Task.sleep(for: .milliseconds(2))
         case .deadline:
-            let present = generation.withLock { $0 }
-            while !deadlines.withLock({ $0 }), generation.withLock({ $0 }) == present {
+            var polls = 0
+            while polls < Self.pollsOfAHungCall || !takeExpiry(duration) {
                 try await Task.sleep(for: .milliseconds(2))
+                polls += 1
             }
         }
     }

@@ -1,0 +1,54 @@
+package import AuthContract
+
+/// The header lines that a host adds to a request of its own.
+///
+/// Refused is what is no header line, what the transport writes by itself and would contradict, and what the signature is made
+/// of. Nothing is dropped silently: the host would believe that it was sent.
+package enum HostHeaders {
+    /// What the transport says about the message and the connection (RFC 9110 sections 7.6.1 and 8.6, RFC 9112 section 6.1).
+    private static let framing: Set<String> = [
+        "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "te", "trailer",
+        "upgrade",
+    ]
+
+    /// What says who signed what, under either scheme.
+    private static let signature = Set(
+        [
+            HeaderName.appID, HeaderName.deviceID, HeaderName.signature, HeaderName.timestamp, HeaderName.nonce,
+            HeaderName.signatureVersion, HeaderName.signatureInput, HeaderName.messageSignature, HeaderName.assertion,
+        ].map { $0.lowercased() })
+
+    /// What is wrong with these lines; nil where they can be sent as they are.
+    package static func problem(_ headers: HeaderFields, _ scheme: SignatureScheme) -> String? {
+        for line in headers.lines {
+            guard line.name.isHTTPToken else { return "a header's name is not a token" }
+            guard line.value.utf8.allSatisfy(isValueByte) else {
+                return "the value of \(line.name) has a control character"
+            }
+            let name = line.name.lowercased()
+            if framing.contains(name) { return "\(name) is for the transport to write" }
+            // Under scheme 1 the digest is no part of the signature, and so the host's to say.
+            let isDigest = scheme == .two && name == HeaderName.contentDigest.lowercased()
+            if isDigest || signature.contains(name) { return "\(name) is part of the signature" }
+        }
+        return nil
+    }
+
+    /// RFC 9110 section 5.5: visible bytes, spaces and tabs.
+    private static func isValueByte(_ byte: UInt8) -> Bool { byte == 0x09 || (byte >= 0x20 && byte != 0x7F) }
+}
+
+extension String {
+    /// Whether it is a token (RFC 9110 section 5.6.2).
+    var isHTTPToken: Bool {
+        !utf8.isEmpty
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    true
+                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+                }
+            }
+    }
+}

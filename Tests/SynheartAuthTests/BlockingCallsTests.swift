@@ -1,0 +1,215 @@
+import AuthContract
+import Foundation
+import Testing
+
+@testable import SynheartAuth
+
+/// A call that waits until it is let go, and says how often it was made.
+final class Gate: Sendable {
+    private let isShut = Locked(false)
+    private let entered = Locked(0)
+    private let semaphore = DispatchSemaphore(value: 0)
+    private let waiting = Locked(0)
+
+    /// How often it was passed or waited at.
+    var count: Int { entered.withLock { $0 } }
+
+    func shut() { isShut.withLock { $0 = true } }
+
+    /// Lets everyone go who waits, and everyone who comes.
+    func open() {
+        isShut.withLock { $0 = false }
+        for _ in 0..<waiting.withLock({ $0 }) { semaphore.signal() }
+    }
+
+    func pass() {
+        let waits = isShut.withLock { isShut in
+            if isShut { waiting.withLock { $0 += 1 } }
+            entered.withLock { $0 += 1 }
+            return isShut
+        }
+        if waits { semaphore.wait() }
+    }
+}
+
+/// Calls that may block, and hang.
+@Suite(.timeLimit(.minutes(2))) struct BlockingCallsTests {
+    private let calls = BlockingCalls()
+    private let sleeper = TestSleeper(TestClock())
+    private var limit: CallLimit { .provider(sleeper) }
+
+    private func run(_ kind: BlockingCall, _ body: @escaping @Sendable () -> Int) async -> Int? {
+        guard case .returned(let value) = await calls.run(kind, limit: limit, body) else { return nil }
+        return value
+    }
+
+    /// A call of this kind that was left behind at the gate.
+    private func leaveBehind(_ kind: BlockingCall, _ gate: Gate) async throws {
+        gate.shut()
+        let before = gate.count
+        let hanging = Task {
+            await run(kind) {
+                gate.pass()
+                return 0
+            }
+        }
+        try await eventually { gate.count == before + 1 }
+        sleeper.expire()
+        #expect(await hanging.value == nil)
+    }
+
+    @Test("calls are made one at a time")
+    func oneAtATime() async {
+        let inside = Locked((now: 0, most: 0))
+        await withTaskGroup(of: Void.self) { group in
+            for kind in [BlockingCall.sign, .loadKey, .createKey, .sign] {
+                group.addTask {
+                    _ = await run(kind) {
+                        inside.withLock {
+                            $0.now += 1
+                            $0.most = max($0.most, $0.now)
+                        }
+                        usleep(1000)
+                        return inside.withLock {
+                            $0.now -= 1
+                            return 0
+                        }
+                    }
+                }
+            }
+        }
+        #expect(inside.withLock { $0.most } == 1)
+    }
+
+    @Test("a call that hangs is left behind: its kind fails at once, the others go on, until it returns")
+    func leftBehind() async throws {
+        let gate = Gate()
+        try await leaveBehind(.loadKey, gate)
+        let made = Locked(0)
+        for _ in 0..<10 {
+            #expect(
+                await run(.loadKey) {
+                    made.withLock { $0 += 1 }; return 1
+                } == nil)
+        }
+        #expect(made.withLock { $0 } == 0)
+        #expect(await run(.sign) { 2 } == 2)
+        gate.open()
+        try await eventually { await run(.loadKey) { 3 } == 3 }
+    }
+
+    @Test("each kind that hangs costs one thread: all of them may, one after another")
+    func everyKind() async throws {
+        let kinds: [BlockingCall] = [.createKey, .loadKey, .sign]
+        let gates = kinds.map { _ in Gate() }
+        for (kind, gate) in zip(kinds, gates) { try await leaveBehind(kind, gate) }
+        for kind in kinds { #expect(await run(kind) { 1 } == nil) }
+        #expect(await run(.deleteKey) { 1 } == 1)
+        for gate in gates { gate.open() }
+        for kind in kinds { try await eventually { await run(kind) { 1 } == 1 } }
+    }
+
+    @Test("calls of the same kind that were in line fail with the one that hangs, and are never made")
+    func inLine() async throws {
+        let gate = Gate()
+        gate.shut()
+        let call: @Sendable () -> Int = {
+            gate.pass()
+            return 0
+        }
+        let first = Task { await run(.sign, call) }
+        try await eventually { gate.count == 1 }
+        let others = (0..<5).map { _ in Task { await run(.sign, call) } }
+        let different = Task { await run(.loadKey) { 7 } }
+        // What is in line shows only by what happens to it; give the tasks their turn.
+        for _ in 0..<100 { await Task.yield() }
+        sleeper.expire()
+        #expect(await first.value == nil)
+        for other in others { #expect(await other.value == nil) }
+        #expect(await different.value == 7)
+        #expect(gate.count == 1)
+        gate.open()
+    }
+
+    @Test("a caller that is cancelled in line goes at once, and its call is never made")
+    func cancelledInLine() async throws {
+        let gate = Gate()
+        gate.shut()
+        let first = Task {
+            await run(.sign) {
+                gate.pass()
+                return 1
+            }
+        }
+        try await eventually { gate.count == 1 }
+        let made = Locked(false)
+        let second = Task {
+            await calls.run(.loadKey, limit: limit) { made.withLock { $0 = true } }
+        }
+        second.cancel()
+        guard case .cancelled = await second.value else {
+            Issue.record("waited on")
+            return
+        }
+        gate.open()
+        #expect(await first.value == 1)
+        #expect(await run(.loadKey) { 2 } == 2)
+        #expect(!made.withLock { $0 })
+    }
+
+    @Test("without a limit of its own, a running call is left behind when its caller is cancelled")
+    func cancelledWhileRunning() async throws {
+        let gate = Gate()
+        gate.shut()
+        let call = Task { [calls] in
+            await calls.run(.attest, limit: nil, leavesBehind: true) { gate.pass() }
+        }
+        try await eventually { gate.count == 1 }
+        call.cancel()
+        guard case .noAnswer = await call.value else {
+            Issue.record("waited on")
+            return
+        }
+        #expect(await run(.attest) { 1 } == nil)
+        gate.open()
+        try await eventually { await run(.attest) { 1 } == 1 }
+    }
+
+    @Test("what waits for changes runs at once where none is left behind, else when it returns")
+    func afterChanges() async throws {
+        let (reading, writing) = (Gate(), Gate())
+        let ran = Locked(0)
+        try await leaveBehind(.readRecord, reading)
+        calls.afterChanges { ran.withLock { $0 += 1 } }
+        #expect(ran.withLock { $0 } == 1 && !calls.hasChangeLeftBehind)
+        try await leaveBehind(.writeRecord, writing)
+        calls.afterChanges { ran.withLock { $0 += 1 } }
+        #expect(ran.withLock { $0 } == 1 && calls.hasChangeLeftBehind)
+        reading.open()
+        try await eventually { await run(.readRecord) { 1 } == 1 }
+        #expect(ran.withLock { $0 } == 1)
+        writing.open()
+        try await eventually { ran.withLock { $0 } == 2 }
+        #expect(!calls.hasChangeLeftBehind)
+    }
+
+    @Test("a value that comes too late is handed over for disposal, once")
+    func unclaimed() async throws {
+        let gate = Gate()
+        gate.shut()
+        let late = Locked<[Int]>([])
+        let call = Task {
+            await calls.run(.lockRecord, limit: limit, unclaimed: { value in late.withLock { $0.append(value) } }) {
+                gate.pass()
+                return 5
+            }
+        }
+        try await eventually { gate.count == 1 }
+        sleeper.expire()
+        _ = await call.value
+        gate.open()
+        try await eventually { late.withLock { $0 } == [5] }
+        #expect(await run(.lockRecord) { 6 } == 6)
+        #expect(late.withLock { $0 } == [5])
+    }
+}

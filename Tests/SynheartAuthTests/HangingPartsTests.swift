@@ -1,0 +1,357 @@
+import AuthContract
+import Foundation
+import Testing
+
+@testable import SynheartAuth
+
+/// A key store whose calls wait at gates.
+struct GatedKeyStore: KeyStore {
+    let base: any KeyStore
+    let creating = Gate()
+    let loading = Gate()
+    let deleting = Gate()
+    var protection: KeyProtection { base.protection }
+
+    func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
+        creating.pass()
+        return try base.create(alias, challenge: challenge)
+    }
+
+    func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
+        loading.pass()
+        return try base.load(alias)
+    }
+
+    func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+        try base.sign(message, with: alias)
+    }
+
+    func delete(_ alias: KeyAlias) throws(KeyStoreError) {
+        deleting.pass()
+        try base.delete(alias)
+    }
+}
+
+/// A storage whose calls wait at gates.
+struct GatedStorage: Storage {
+    let base: any Storage
+    let reading = Gate()
+    let writing = Gate()
+
+    func read(_ name: RecordName) -> StorageReading {
+        reading.pass()
+        return base.read(name)
+    }
+
+    func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
+        writing.pass()
+        try base.write(bytes, to: name)
+    }
+
+    func remove(_ name: RecordName) throws(StorageError) { try base.remove(name) }
+    func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) { try base.setAside(bytes, of: name) }
+    func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
+        try base.lock(name, for: scope)
+    }
+}
+
+/// Parts of the platform that never answer: every call ends, nothing is called again, and nothing comes late.
+@Suite(.timeLimit(.minutes(2))) struct HangingPartsTests {
+    private func name() throws -> RecordName { RecordName(try AppID(Phone.app)) }
+
+    @Test(
+        "a key that is never made: KEYSTORE_ERROR, then at once, until the store answers; no other process begins meanwhile"
+    )
+    func creating() async throws {
+        let phone = Phone()
+        let keys = GatedKeyStore(base: phone.keys)
+        keys.creating.shut()
+        let sdk = try phone.launch { $0.keyStore = keys }
+        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        try await eventually { keys.creating.count == 1 }
+        phone.sleeper.expire()
+        let error = await expectError(.keystoreError) { try await registration.value }
+        #expect(error?.isRetryable == true)
+        for _ in 0..<5 { await expectError(.keystoreError) { try await sdk.registerDevice(appId: Phone.app) } }
+        #expect(keys.creating.count == 1 && phone.sleeper.retries.isEmpty)
+        // The key may still come: another process would make one of the same name.
+        #expect(try phone.storage.lock(name(), for: "operation") == nil)
+        keys.creating.open()
+        try await eventually { (try? await sdk.registerDevice(appId: Phone.app)) != nil }
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        #expect(await phone.service.devices.count == 1)
+    }
+
+    @Test("a key that is never deleted: the reset fails and is finished later; the deletion never meets a new key")
+    func deleting() async throws {
+        let (phone, _, _) = try await Phone.registered()
+        let keys = GatedKeyStore(base: phone.keys)
+        let sdk = try phone.launch { $0.keyStore = keys }
+        keys.deleting.shut()
+        let reset = Task { try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested) }
+        try await eventually { keys.deleting.count == 1 }
+        phone.sleeper.expire()
+        await expectError(.keystoreError) { try await reset.value }
+        await expectError(.keystoreError) { try await sdk.registerDevice(appId: Phone.app) }
+        keys.deleting.open()
+        try await eventually { (try? await sdk.registerDevice(appId: Phone.app)) != nil }
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
+    @Test("a key that is never found: isRegistered and signing under scheme 2 end, and other kinds of calls go on")
+    func loading() async throws {
+        let (phone, _, _) = try await Phone.registered()
+        let keys = GatedKeyStore(base: phone.keys)
+        let sdk = try phone.launch { $0.keyStore = keys }
+        keys.loading.shut()
+        let call = Task { try await sdk.isRegistered(appId: Phone.app) }
+        try await eventually { keys.loading.count == 1 }
+        phone.sleeper.expire()
+        await expectError(.keystoreError) { try await call.value }
+        #expect(try await sdk.state(appId: Phone.app) == .registered)
+        let record = try phone.record()
+        let signer = RequestSigner(context: try sdk.identity(Phone.app).context)
+        let alias = try record.signingKey().alias
+        #expect(
+            try await signer.sign(method: "GET", path: "/", body: [], record: record, alias: alias).fields.count == 6)
+        #expect(keys.loading.count == 1)
+        keys.loading.open()
+        try await eventually { (try? await sdk.isRegistered(appId: Phone.app)) == true }
+    }
+
+    @Test("a record that is never read: STORAGE_ERROR without further tries; the state is as it was")
+    func reading() async throws {
+        let (phone, _, id) = try await Phone.registered()
+        let storage = GatedStorage(base: phone.storage)
+        let sdk = try phone.launch { $0.storage = storage }
+        storage.reading.shut()
+        let call = Task { try await sdk.registerDevice(appId: Phone.app) }
+        try await eventually { storage.reading.count == 1 }
+        phone.sleeper.expire()
+        let error = await expectError(.storageError) { try await call.value }
+        #expect(error?.isRetryable == true && phone.sleeper.retries.isEmpty)
+        await expectError(.storageError) { try await sdk.getDeviceId(appId: Phone.app) }
+        #expect(storage.reading.count == 1)
+        storage.reading.open()
+        try await eventually { (try? await sdk.registerDevice(appId: Phone.app).deviceId) == id }
+    }
+
+    @Test("a record that is written late keeps its lock until then: no other process writes in between")
+    func writing() async throws {
+        let (phone, _, _) = try await Phone.registered()
+        let storage = GatedStorage(base: phone.storage)
+        let sdk = try phone.launch { $0.storage = storage }
+        storage.writing.shut()
+        let call = Task { try await sdk.rotateKey(appId: Phone.app) }
+        try await eventually { storage.writing.count == 1 }
+        phone.sleeper.expire()
+        await expectError(.storageError) { try await call.value }
+        await expectError(.storageError) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(storage.writing.count == 1)
+        #expect(try phone.storage.lock(name(), for: "record") == nil)
+        storage.writing.open()
+        try await eventually { (try? await sdk.rotateKey(appId: Phone.app)) != nil }
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
+    @Test("a hanging call hangs for all apps of an instance, and for an instance that was configured again")
+    func shared() async throws {
+        let phone = Phone()
+        let keys = GatedKeyStore(base: phone.keys)
+        keys.creating.shut()
+        var configuration = try phone.configuration
+        configuration.keyStore = keys
+        let sdk = SynheartAuth(configuration)
+        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        try await eventually { keys.creating.count == 1 }
+        phone.sleeper.expire()
+        await expectError(.keystoreError) { try await registration.value }
+        await expectError(.keystoreError) { try await sdk.registerDevice(appId: "com.example.other") }
+        configuration.origins = SendTests.origins
+        sdk.configure(configuration)
+        await expectError(.keystoreError) { try await sdk.registerDevice(appId: Phone.app) }
+        #expect(keys.creating.count == 1)
+        keys.creating.open()
+    }
+
+    @Test("a transport that never answers: NETWORK_ERROR by its deadline, whatever the transport does about it")
+    func transport() async throws {
+        struct Hanging: Transport {
+            let asked = Locked(0)
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+                asked.withLock { $0 += 1 }
+                await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+                throw TransportError("never")
+            }
+        }
+        let (phone, _, _) = try await Phone.registered()
+        let transport = Hanging()
+        let sdk = try phone.launch { $0.transport = transport }
+        let token = Task { try await sdk.deviceToken(appId: Phone.app) }
+        try await eventually { transport.asked.withLock { $0 } == 1 }
+        phone.sleeper.expire()
+        await expectError(.networkError) { try await token.value }
+    }
+}
+
+/// One deadline for a `send`, and waits that a cancelled caller does not share.
+@Suite(.timeLimit(.minutes(2))) struct CallDeadlineTests {
+    /// A transport that holds requests to some paths until they are let go.
+    actor HeldTransport: Transport {
+        let base: any Transport
+        private let path: String
+        private var held: [CheckedContinuation<Void, Never>] = []
+        private(set) var sent: [String] = []
+        private var isOpen = false
+
+        init(_ base: any Transport, holding path: String) {
+            self.base = base
+            self.path = path
+        }
+
+        var waiting: Int { held.count }
+
+        func letGo() {
+            isOpen = true
+            for continuation in held { continuation.resume() }
+            held = []
+        }
+
+        func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+            sent.append(request.url)
+            if !isOpen, request.url.hasSuffix(path) { await withCheckedContinuation { held.append($0) } }
+            return try await base.send(request)
+        }
+    }
+
+    private let request = TransportRequest(
+        method: "GET", url: "\(SendTests.api)/v1/readings", headers: HeaderFields(), body: [],
+        deadline: .milliseconds(1000))
+
+    private func launch(_ phone: Phone, _ transport: any Transport) throws -> SynheartAuth {
+        try phone.launch {
+            $0.origins = SendTests.origins
+            $0.transport = transport
+        }
+    }
+
+    @Test(
+        "a send whose rotation takes longer ends by its deadline; the rotation goes on, the request is not sent again")
+    func rotation() async throws {
+        let (phone, _, id) = try await Phone.registered()
+        let transport = HeldTransport(phone.network, holding: Route.rotateKey.rawValue)
+        let sdk = try launch(phone, transport)
+        await phone.service.edit(id) { $0.isKeyExpired = true }
+        let send = Task { try await sdk.send(request, appId: Phone.app) }
+        try await eventually { await transport.waiting == 1 }
+        // The rotation's exchange has a deadline of its own, 30 seconds: that one must not pass here.
+        phone.sleeper.expire(.milliseconds(1000))
+        let error = await expectError(.networkError) { try await send.value }
+        #expect(error?.isRetryable == true)
+        await transport.letGo()
+        try await eventually { try phone.record().key?.alias == .next(try AppID(Phone.app)) }
+        #expect(await transport.sent.filter { $0 == request.url }.count == 1)
+        #expect(try await sdk.send(request, appId: Phone.app).status == 200)
+    }
+
+    @Test("the exchanges of a send have what is left of its time")
+    func remainingTime() async throws {
+        struct Slow: Transport {
+            let base: any Transport
+            let clock: TestClock
+            let deadlines = Locked<[Duration]>([])
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+                if request.url.hasPrefix(SendTests.api) {
+                    deadlines.withLock { $0.append(request.deadline) }
+                    clock.advance(.milliseconds(700))
+                }
+                return try await base.send(request)
+            }
+        }
+        let (phone, _, _) = try await Phone.registered()
+        let transport = Slow(base: phone.network, clock: phone.clock)
+        let sdk = try launch(phone, transport)
+        await phone.service.answer(
+            path: "/v1/readings", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)), times: 2)
+        await expectError(.nonceReplay) { try await sdk.send(request, appId: Phone.app) }
+        #expect(transport.deadlines.withLock { $0 } == [.milliseconds(1000), .milliseconds(300)])
+    }
+
+    @Test("a send whose time is over is not tried again")
+    func timeOver() async throws {
+        struct Slow: Transport {
+            let base: any Transport
+            let clock: TestClock
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+                if request.url.hasPrefix(SendTests.api) { clock.advance(.milliseconds(1000)) }
+                return try await base.send(request)
+            }
+        }
+        let (phone, _, _) = try await Phone.registered()
+        let sdk = try launch(phone, Slow(base: phone.network, clock: phone.clock))
+        await phone.service.answer(
+            path: "/v1/readings", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)))
+        await expectError(.networkError) { try await sdk.send(request, appId: Phone.app) }
+        #expect(await phone.service.requests.filter { $0.url == request.url }.count == 1)
+    }
+
+    @Test("a caller that is cancelled stops waiting; the registration runs on, and the next caller joins it")
+    func cancelled() async throws {
+        let phone = Phone()
+        phone.attestation.hold()
+        let sdk = try phone.launch()
+        let first = Task { try await sdk.registerDevice(appId: Phone.app) }
+        try await eventually { phone.attestation.subjects.count == 1 }
+        let second = Task { try await sdk.registerDevice(appId: Phone.app) }
+        first.cancel()
+        await expectError(.networkError) { try await first.value }
+        await expectError(.registrationInProgress) { try await sdk.registerDevice(appId: Phone.app, joins: false) }
+        phone.attestation.letGo()
+        #expect(try await second.value.status == .registered)
+        #expect(phone.attestation.subjects.count == 1)
+        #expect(try await sdk.registerDevice(appId: Phone.app, joins: false).status == .alreadyRegistered)
+    }
+
+    @Test("a registration that backs off holds no lock")
+    func backsOffWithoutLock() async throws {
+        struct Watching: Sleeper {
+            let storage: MemoryStorage
+            let base: TestSleeper
+            let taken = Locked(0)
+            func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
+                if purpose == .retry {
+                    let lock = try storage.lock(RecordName(AppID(Phone.app)), for: "operation")
+                    if lock != nil { taken.withLock { $0 += 1 } }
+                    lock?.release()
+                }
+                try await base.sleep(for: duration, purpose)
+            }
+        }
+        let phone = Phone()
+        let sleeper = Watching(storage: phone.storage, base: phone.sleeper)
+        await phone.service.refuse(.register, .internalError, times: 2)
+        let sdk = try phone.launch { $0.sleeper = sleeper }
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(sleeper.taken.withLock { $0 } == 2 && phone.sleeper.retries.count == 2)
+    }
+
+    @Test("a registration that another process finished during a back-off is taken over")
+    func finishedByAnother() async throws {
+        struct Interrupted: Sleeper {
+            let base: TestSleeper
+            let meanwhile: @Sendable () async throws -> Void
+            func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
+                if purpose == .retry { try await meanwhile() }
+                try await base.sleep(for: duration, purpose)
+            }
+        }
+        let phone = Phone()
+        await phone.service.refuse(.register, .internalError)
+        let other = try phone.launch()
+        let sleeper = Interrupted(base: phone.sleeper) { try await other.registerDevice(appId: Phone.app) }
+        let sdk = try phone.launch { $0.sleeper = sleeper }
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .alreadyRegistered)
+        #expect(await phone.service.devices.count == 1)
+        #expect(await phone.service.count(.register) == 2)
+    }
+}
