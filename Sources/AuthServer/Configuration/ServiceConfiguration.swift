@@ -229,7 +229,7 @@ public struct ServiceConfiguration: Sendable {
 
 extension ConfigurationKey.Kind {
     /// Whether the value is shown nowhere, and may stand in a file of its own.
-    var isSecret: Bool { self == .secret || self == .secrets }
+    public var isSecret: Bool { self == .secret || self == .secrets }
 
     /// Whether a value is of this type and range.
     func allows(_ value: JSONValue) -> Bool {

@@ -43,7 +43,7 @@ struct AppsCommand: AsyncParsableCommand {
         func run() async throws {
             try await reporting {
                 let record = try record.read()
-                let administration = try options.open(creating: Self.makesDatabase)
+                let administration = try await options.open(creating: Self.makesDatabase)
                 try await closing(administration.close) { try await add(record, administration, options.output) }
             }
         }

@@ -14,7 +14,7 @@ struct Providers {
     /// - Parameter http: whoever made it shuts it down.
     init(
         _ configuration: ServiceConfiguration, key: DeviceCheckKey?, stores: SQLiteStores, http: ProviderHTTP
-    ) {
+    ) throws {
         var revocations = RevocationSettings()
         revocations.directory =
             try configuration.text(.revocationsDirectory)

@@ -51,7 +51,7 @@ struct ServeCommand: AsyncParsableCommand {
                 let http = ProviderHTTP()
                 try await closing(http.shutdown) {
                     let providers = try await LiveProviders(configuration) {
-                        Providers($0, key: try await $0.deviceCheckKey(), stores: stores, http: http)
+                        try Providers($0, key: try await $0.deviceCheckKey(), stores: stores, http: http)
                     }
                     try await serve(configuration, key.key, stores, providers, metrics, logger, log, level, hangups)
                 }

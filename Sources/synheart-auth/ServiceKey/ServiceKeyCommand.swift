@@ -44,10 +44,10 @@ struct ServiceKeyCommand: AsyncParsableCommand {
                 try await closing(stores.close) {
                     let isServed = try DatabaseInspection.of(key.database).isServed
                     let count = try await key.explaining {
-                        try await key.rules(stores).rotate(actor: "cli", isServed: isServed)
+                        try await key.rules(stores).rotate(actor: SystemUser.actor, isServed: isServed)
                     }
                     let name = key.key.checks[0].description
-                    output.done(
+                    try output.done(
                         "sealed \(count) again; \(name) is the only key now",
                         JSONObject([("key", .string(name)), ("resealed", .integer(Int64(count)))]))
                 }
