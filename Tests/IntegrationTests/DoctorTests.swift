@@ -98,7 +98,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: database + ".key"))
         let other = Data(repeating: 9, count: 32).base64EncodedString()
         let wrong = try await doctor(environment: ["SYNHEART_AUTH_SERVICE_KEY": other])
-        #expect(wrong.state("apps") == "fail", "\(wrong.result.output)")
+        #expect(wrong.state("service_key") == "fail", "\(wrong.result.output)")
     }
 
     @Test func filesThatOthersCanReadAreNamed() async throws {

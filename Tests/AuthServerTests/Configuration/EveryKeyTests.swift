@@ -19,6 +19,7 @@ import Testing
         }
     }
 
+    private static let otherSecret = Base64.standard.encode([UInt8](repeating: 4, count: 32))
     private static let secret = Base64.standard.encode([UInt8](repeating: 3, count: 32))
     private static let apple = "providers: {apple_team_id: T, apple_key_id: K, apple_key: P}"
 
@@ -84,7 +85,8 @@ import Testing
         case .revocationsDirectory:
             Case("providers: {revocations_directory: /r}") { $0.text(.revocationsDirectory) == "/r" }
         case .database: Case("database: other.sqlite") { $0.text(.database) == "other.sqlite" }
-        case .serviceKey: Case("service_key: \(Self.secret)") { try $0.serviceKey != nil }
+        case .serviceKey:
+            Case("service_key: [\(Self.secret), \(Self.otherSecret)]") { try $0.serviceKey?.checks.count == 2 }
         case .logLevel: Case("log_level: trace") { $0.text(.logLevel) == "trace" }
         }
     }
@@ -112,7 +114,7 @@ import Testing
         let row = try #require(lines.first { $0.hasPrefix("| `\(key.rawValue)` |") }, "\(key.rawValue)")
         #expect(row.contains("`\(key.variable.dropFirst(ConfigurationKey.prefix.count))`"))
         if let flag = key.flag { #expect(row.contains(flag)) }
-        if key.kind == .secret { #expect(row.contains("secret")) }
+        if key.kind == .secret || key.kind == .secrets { #expect(row.contains("secret")) }
     }
 
     @Test func aCommandReadsWhatConcernsTheStoreAndNothingElse() throws {
