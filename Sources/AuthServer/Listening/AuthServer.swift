@@ -136,11 +136,13 @@ public struct AuthServer: Sendable {
         _ group: ServiceGroup, stopsOnSignals: Bool, _ onSecondSignal: @escaping @Sendable () -> Void
     ) async throws {
         guard stopsOnSignals else { return try await group.run() }
+        // Before anything says that the service is ready: a signal right after that must not end the process.
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
             tasks.addTask {
                 var isStopping = false
-                for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint) {
+                for await _ in signals {
                     if isStopping { return onSecondSignal() }
                     isStopping = true
                     await group.triggerGracefulShutdown()
