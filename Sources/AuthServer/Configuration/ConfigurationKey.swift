@@ -96,7 +96,8 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
         case .tlsCertificate, .tlsKey, .maximumConnections, .maximumConnectionsPerAddress, .headerBytes,
             .deviceBodyBytes, .verifiedBodyBytes, .allBodiesBytes, .idleSeconds, .headSeconds, .bodySeconds,
             .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute, .deviceBurst,
-            .devicePerMinute, .rotationBurst, .rotationPerHour, .claimsOfOneApp, .appleTeamID, .appleKeyID, .appleKey, .receiptsPerHour, .appleURL,
+            .devicePerMinute, .rotationBurst, .rotationPerHour, .claimsOfOneApp, .appleTeamID, .appleKeyID, .appleKey,
+            .receiptsPerHour, .appleURL,
             .googleURL, .revocationsDirectory, .revocationsMaximumAge, .logLevel:
             true
         case .host, .port, .publicOrigin, .trustedProxies, .insecureHTTP, .shutdownSeconds, .operationsHost,
