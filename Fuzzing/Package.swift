@@ -10,6 +10,13 @@ func target(_ name: String, product: String) -> Target {
         swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 }
 
+/// A fuzzer that builds signed objects by a grammar: with the test kit, and what such fuzzers share.
+func grammar(_ name: String, product: String) -> Target {
+    let fuzzer = target(name, product: product)
+    fuzzer.dependencies += [.product(name: "AttestationTestKit", package: "synheart-auth"), "FuzzSupport"]
+    return fuzzer
+}
+
 let package = Package(
     name: "Fuzzing",
     platforms: [.macOS(.v13)],
@@ -24,6 +31,15 @@ let package = Package(
         target("FuzzDER", product: "AndroidKeyAttestation"),
         target("FuzzKeyAttestation", product: "AndroidKeyAttestation"),
         target("FuzzPlayIntegrity", product: "PlayIntegrity"),
+        .target(
+            name: "FuzzSupport",
+            dependencies: [
+                .product(name: "AppAttest", package: "synheart-auth"),
+                .product(name: "AttestationTestKit", package: "synheart-auth"),
+            ]),
+        grammar("FuzzSignedAttestation", product: "AppAttest"),
+        grammar("FuzzSignedAssertion", product: "AppAttest"),
+        grammar("FuzzSignedReceipt", product: "AppAttest"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Fuzzing/run.sh TARGET [RUNS]: builds the fuzzers and runs one, by default a million times.
 # Targets: FuzzCBOR FuzzAttestation FuzzAssertion FuzzReceipt FuzzJSON FuzzDER FuzzKeyAttestation
-#          FuzzPlayIntegrity.
+#          FuzzPlayIntegrity FuzzSignedAttestation FuzzSignedAssertion FuzzSignedReceipt.
+# Those called FuzzSigned… read their input as choices of a grammar, and build objects with valid signatures.
 # New inputs go to .build/corpus/TARGET; a crash is written to crash-* here and becomes a test.
 set -eu
 cd "$(dirname "$0")"
@@ -11,4 +12,6 @@ swift build -c release --sanitize fuzzer --product "$target"
 mkdir -p ".build/corpus/$target" "Corpus/$target"
 # Without this a crash waits for the backtracer instead of ending.
 export SWIFT_BACKTRACE=enable=no
-exec ".build/release/$target" -runs="$runs" -max_len=17000 -timeout=10 ".build/corpus/$target" "Corpus/$target"
+length=17000
+case $target in FuzzSigned*) length=512 ;; esac
+exec ".build/release/$target" -runs="$runs" -max_len="$length" -timeout=10 ".build/corpus/$target" "Corpus/$target"
