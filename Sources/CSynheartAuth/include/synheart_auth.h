@@ -118,8 +118,8 @@ typedef struct synheart_auth_host {
     int32_t (*read_record)(void *user, const char *name, uint8_t *out, int64_t capacity, int64_t *length);
     int32_t (*write_record)(void *user, const char *name, const uint8_t *bytes, int64_t length);
     int32_t (*remove_record)(void *user, const char *name);
-    /* May be NULL. Called once, after the last of the other callbacks has come back: soon after synheart_auth_free() as a rule, on
-     * any thread; also where no instance was made. */
+    /* May be NULL. Called once, on any thread, after the last of the other callbacks has come back: soon after synheart_auth_free()
+     * as a rule, later where an operation runs on after its call's deadline; also where no instance was made. */
     void (*release)(void *user);
 } synheart_auth_host;
 

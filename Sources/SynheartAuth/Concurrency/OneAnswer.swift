@@ -1,25 +1,20 @@
 /// A value that is given once, by whoever comes first, and waited for once.
 final class OneAnswer<Value: Sendable>: Sendable {
-    private enum State: Sendable {
-        case empty
-        case waiting(CheckedContinuation<Value, Never>)
-        case given(Value)
-        case over
+    private struct State: Sendable {
+        var waiting: CheckedContinuation<Value, Never>?
+        var value: Value?
+        var isGiven = false
     }
 
-    private let state = Locked(State.empty)
+    private let state = Locked(State())
 
     /// The value, as soon as it is there.
     var value: Value {
         get async {
             await withCheckedContinuation { continuation in
-                let given = state.withLock { state -> Value? in
-                    if case .given(let value) = state {
-                        state = .over
-                        return value
-                    }
-                    state = .waiting(continuation)
-                    return nil
+                let given = state.withLock { state in
+                    if state.value == nil { state.waiting = continuation }
+                    return state.value
                 }
                 if let given { continuation.resume(returning: given) }
             }
@@ -30,15 +25,11 @@ final class OneAnswer<Value: Sendable>: Sendable {
     @discardableResult
     func give(_ value: Value) -> Bool {
         let (isFirst, waiting) = state.withLock { state -> (Bool, CheckedContinuation<Value, Never>?) in
-            switch state {
-            case .empty:
-                state = .given(value)
-                return (true, nil)
-            case .waiting(let continuation):
-                state = .over
-                return (true, continuation)
-            case .given, .over: return (false, nil)
-            }
+            guard !state.isGiven else { return (false, nil) }
+            state.isGiven = true
+            defer { state.waiting = nil }
+            if state.waiting == nil { state.value = value }
+            return (true, state.waiting)
         }
         waiting?.resume(returning: value)
         return isFirst
