@@ -51,7 +51,7 @@ enum OpenAPIExamples {
             "status": "registered", "assurance": {"app": "app-attest", "key": "app-vouched", "labels": []},
             "registered_at": "2026-11-21T12:00:00Z", "key_rotated_at": null, "last_seen": "2026-11-22T11:00:00Z",
             "key_thumbprint": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs", "previous_key_until": null,
-            "must_rotate_by": null, "highest_scheme": 1, "admitted_under_observation": false,
+            "must_rotate_by": null, "must_rotate_reason": null, "highest_scheme": 1, "admitted_under_observation": false,
             "device_local_id": null, "app_attest": null},
           "DevicePage": {"devices": [], "next_cursor": null},
           "Evidence": {"id": "6b1f0c", "app_id": "com.example.app", "device_id": null, "recorded_at": "2026-11-22T12:00:00Z",
@@ -62,6 +62,7 @@ enum OpenAPIExamples {
           "EvidenceErased": {"erased": 1},
           "Revocation": {"reason": "stolen"},
           "Nothing": {},
+          "Approval": {"unproven": true},
           "ForcedRotation": {"within_seconds": 86400},
           "SchemeFloor": {"scheme": 1},
           "AuditPage": {"events": [{"sequence": 7, "at": "2026-11-22T12:00:00Z", "code": "device.revoked",
@@ -84,7 +85,7 @@ enum OpenAPIExamples {
           "CredentialRequest": {"name": "ingest", "role": "service", "apps": ["com.example.app"],
             "expires_in_seconds": 7776000},
           "SigningKeyList": {"signing_keys": [{"kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs",
-            "created_at": "2026-11-22T12:00:00Z"}]},
+            "created_at": "2026-11-22T12:00:00Z", "use": "signing"}]},
           "SigningKey": {"kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"},
           "Error": {"error": "NONCE_REPLAY", "message": "This request was already seen. Sign again with a new nonce.",
             "request_id": "c51a6f75-8a52-4f3e-9f3a-0d5b7e2c9a11", "server_timestamp": 1795348800}
@@ -98,6 +99,7 @@ enum OpenAPIExamples {
         case "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
         case "credential_id": "0123456789abcdef"
         case "evidence_id": "6b1f0c"
+        case "kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
         case "If-Match": "\"9f86d081884c7d659a2feaa0c55ad015\""
         default: nil
         }

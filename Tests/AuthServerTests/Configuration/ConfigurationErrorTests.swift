@@ -41,7 +41,7 @@ import Testing
         (#"{"server": {"port": 1}, "server.port": 2, "service_key": "SECRET"}"#, "server.port", "line 1"),
         (#"{"service_key": "SECRET" oops}"#, "config", "line 1"),
         ("{\n\n\"service_key\": SECRET}", "config", "line 3"),
-        (#"{"service_key": ["SECRET"]}"#, "service_key", "line 1"), (#"["SECRET"]"#, "config", ""),
+        (#"{"service_key": [["SECRET"]]}"#, "service_key", "line 1"), (#"["SECRET"]"#, "config", ""),
         (#"{"SECRET": 1}"#, "(a name that is not shown)", "line 1"), (#"{"": {"database": "SECRET"}}"#, "config", ""),
     ]) func `and so it is in JSON`(text: String, key: String, place: String) throws {
         let error = try error(text.replacingOccurrences(of: "SECRET", with: Self.secret), in: "c.json")

@@ -153,8 +153,8 @@ import Testing
                 #"synheart_clock_offset_seconds_count{direction="ahead"} 2"#,
                 #"synheart_cache_lookups_total{cache="devices",result="hit"} 2"#,
                 #"synheart_cache_lookups_total{cache="apps",result="miss"} 1"#,
-                // The app, the device, the credential; and the first signing key, which readiness asks for.
-                "synheart_audit_events 4",
+                // The app, the device, the credential; and the first two signing keys, which readiness asks for.
+                "synheart_audit_events 5",
                 #"synheart_store_errors_total{operation="claim",failure="tooSlow"} 0"#,
                 #"synheart_security_events_total{event="admin_credential_refused"} 1"#,
                 #"synheart_development_requests_total{outcome="registered"} 1"#,
