@@ -38,12 +38,15 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     var questions: Int { lock.withLock { asked } }
 
     func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
-        lock.withLock { observer }()
-        while lock.withLock({ hangs }), !Task.isCancelled { await Task.yield() }
-        let (isAway, given, authority) = lock.withLock {
+        let observer = lock.withLock {
             asked += 1
             packages.append(package)
-            return (away || unsure.contains(token), answers[package], self.authority)
+            return self.observer
+        }
+        observer()
+        while lock.withLock({ hangs }), !Task.isCancelled { await Task.yield() }
+        let (isAway, given, authority) = lock.withLock {
+            (away || unsure.contains(token), answers[package], self.authority)
         }
         guard !isAway else { return .couldNotCheck(PlayIntegrityUnavailable(.providerUnavailable, "away")) }
         if let given { return given }
