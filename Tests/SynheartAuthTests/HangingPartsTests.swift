@@ -295,6 +295,56 @@ struct GatedStorage: Storage {
         #expect(await phone.service.requests.filter { $0.url == request.url }.count == 1)
     }
 
+    @Test("a send whose deadline passes in line for its assertion is not sent when its turn comes")
+    func inLineForAnAssertion() async throws {
+        struct Asserting: AttestationProvider {
+            let base: TestAttestation
+            let asked = Locked(0)
+            let held = OneAnswer<Void>()
+            var platform: Platform { base.platform }
+            func makeHandle() async throws(AttestationError) -> String? { try await base.makeHandle() }
+            func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+                try await base.attest(subject)
+            }
+            func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
+                let isFirst = asked.withLock { asked in
+                    asked += 1
+                    return asked == 1
+                }
+                if isFirst { await held.value }
+                return [1]
+            }
+        }
+        let phone = Phone()
+        let provider = Asserting(base: phone.attestation)
+        let transport = HeldTransport(phone.network, holding: "nothing")
+        let sdk = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.transport = transport
+            $0.attestation = provider
+        }
+        try await sdk.registerDevice(appId: Phone.app)
+        await phone.service.answer(
+            path: "/v1/readings", with: await phone.service.answer(FakeService.Refusal(.assertionRequired)), times: 2)
+        let patient = TransportRequest(method: "GET", url: request.url, headers: HeaderFields(), body: [])
+        let first = Task { try await sdk.send(patient, appId: Phone.app) }
+        try await eventually { provider.asked.withLock { $0 } == 1 }
+        let second = Task { try await sdk.send(request, appId: Phone.app) }
+        try await eventually { await transport.sent.filter { $0 == request.url }.count == 2 }
+        phone.sleeper.expire(.milliseconds(1000))
+        await expectError(.networkError) { try await second.value }
+        provider.held.give(())
+        #expect(try await first.value.status == 200)
+        // Whatever was in line has had its turn once this one has.
+        await phone.service.answer(
+            path: "/v1/last", with: await phone.service.answer(FakeService.Refusal(.assertionRequired)))
+        let last = TransportRequest(
+            method: "GET", url: "\(SendTests.api)/v1/last", headers: HeaderFields(), body: [])
+        #expect(try await sdk.send(last, appId: Phone.app).status == 200)
+        #expect(await transport.sent.filter { $0 == request.url }.count == 3)
+        #expect(provider.asked.withLock { $0 } == 2)
+    }
+
     @Test("a caller that is cancelled stops waiting; the registration runs on, and the next caller joins it")
     func cancelled() async throws {
         let phone = Phone()
