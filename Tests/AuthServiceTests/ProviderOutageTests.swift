@@ -71,20 +71,6 @@ struct ProviderOutageTests {
         #expect(!String(decoding: proof.sealedRequest, as: UTF8.self).contains(device.publicKey.base64))
     }
 
-    @Test("A provider that does not answer delays nothing else that is done in the background", .timeLimit(.minutes(1)))
-    func independentLoops() async throws {
-        let world = try await World(Self.waiting)
-        let device = try await waitingDevice(world)
-        let asked = world.google.questions
-        world.google.neverReturn()
-        let running = Task { await world.service.run(noteEvery: .milliseconds(1)) }
-        while world.google.questions == asked { await Task.yield() }
-        _ = try await world.status(device)
-        while try await world.row(device).lastSeen == nil { await Task.yield() }
-        running.cancel()
-        await running.value
-    }
-
     @Test("Once Google can be asked the proof is judged as of its arrival, and erased")
     func settled() async throws {
         let world = try await World(Self.waiting)
