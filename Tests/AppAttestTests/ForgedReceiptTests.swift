@@ -121,6 +121,12 @@ import Testing
         Forgery("another authority's certificates of the same names", .signerMismatch) { options in
             options.certificates = { _ in otherCertificates }
         },
+        Forgery("a second intermediate of the same name", .untrustedChain) { options in
+            options.certificates = { $0 + [otherCertificates[1]] }
+        },
+        Forgery("a second intermediate of the same name before the first", .untrustedChain) { options in
+            options.certificates = { [otherCertificates[1]] + $0 }
+        },
         Forgery("five certificates", .malformedReceipt) { $0.certificates = { $0 + $0 } },
         Forgery("a certificate that is none", .malformedReceipt) { $0.certificates = { [$0[0], $0[1], [0x30, 0]] } },
 

@@ -120,7 +120,9 @@ struct LeafPropertyTests {
         arguments: [
             ("27", true), ("27.0", true), ("28.1", true), ("100", true), ("27.beta", true), ("026", false),
             ("26.9.9", false), ("9", false), ("", false), (".27", false), ("x27", false), ("+27.0", false),
-            ("-27", false), ("27beta", false), (" 27", false), ("２７", false), ("99999999999999999999", false),
+            ("-27", false), ("27beta", false), (" 27", false), ("２７", false), ("999999999", true),
+            ("1000000000", false),
+            ("99999999999999999999", false),
         ] as [(String, Bool)])
     func versions(version: String, appendsMap: Bool) throws {
         let named: (inout AppleAttestationOptions) -> Void = { options in
