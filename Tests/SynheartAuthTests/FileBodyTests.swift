@@ -58,11 +58,13 @@ import Testing
         #expect(await phone.network.messages == before)
     }
 
-    @Test("a file that is not there, or is a folder: SIGNING_FAILED, nothing sent")
+    @Test("a file that is not there, a folder, a FIFO: SIGNING_FAILED, nothing sent", .timeLimit(.minutes(1)))
     func unreadable() async throws {
         let (phone, sdk) = try await registered()
         let before = await phone.network.messages
-        for file in [path + ".none", NSTemporaryDirectory()] {
+        #expect(mkfifo(path + ".fifo", 0o600) == 0)
+        defer { unlink(path + ".fifo") }
+        for file in [path + ".none", NSTemporaryDirectory(), path + ".fifo"] {
             await expectError(.signingFailed) { try await sdk.send(upload(file), appId: Phone.app, scheme: .two) }
         }
         #expect(await phone.network.messages == before)
