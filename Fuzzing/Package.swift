@@ -3,9 +3,9 @@ import PackageDescription
 
 // libFuzzer targets, one executable each: Fuzzing/run.sh TARGET [RUNS]. They link only with `--sanitize fuzzer`, and so are a
 // package of their own that a user of the library never builds.
-func target(_ name: String, product: String) -> Target {
+func target(_ name: String, product: String, _ others: [Target.Dependency] = []) -> Target {
     .executableTarget(
-        name: name, dependencies: [.product(name: product, package: "synheart-auth")],
+        name: name, dependencies: [.product(name: product, package: "synheart-auth")] + others,
         // libFuzzer brings `main`.
         swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 }
@@ -20,7 +20,10 @@ func grammar(_ name: String, product: String) -> Target {
 let package = Package(
     name: "Fuzzing",
     platforms: [.macOS(.v13)],
-    dependencies: [.package(name: "synheart-auth", path: "..")],
+    dependencies: [
+        .package(name: "synheart-auth", path: ".."),
+        .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
+    ],
     targets: [
         // The small readers are no products: they come with the libraries that stand on them.
         target("FuzzCBOR", product: "AppAttest"),
@@ -30,6 +33,13 @@ let package = Package(
         target("FuzzJSON", product: "AuthContract"),
         target("FuzzDER", product: "AndroidKeyAttestation"),
         target("FuzzKeyAttestation", product: "AndroidKeyAttestation"),
+        // Chains put together from a grammar, with valid signatures.
+        target(
+            "FuzzKeyAttestationChains", product: "AndroidKeyAttestation",
+            [
+                .product(name: "AttestationTestKit", package: "synheart-auth"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ]),
         target("FuzzPlayIntegrity", product: "PlayIntegrity"),
         .target(
             name: "FuzzSupport",

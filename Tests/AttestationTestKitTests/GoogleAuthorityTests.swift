@@ -36,6 +36,34 @@ struct GoogleAuthorityTests {
         }
     }
 
+    @Test("A path put together by hand verifies where it is honest, under larger keys and under P-256 alone")
+    func pathsByHand() throws {
+        for authority in [authority, try GoogleAuthority.p256()] {
+            let key = P256.Signing.PrivateKey()
+            let description = GoogleAuthority.keyDescription(challenge: [1, 2], at: Self.time)
+            let verifier = KeyAttestationVerifier(
+                policy: .audit, anchors: try AttestationAnchors(pem: authority.rootsPEM()), statusList: nil)
+            func code(_ path: [KeyAttestationCertificate]) throws -> KeyAttestationError.Code? {
+                let chain = try KeyAttestationChain(der: authority.sign(path, under: .remote, at: Self.time))
+                do throws(KeyAttestationError) {
+                    _ = try verifier.verify(chain, challenge: [1, 2], publicKey: key.publicKey, at: Self.time)
+                    return nil
+                } catch { return error.code }
+            }
+            var path: [KeyAttestationCertificate] = [
+                .leaf(.privateKey(key), keyDescription: description), .remoteAttestation(organization: "TEE"),
+                .droidCA3,
+                .droidCA2,
+            ]
+            #expect(try code(path) == nil)
+            path[2].isSignatureBroken = true
+            #expect(try code(path) == .signatureInvalid)
+            path.insert(path[0], at: 0)
+            path[1].key = .publicKey(key.publicKey)
+            #expect(throws: GoogleAuthority.SignerHasNoPrivateKey.self) { try code(path) }
+        }
+    }
+
     @Test("A classic token passes, and each of its broken forms fails for its own reason")
     func classicTokens() throws {
         #expect(try code { _ in } == nil)

@@ -25,19 +25,36 @@ public struct GoogleAuthority: Sendable, Codable {
     let tokenSigning: AuthorityKey
     let tokenEncryption: Data
 
-    /// An authority with new keys.
-    public init(factoryRoot: FactoryRoot = .p384) throws {
-        switch factoryRoot {
-        case .rsa2048: self.factoryRoot = try .rsa2048()
-        case .p384: self.factoryRoot = .p384()
-        }
-        remoteRoot = .p384()
-        factoryIntermediate = .p384()
-        remoteIntermediate = .p384()
+    /// An authority whose keys are all of P-256: what it signs is signed and verified several times as fast, for fuzzers
+    /// and fleets. Genuine authorities have larger keys.
+    public static func p256() throws -> GoogleAuthority {
+        GoogleAuthority(
+            factoryRoot: .p256(), remoteRoot: .p256(), factoryIntermediate: .p256(), remoteIntermediate: .p256())
+    }
+
+    private init(
+        factoryRoot: AuthorityKey, remoteRoot: AuthorityKey, factoryIntermediate: AuthorityKey,
+        remoteIntermediate: AuthorityKey
+    ) {
+        self.factoryRoot = factoryRoot
+        self.remoteRoot = remoteRoot
+        self.factoryIntermediate = factoryIntermediate
+        self.remoteIntermediate = remoteIntermediate
         remoteIssuer = .p256()
         attestation = .p256()
         tokenSigning = .p256()
         tokenEncryption = SymmetricKey(size: .bits256).withUnsafeBytes { Data($0) }
+    }
+
+    /// An authority with new keys.
+    public init(factoryRoot: FactoryRoot = .p384) throws {
+        let root: AuthorityKey =
+            switch factoryRoot {
+            case .rsa2048: try .rsa2048()
+            case .p384: .p384()
+            }
+        self.init(
+            factoryRoot: root, remoteRoot: .p384(), factoryIntermediate: .p384(), remoteIntermediate: .p384())
     }
 }
 

@@ -1,0 +1,121 @@
+import AttestationTestKit
+
+/// What the fuzzer's bytes choose. Beyond their end every choice is the first, which is the honest one.
+struct Choices {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: [UInt8]) { rest = bytes[...] }
+
+    mutating func below(_ count: Int) -> Int { count > 0 ? Int(rest.popFirst() ?? 0) % count : 0 }
+
+    mutating func one<Value>(of values: [Value]) -> Value { values[below(values.count)] }
+
+    mutating func flag() -> Bool { below(2) == 1 }
+
+    var isEmpty: Bool { rest.isEmpty }
+}
+
+/// A key of the model. Who holds its private half does not matter: every certificate is signed as the bytes choose.
+enum ModelKey: Hashable, CaseIterable {
+    case attestation, factoryIntermediate, droidCA3, droidCA2, registered, attackers, anotherAttackers
+}
+
+/// Whose key signed a certificate.
+enum Signer: Hashable {
+    case key(ModelKey)
+    case root(RootKind)
+}
+
+enum RootKind: Hashable {
+    case factory, remote
+}
+
+/// A certificate as it is meant, before it is bytes.
+struct ModelCertificate: Hashable {
+    typealias Name = [KeyAttestationCertificate.Attribute]
+
+    enum Extension: Hashable {
+        case description(ModelClaims)
+        case virtualMachine
+        /// `{1: count}`, or what is no map.
+        case provisioningInfo(count: UInt8?)
+        case other
+    }
+
+    enum Validity: Hashable, CaseIterable {
+        case usual, beginsNow, endsNow, past, future
+    }
+
+    var subject: Name
+    var key: ModelKey
+    var extensions: [Extension] = []
+    var validity = Validity.usual
+    var isRevoked = false
+
+    static let names: [Name] = [
+        [.commonName("Android Keystore Key")], [.serialNumber("90e8da3cadfc7820"), .title("TEE")],
+        [.serialNumber("90e8da3cadfc7820"), .title("StrongBox")], [.organization("TEE"), .commonName("2c85cdc1")],
+        [.organization("StrongBox"), .commonName("2c85cdc1")], [.organization("AVF"), .commonName("76bfa19e")],
+        [.organization("Google LLC"), .commonName("Droid CA3")],
+        [.organization("Google LLC"), .commonName("Droid CA2")], [.commonName("Droid CA2")],
+        [.organization("Google LLC"), .organization("Example"), .commonName("Droid CA2")],
+        [.organization("TEE"), .organization("AVF")], [.title("StrongBox"), .title("TEE")], [],
+        RootKind.factory.subject, RootKind.remote.subject,
+    ]
+}
+
+extension RootKind {
+    /// The names that the test kit's roots have.
+    var subject: ModelCertificate.Name {
+        switch self {
+        case .factory: [.serialNumber("0123456789abcdef")]
+        case .remote: [.commonName("Key Attestation Test CA1"), .organization("Example")]
+        }
+    }
+}
+
+/// A certificate with what was decided when it was signed.
+struct SignedCertificate: Hashable {
+    var certificate: ModelCertificate
+    var issuer: ModelCertificate.Name
+    var signer: Signer
+    var isSignatureBroken = false
+}
+
+/// One certificate of the chain as it is sent.
+enum SentCertificate: Hashable {
+    case signed(SignedCertificate)
+    case root(RootKind)
+
+    var subject: ModelCertificate.Name {
+        switch self {
+        case .signed(let signed): signed.certificate.subject
+        case .root(let kind): kind.subject
+        }
+    }
+
+    var issuer: ModelCertificate.Name {
+        switch self {
+        case .signed(let signed): signed.issuer
+        case .root(let kind): kind.subject
+        }
+    }
+
+    var key: Signer {
+        switch self {
+        case .signed(let signed): .key(signed.certificate.key)
+        case .root(let kind): .root(kind)
+        }
+    }
+
+    var signer: Signer {
+        switch self {
+        case .signed(let signed): signed.signer
+        case .root(let kind): .root(kind)
+        }
+    }
+
+    var signed: SignedCertificate? { if case .signed(let signed) = self { signed } else { nil } }
+
+    var extensions: [ModelCertificate.Extension] { signed?.certificate.extensions ?? [] }
+}
