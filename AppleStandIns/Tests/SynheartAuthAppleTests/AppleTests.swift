@@ -272,7 +272,8 @@ private struct ApplePlatform: PlatformUnderTest {
             codes.map { code in
                 switch code {
                 case .unsupported: .featureUnsupported
-                case .refused: .invalidInput
+                // App Attest has no error for a call that does not return: `hang` stands for it.
+                case .refused, .noAnswer: .invalidInput
                 case .unavailable: .serverUnavailable
                 case .handleInvalid: .invalidKey
                 }
