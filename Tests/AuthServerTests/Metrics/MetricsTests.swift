@@ -122,17 +122,19 @@ import Testing
 
     @Test func `A signing key ends when its successor signs`() async throws {
         try await TestServer.with { server in
-            func expiries() async throws -> [Double?] {
-                let series = try await Self.scrape(server).series
-                return try await server.stores.signingKeys().map { key in
-                    series["synheart_signing_key_expiry_timestamp_seconds{kid=\"\(key.id)\"}"]
-                }
-            }
             // The key that signs and the standby.
-            #expect(try await expiries() == [.infinity, .infinity])
+            #expect(try await Self.keyExpiries(server) == [.infinity, .infinity])
             _ = try await server.service.signingKeys.rotate(actor: "test")
             // Published ahead for 360 s, then tokens of 600 s and clocks that are 60 s apart.
-            #expect(try await expiries() == [Double(server.clock.now.seconds + 1020), .infinity, .infinity])
+            let end = Double(server.clock.now.seconds + 1020)
+            #expect(try await Self.keyExpiries(server) == [end, .infinity, .infinity])
+        }
+    }
+
+    private static func keyExpiries(_ server: TestServer) async throws -> [Double?] {
+        let text = try await scrape(server)
+        return try await server.stores.signingKeys().map { key in
+            text.series["synheart_signing_key_expiry_timestamp_seconds{kid=\"\(key.id)\"}"]
         }
     }
 
