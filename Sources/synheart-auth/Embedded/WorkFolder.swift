@@ -14,13 +14,15 @@ func withFolder(_ kept: String?, named name: String, _ body: (String) async thro
     TemporaryFolder.removeStale(in: parent, named: name)
     let folder = try TemporaryFolder(in: parent, named: name)
     defer { folder.remove() }
-    try await interruptible { try await body(folder.path) }
+    try await interruptible { try await body(folder.content) }
 }
 
 /// A folder of this process alone, under a lock. Private keys lie in it: a folder whose lock is free was left by a process that
 /// was killed.
 private struct TemporaryFolder {
-    let path: String
+    private let path: String
+    /// A folder inside, for the command: who makes a database locks the folder that it lies in, and this one is locked.
+    var content: String { path + "/content" }
     /// The folder, open: its lock ends with the process, however that ends.
     private let descriptor: Int32
 
@@ -33,7 +35,7 @@ private struct TemporaryFolder {
         }
         (self.path, self.descriptor) = (path, descriptor)
         // Another process can have taken the folder for a stale one, before it was locked.
-        guard access(path, F_OK) == 0 else {
+        guard mkdir(content, 0o700) == 0 else {
             throw CommandFailure(.impossible, "\(path) was removed by another process. Try again.")
         }
     }
