@@ -110,7 +110,7 @@ struct StoreChecks {
     private func fits(_ key: ServiceKey, _ stores: SQLiteStores, _ diagnosis: inout Diagnosis) async -> Bool {
         do {
             try await ServiceKeyRules(store: stores.serviceKeys, key: key).inspect()
-            diagnosis.ok("service_key", "\(key.checks[0]) is the database's")
+            diagnosis.ok("database_key", "\(key.checks[0]) is the database's")
             return true
         } catch {
             diagnosis.fail(
