@@ -1,3 +1,4 @@
+import AndroidKeyAttestation
 import AttestationTestKit
 import AuthContract
 import AuthService
@@ -14,7 +15,8 @@ struct AndroidRegistrationTests {
 
     /// An app that demands `proof`, trusts the test's Google, and has its response keys.
     private static func world(
-        _ proof: String, keys: Bool = true, statusList: String? = "none", testResponses: Bool = false,
+        _ proof: String, keys: Bool = true, statusList: String? = "https://example.com/status",
+        testResponses: Bool = false,
         reattests: Bool = false
     ) async throws -> World {
         let google = try google.get()
@@ -27,13 +29,15 @@ struct AndroidRegistrationTests {
         let integrity: JSONValue =
             keys
             ? ["keys": [pair], "allow_test_responses": .bool(testResponses)] : ["service_account": account]
-        return try await World([
+        let world = try await World([
             "android": World.android([
                 "proof": .string(proof), "trust_anchors": [.string(try google.rootsPEM())],
                 "play_integrity": integrity,
                 "key_attestation": ["status_list": statusList.map { .string($0) } ?? .null],
             ]), "keys": ["reattest_on_rotation": .bool(reattests)],
         ])
+        world.google.publish(try RevocationStatusList(["entries": [:]]))
+        return world
     }
 
     /// What of the two proofs is sent, and what is wrong with it.
@@ -111,10 +115,10 @@ struct AndroidRegistrationTests {
     }
 
     @Test(
-        "Where only tokens are asked for and no list of revoked keys is named, a chain must verify and counts for nothing"
-    )
-    func unlistedChain() async throws {
-        let world = try await Self.world("play_integrity", statusList: nil)
+        "Without a list of revoked keys a chain must verify and raises nothing",
+        arguments: ["play_integrity", "key_attestation", "both", "either"], [nil, "none"])
+    func unlistedChain(proof: String, statusList: String?) async throws {
+        let world = try await Self.world(proof, statusList: statusList)
         #expect(try await Self.register(world, Proofs()).key == .appVouched)
         var refused = Proofs()
         refused.chain?.rootOfTrust?.deviceLocked = 0
@@ -184,9 +188,11 @@ struct AndroidRegistrationTests {
 
     @Test("Without a usable list of revoked keys a chain cannot be judged")
     func statusList() async throws {
-        let world = try await Self.world("key_attestation", statusList: "https://example.com/status")
+        let world = try await Self.world("key_attestation")
+        world.google.publish(nil)
         try await expect(.providerUnavailable) { try await Self.register(world, Proofs(token: nil)) }
-        let either = try await Self.world("either", statusList: "https://example.com/status")
+        let either = try await Self.world("either")
+        either.google.publish(nil)
         #expect(try await Self.register(either, Proofs()).key == .appVouched)
     }
 

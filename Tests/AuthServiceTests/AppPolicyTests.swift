@@ -183,10 +183,12 @@ struct AppPolicyTests {
                         ]
                     ]
                 ],
-                "key_attestation": ["status_list": "none"],
+                "key_attestation": ["status_list": "https://example.com/status"],
             ]))
         if let value { android = AppRecordTests.setting(android, path, value) }
-        return try await World(["android": android])
+        let world = try await World(["android": android])
+        world.google.publish(try RevocationStatusList(["entries": [:]]))
+        return world
     }
 
     /// Members whose two sides are shown by suites of their own.

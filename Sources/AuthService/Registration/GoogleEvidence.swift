@@ -141,11 +141,9 @@ struct GoogleEvidence: Sendable {
         }
     }
 
-    /// An app that asks for tokens alone need not name a list of revoked keys. A chain that is sent to it must verify as any
-    /// other, and without a list it counts for nothing: the key may be one that leaked years ago.
-    private var countsKeyAttestations: Bool {
-        policy.proof != .playIntegrity || policy.keyAttestation.statusList != nil
-    }
+    /// Whether a chain raises what is known of the key. Without a list of revoked keys a chain must verify as any other, and
+    /// raises nothing: the key that signed it may have leaked years ago.
+    private var countsKeyAttestations: Bool { policy.keyAttestation.statusList.map { $0 != "none" } ?? false }
 
     private func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {
         let app: Assurance.App =

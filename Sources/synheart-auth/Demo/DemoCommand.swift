@@ -26,8 +26,10 @@ struct DemoCommand: AsyncParsableCommand {
             LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
             try await withFolder(keep, named: "demo") { folder in
                 let (appID, authorities) = (try AppID("com.example.app"), AuthorityOptions(in: folder))
-                let record = try AppRecord(JSONFields(.object(AppsCommand.Example.record(app: appID, authorities))))
-                try await EmbeddedService.run(in: folder, app: record) { embedded in
+                var record = try AppRecord(JSONFields(.object(AppsCommand.Example.record(app: appID, authorities))))
+                // A chain raises what is known of a key only where revoked keys are known.
+                record.android?.keyAttestation.statusList = folder + "/revoked-keys.json"
+                try await EmbeddedService.run(in: folder, app: record, providers: DemoProviders()) { embedded in
                     let cast = DemoCast(
                         folder: folder, url: embedded.addresses.publicURL, appID: appID, apple: try authorities.apple(),
                         google: try authorities.google())

@@ -11,14 +11,15 @@ struct EmbeddedService {
 
     /// Starts the service with one app, and stops it when `body` returns.
     static func run(
-        in folder: String, app: AppRecord, protection: ProtectionSettings = ProtectionSettings(),
+        in folder: String, app: AppRecord, providers: any EvidenceProviders = NoProviders(),
+        protection: ProtectionSettings = ProtectionSettings(),
         _ body: @escaping @Sendable (EmbeddedService) async throws -> Void
     ) async throws {
         let key = try StoreKey(
             ServiceConfiguration(flags: [.database: [folder + "/service.sqlite"]], for: .store), creating: true)
         let stores = try SQLiteStores(path: key.database)
         try await key.admit(to: stores, writing: true)
-        let service = AuthService(stores: stores.all, key: key.key, protection: protection)
+        let service = AuthService(stores: stores.all, key: key.key, providers: providers, protection: protection)
         _ = try await service.apps.add(app, actor: "embedded")
         var settings = ServerSettings()
         (settings.port, settings.operations.port) = (0, 0)

@@ -65,7 +65,7 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     func revocations(from source: String) async -> RevocationStatusList? { lock.withLock { list } }
 
     /// The list of revoked keys from now on, wherever an app says that it is.
-    func publish(_ revocations: RevocationStatusList) { lock.withLock { list = revocations } }
+    func publish(_ revocations: RevocationStatusList?) { lock.withLock { list = revocations } }
 
     /// A standard token over `nonce`, made at `time`, for the app of `World.android`.
     static func token(
