@@ -179,13 +179,14 @@ struct ServiceKeyTests {
     @Test func `A rotation seals everything again, and then the new key is the only one`() async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
-        #expect(try await rules(new, old).rotate(actor: "test", isServed: false) == 4)
+        // An app record, a pending proof, evidence, and three signing keys: retiring, signing and standby.
+        #expect(try await rules(new, old).rotate(actor: "test", isServed: false) == 6)
         #expect(try await checks() == [check(new)])
         try await opens(new)
         #expect(try await code { try await rules(old).admit(writing: false) } == .anotherKey)
         let events = try await world.audited(.serviceKeyRotated)
         #expect(events.count == 1)
-        #expect(events.first?.detail["rows"]?.integer == 4)
+        #expect(events.first?.detail["rows"]?.integer == 6)
         #expect(try await rules(new).rotate(actor: "test", isServed: true) == 0)
         #expect(try await world.audited(.serviceKeyRotated).count == 1)
     }
