@@ -1,7 +1,8 @@
 import AuthContract
-import AuthService
 import StoreConformance
 import Testing
+
+@testable import AuthService
 
 @Suite("Credentials")
 struct CredentialTests {
@@ -121,6 +122,33 @@ struct CredentialTests {
         _ = try await credentials.authenticate(authorization: fresh, from: ClientAddress("192.0.2.99"))
         world.clock.advance(55)
         _ = try await credentials.authenticate(authorization: fresh, from: world.address)
+    }
+
+    @Test("A credential that was good before an external change is not refused for what its neighbours sent")
+    func knownAfterExternalChange() async throws {
+        let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 1) }
+        let known = "Bearer \(try await made(world).text.exposed)"
+        let fresh = "Bearer \(try await made(world).text.exposed)"
+        let credentials = world.service.credentials
+        let id = try await credentials.authenticate(authorization: known, from: world.address).id
+        for _ in 0..<3 {
+            try await expect(.unauthorized) {
+                try await credentials.authenticate(
+                    authorization: "Bearer sya_0000000000000000_AAAA", from: world.address)
+            }
+        }
+        credentials.forget()
+        _ = try await credentials.authenticate(authorization: known, from: world.address)
+        try await expect(.rateLimited) {
+            try await credentials.authenticate(authorization: fresh, from: world.address)
+        }
+        // Another process revokes it: the store is read again after the announcement.
+        let event = AuditEvent(.credentialRevoked, at: world.clock.now, actor: "test")
+        _ = try await world.stores.revoke(id, at: world.clock.now, recording: event)
+        credentials.forget()
+        try await expect(.unauthorized) {
+            try await credentials.authenticate(authorization: known, from: world.address)
+        }
     }
 
     @Test("A service credential names its apps; a credential has a name and an end")

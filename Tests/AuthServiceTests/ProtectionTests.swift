@@ -43,6 +43,9 @@ struct ProtectionTests {
         await world.stores.recover()
         world.clock.advance(6)
         _ = try await world.challenge()
+        // Also after an external change.
+        world.service.apps.forget()
+        _ = try await world.challenge()
         world.clock.advance(54)
         try await expect(.unknownApp) { try await world.challenge("com.example.no9") }
     }

@@ -8,12 +8,16 @@ final class ReadMemory<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         /// How long it may be used without reading it again. A clock that is set back ends that as well: it must not
         /// lengthen what a revocation waits for.
         let life: Range<UnixTime>
+        /// The value of `State.generation` when it was read.
+        let generation: Int
     }
 
     private struct State: Sendable {
         var values: RecentMemory<Key, Remembered>
         /// Counts what made the memory forget, so that what was read before that is not remembered after it.
         var epoch = 0
+        /// Counts the calls of `forgetAll()`. A value of an earlier generation must be read again.
+        var generation = 0
         var use = CacheUse()
     }
 
@@ -36,7 +40,10 @@ final class ReadMemory<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     func value(_ key: Key) -> Value? {
         let now = clock.now
         return state.access { state in
-            let value = state.values[key].flatMap { $0.life.contains(now) ? $0.value : nil }
+            let generation = state.generation
+            let value = state.values[key].flatMap {
+                $0.generation == generation && $0.life.contains(now) ? $0.value : nil
+            }
             state.use.note(hit: value != nil)
             return value
         }
@@ -56,7 +63,8 @@ final class ReadMemory<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
         state.access { state in
             guard state.epoch == epoch else { return }
-            state.values[key] = Remembered(value: value, life: now..<(now + Self.life))
+            state.values[key] = Remembered(
+                value: value, life: now..<(now + Self.life), generation: state.generation)
         }
         return value
     }
@@ -69,11 +77,12 @@ final class ReadMemory<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
-    /// Forgets everything, because nobody says what changed.
+    /// Makes every value be read again, because any of them may have changed. `known(_:)` still returns the old values, until
+    /// the store says that they are absent.
     func forgetAll() {
         state.access { state in
             state.epoch += 1
-            state.values.removeAll()
+            state.generation += 1
         }
     }
 }

@@ -36,11 +36,6 @@ struct RecentMemory<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return change(&value)
     }
 
-    mutating func removeAll() {
-        young.removeAll(keepingCapacity: true)
-        old.removeAll(keepingCapacity: true)
-    }
-
     private mutating func insert(_ value: Value, for key: Key) {
         if young.count >= generation, young[key] == nil {
             old = young
