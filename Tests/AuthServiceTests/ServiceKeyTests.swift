@@ -236,6 +236,63 @@ struct ServiceKeyTests {
         #expect(try await checks() == [check(new)])
     }
 
+    @Test func `A new first key is not recorded beside a service that does not know it`() async throws {
+        try await rules(old).admit(writing: true)
+        // Reading commands work, because they seal nothing.
+        try await rules(new, old).admit(writing: false, isServed: true)
+        #expect(try await code { try await rules(new, old).admit(writing: true, isServed: true) } == .serviceRunning)
+        #expect(try await checks() == [check(old)])
+        #expect(
+            try await code { _ = try await rules(new, old).rotate(actor: "test", isServed: true) } == .serviceRunning)
+        // The service was started again with both.
+        try await rules(new, old).admit(writing: true)
+        try await rules(new, old).admit(writing: true, isServed: true)
+        #expect(try await checks() == [check(new), check(old)])
+    }
+
+    @Test func `A database that two keys sealed is not adopted beside a running service`() async throws {
+        try await seal(with: new)
+        for writing in [false, true] {
+            #expect(
+                try await code { try await rules(new, old).admit(writing: writing, isServed: true) } == .serviceRunning)
+        }
+        #expect(
+            try await code { _ = try await rules(new, old).rotate(actor: "test", isServed: true) } == .serviceRunning)
+        #expect(try await checks() == [])
+    }
+
+    @Test func `A rotation back to the old key is refused beside a service that seals with the new one`() async throws {
+        try await rules(old).admit(writing: true)
+        try await rules(new, old).admit(writing: true)
+        #expect(
+            try await code { _ = try await rules(old, new).rotate(actor: "test", isServed: true) } == .serviceRunning)
+        #expect(try await checks() == [check(new), check(old)])
+    }
+
+    @Test func `A rotation keeps the old key while another process still seals with it`() async throws {
+        try await seal(with: old)
+        try await rules(old).admit(writing: true)
+        await sealAgain(with: try #require(ServiceKey(old)))
+        #expect(try await code { _ = try await rules(new, old).rotate(actor: "test", isServed: false) } == .busy)
+        #expect(try await checks() == [check(new), check(old)])
+        #expect(try await world.audited(.serviceKeyRotated).isEmpty)
+    }
+
+    /// Seals a pending proof again before each write of a rotation, as another process with this key does.
+    private func sealAgain(with key: ServiceKey) async {
+        await world.stores.interrupt(.reseal) { Self.sealAgain($0, with: key) }
+    }
+
+    private static func sealAgain(_ stores: isolated MemoryStores, with key: ServiceKey) {
+        if let row = try? stores.sealedRows(.pendingProof, after: "", limit: 1).first,
+            let context = (try? DeviceID(row.id)).map(PendingProofs.context),
+            let sealed = try? key.seal([1, 2, 3], context: context)
+        {
+            _ = try? stores.reseal([(row, sealed)])
+        }
+        stores.interrupt(.reseal) { sealAgain($0, with: key) }
+    }
+
     @Test func `A rotation can be taken back`() async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)

@@ -119,6 +119,32 @@ import Testing
         #expect(try await run("apps list", key: first).status == 0)
     }
 
+    @Test func `Beside a service with the old key, a command with a new list reads, and changes nothing`() async throws
+    {
+        try await make(key: first)
+        let both = "\(second),\(first)"
+        let service = try await RunningService(database: database, environment: [variable: first])
+        let before = try sealed()
+        #expect(try await run("apps list", key: both).status == 0)
+        for command in ["signing-keys rotate", "service-key rotate"] {
+            let result = try await run(command, key: both)
+            #expect(result.status == 2 && result.errors.contains("Restart the service"), "\(result)")
+        }
+        #expect(try sealed() == before)
+        #expect(try await run("apps list", key: first).status == 0)
+        #expect(service.stop() == 0)
+    }
+
+    @Test func `The way back to the old key is refused beside a service, and open without one`() async throws {
+        try await make(key: first)
+        let service = try await RunningService(database: database, environment: [variable: "\(second),\(first)"])
+        let result = try await run("service-key rotate", key: "\(first),\(second)")
+        #expect(result.status == 2 && result.errors.contains("Stop the service"), "\(result)")
+        #expect(service.stop() == 0)
+        #expect(try await run("service-key rotate", key: "\(first),\(second)").status == 0)
+        #expect(try await run("apps list", key: first).status == 0)
+    }
+
     @Test func `A key file may list two keys, and a configuration file may too`() async throws {
         try await make()
         let old = try String(contentsOfFile: keyFile, encoding: .utf8)

@@ -13,7 +13,7 @@ public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertibl
         case wrongOrder
         /// Something in the database was sealed with a key that is not listed, or is damaged.
         case unopened
-        /// A running service does not know the next key yet.
+        /// A running service does not seal with the first key.
         case serviceRunning
         /// Other processes change the check values all the time.
         case busy
@@ -48,13 +48,16 @@ public struct ServiceKeyRules: Sendable {
     /// Throws where the key is not the database's. A database without a check value is adopted: the key must open all that is
     /// sealed in it, and is its key from then on.
     ///
-    /// - Parameter writing: whether something may be sealed afterwards: then a new first key is needed from now on.
+    /// - Parameters:
+    ///   - writing: whether something may be sealed afterwards: then a new first key is needed from now on.
+    ///   - isServed: whether a service other than the caller has the database open. It may not know a new first key. Evaluated
+    ///     only before a check value is recorded that this service may lack.
     /// - Throws: `ServiceKeyError`, `StoreError`.
-    public func admit(writing: Bool) async throws {
+    public func admit(writing: Bool, isServed: @autoclosure () throws -> Bool = false) async throws {
         for _ in 0..<Self.attempts {
             let known = try await store.keyChecks()
             try check(known)
-            guard try await admits(known, writing: writing) else { continue }
+            guard try await admits(known, writing: writing, isServed: isServed) else { continue }
             return
         }
         throw ServiceKeyError(.busy, "could not be recorded, because other processes did the same. Try again.")
@@ -67,14 +70,33 @@ public struct ServiceKeyRules: Sendable {
     }
 
     /// False where somebody else changed what is known.
-    private func admits(_ known: [ServiceKeyCheck], writing: Bool) async throws -> Bool {
+    private func admits(
+        _ known: [ServiceKeyCheck], writing: Bool, isServed: () throws -> Bool
+    ) async throws -> Bool {
         let first = key.checks[0]
         if known.isEmpty {
             let others = try await users().map { key.checks[$0] }.filter { $0 != first }
+            // A service that has just opened the database and not yet recorded its key is checked against this one.
+            if try !others.isEmpty && isServed() { throw serviceRunning(known) }
             return try await store.replaceKeyChecks([], with: [first] + others, recording: nil)
         }
         guard writing, !known.contains(first) else { return true }
+        if try isServed() { throw serviceRunning(known) }
         return try await store.replaceKeyChecks(known, with: [first] + known, recording: nil)
+    }
+
+    private func serviceRunning(_ known: [ServiceKeyCheck]) -> ServiceKeyError {
+        let first = key.checks[0]
+        guard known.contains(first) else {
+            return ServiceKeyError(
+                .serviceRunning,
+                "lists \(first) first, which the running service does not know. "
+                    + "Restart the service with the same service_key, then run the command again.")
+        }
+        return ServiceKeyError(
+            .serviceRunning,
+            "lists \(first) first, but the running service seals with \(known[0]). "
+                + "Stop the service, run the command again, then start the service with the same service_key.")
     }
 
     private func check(_ known: [ServiceKeyCheck], isRotating: Bool = false) throws(ServiceKeyError) {
@@ -97,7 +119,7 @@ public struct ServiceKeyRules: Sendable {
             throw ServiceKeyError(
                 .wrongOrder,
                 "lists \(listed[0]) first, but the database is rotated to \(sealing). "
-                    + "List that one first, or run `service-key rotate` to go back.")
+                    + "List that one first, or stop the service and run `service-key rotate` to go back.")
         }
     }
 
@@ -119,34 +141,26 @@ public struct ServiceKeyRules: Sendable {
     ///
     /// - Parameters:
     ///   - actor: for the audit log.
-    ///   - isServed: whether a service has the database open.
+    ///   - isServed: whether a service has the database open. It must already seal with the first key. Evaluated only where the
+    ///     database is not sealed with that key yet.
     /// - Returns: how many rows were sealed again.
     /// - Throws: `ServiceKeyError`, `StoreError`.
-    public func rotate(actor: String, isServed: Bool) async throws -> Int {
+    public func rotate(actor: String, isServed: @autoclosure () throws -> Bool) async throws -> Int {
         let first = key.checks[0]
         var known = try await store.keyChecks()
         if known.isEmpty {
-            try await admit(writing: false)
+            try await admit(writing: false, isServed: try isServed())
             known = try await store.keyChecks()
         }
         try check(known, isRotating: true)
-        guard known.contains(first) || !isServed else {
-            throw ServiceKeyError(
-                .serviceRunning,
-                "lists \(first) first, which the running service does not know. Restart it with the same service_key first."
-            )
-        }
+        // A service that seals with another key would go on doing so while the rotation runs and after it.
         if known.first != first {
+            if try isServed() { throw serviceRunning(known) }
             let both = [first] + known.filter { $0 != first }
             guard try await store.replaceKeyChecks(known, with: both, recording: nil) else { throw Self.interrupted }
             known = both
         }
-        var sealed = 0
-        for _ in 0..<Self.attempts {
-            let count = try await resealAll()
-            sealed += count
-            if count == 0 { break }
-        }
+        let sealed = try await resealUntilDone()
         guard known != [first] else { return sealed }
         let event = AuditEvent(
             .serviceKeyRotated, at: clock.now, actor: actor,
@@ -157,6 +171,19 @@ public struct ServiceKeyRules: Sendable {
 
     private static let interrupted = ServiceKeyError(
         .busy, "was changed by another process meanwhile. Run the command again.")
+
+    /// Reseals rows until a pass finds none to reseal; returns how many there were. Until then the old keys are needed.
+    private func resealUntilDone() async throws -> Int {
+        var sealed = 0
+        for _ in 0..<Self.attempts {
+            let count = try await resealAll()
+            if count == 0 { return sealed }
+            sealed += count
+        }
+        throw ServiceKeyError(
+            .busy, "is still used by another process, which seals with an old key. Stop it, then run the command again."
+        )
+    }
 
     /// One look at everything; returns how many rows were not the first key's.
     private func resealAll() async throws -> Int {

@@ -20,7 +20,7 @@ struct LocalStore: Administration {
         }
         let key = try StoreKey(configuration, creating: creating)
         let stores = try SQLiteStores(path: key.database, role: .administration, options: options)
-        do { try await key.admit(to: stores, writing: false) } catch {
+        do { try await key.admitCommand(to: stores, writing: false) } catch {
             await stores.close()
             throw error
         }
@@ -43,7 +43,7 @@ struct LocalStore: Administration {
     }
 
     func answer(_ call: AdminCall) async throws -> AdminAnswer {
-        if call.route.method != "GET" { try await key.admit(to: stores, writing: true) }
+        if call.route.method != "GET" { try await key.admitCommand(to: stores, writing: true) }
         return await administration.answer(call)
     }
 

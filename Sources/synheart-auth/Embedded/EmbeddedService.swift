@@ -18,7 +18,7 @@ struct EmbeddedService {
         let key = try StoreKey(
             ServiceConfiguration(flags: [.database: [folder + "/service.sqlite"]], for: .store), creating: true)
         let stores = try SQLiteStores(path: key.database)
-        try await key.admit(to: stores, writing: true)
+        try await key.admitService(to: stores)
         let service = AuthService(stores: stores.all, key: key.key, providers: providers, protection: protection)
         _ = try await service.apps.add(app, actor: "embedded")
         var settings = ServerSettings()

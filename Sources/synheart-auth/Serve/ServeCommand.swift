@@ -47,7 +47,7 @@ struct ServeCommand: AsyncParsableCommand {
             let key = try StoreKey(configuration, creating: true)
             let stores = try SQLiteStores(path: key.database, options: storing)
             try await closing(stores.close) {
-                try await key.admit(to: stores, writing: true)
+                try await key.admitService(to: stores)
                 let http = ProviderHTTP()
                 try await closing(http.shutdown) {
                     let providers = try await LiveProviders(configuration) {

@@ -14,9 +14,13 @@ struct ServiceKeyCommand: AsyncParsableCommand {
 
               1. Make a key (openssl rand -base64 32) and list it before the present one: as a list in service_key, separated
                  by a comma in SYNHEART_AUTH_SERVICE_KEY, or as the first line of the key file.
-              2. Restart the service. From now on both keys are needed.
+              2. Restart the service. From now on both keys are needed. Until then, commands with the new list that change
+                 something are refused.
               3. Run `service-key rotate`. It may be interrupted and run again.
               4. Remove the old key, and restart the service.
+
+            To go back to the old key, stop the service, list the old key first, run `service-key rotate`, and start the
+            service.
             """,
         subcommands: [Rotate.self])
 
@@ -42,9 +46,8 @@ struct ServiceKeyCommand: AsyncParsableCommand {
                 let key = try StoreKey(configuration, creating: false)
                 let stores = try SQLiteStores(path: key.database, role: .administration, options: LocalStore.options)
                 try await closing(stores.close) {
-                    let isServed = try DatabaseInspection.of(key.database).isServed
                     let count = try await key.explaining {
-                        try await key.rules(stores).rotate(actor: SystemUser.actor, isServed: isServed)
+                        try await key.rules(stores).rotate(actor: SystemUser.actor, isServed: try key.isServed)
                     }
                     let name = key.key.checks[0].description
                     try output.done(

@@ -129,10 +129,19 @@ struct StoreKey {
         }
     }
 
-    /// Throws where the database was sealed with another key.
-    func admit(to stores: SQLiteStores, writing: Bool) async throws {
-        try await explaining { try await rules(stores).admit(writing: writing) }
+    /// Throws where the database was sealed with another key. For the service itself, which has the database alone.
+    func admitService(to stores: SQLiteStores) async throws {
+        try await explaining { try await rules(stores).admit(writing: true) }
     }
+
+    /// Throws where the database was sealed with another key, and where a running service does not know a new first key. For
+    /// commands beside a service.
+    func admitCommand(to stores: SQLiteStores, writing: Bool) async throws {
+        try await explaining { try await rules(stores).admit(writing: writing, isServed: try isServed) }
+    }
+
+    /// Whether a service has the database open now.
+    var isServed: Bool { get throws { try DatabaseInspection.of(database).isServed } }
 }
 
 extension ServiceConfiguration {
