@@ -272,6 +272,15 @@ struct ClaimJournalGuardTests {
         await journal.close()
     }
 
+    @Test func `A segment of version 1 without any record is a whole one: its header says what was lost`() async throws
+    {
+        try versionOne([], powerLostAt: start.seconds - 300)
+        let journal = try bench.open(expecting: .kept)
+        #expect(try await journal.claim(bench.claims(), at: start - 295, now: start) == .historyLost(retryAfter: 1))
+        #expect(try await journal.claim(bench.claims(), at: start - 294, now: start) == .claimed)
+        await journal.close()
+    }
+
     @Test func `A journal of version 1 that a clock a year ahead wrote refuses for minutes, not for a year`()
         async throws
     {

@@ -34,15 +34,18 @@ struct JournalRecovery {
         var contents = JournalContents()
         contents.table.reserve(folder.recordCount(sequences))
 
+        var last: UInt64?
+        // A segment that was never used says nothing of what was lost, and so never counts as the newest.
         var newest: SegmentContents?
         let reader = SegmentReader(folder: folder, boot: opening.boot, now: opening.now)
         for sequence in sequences {
             do throws(SegmentReader.Failure) {
-                if let newest, sequence != newest.header.sequence + 1 {
+                if let last, sequence != last + 1 {
                     throw .damaged("a segment before it is missing")
                 }
                 let read = try reader.read(sequence, into: &contents)
-                newest = read
+                last = sequence
+                if read.isBegun { newest = read }
                 recovery.segments.append(ClosedSegment(sequence: sequence, latestExpiry: read.latestExpiry))
             } catch {
                 switch error {

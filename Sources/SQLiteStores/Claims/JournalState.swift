@@ -169,7 +169,8 @@ final class JournalState: Sendable {
         keeperSignal.signal()
     }
 
-    /// Records what is refused and what was purged: what comes later in the journal counts.
+    /// Records what is refused and what was purged: what comes later in the journal counts. What was purged comes last; a
+    /// segment without it was never used.
     private static func writeState(_ shared: inout Shared) {
         for interval in shared.loss.intervals { shared.segment.append(.loss(interval)) }
         shared.segment.append(.purged(to: shared.table.purgedTo))

@@ -6,8 +6,17 @@ struct SegmentContents {
     let header: SegmentHeader
     var latestExpiry: Int64 = .min
     var isSealed = false
+    /// Whether it says all that was known when it began. One that does not was made and never used: nothing was claimed in it,
+    /// and what was known is still in the segments before it.
+    var isBegun: Bool
     /// The bytes of the header and of whole records.
     var length = SegmentHeader.size
+
+    init(_ header: SegmentHeader) {
+        self.header = header
+        // Its header says it.
+        isBegun = header.version == 1
+    }
 }
 
 /// What was read of all segments so far, in their order.
@@ -75,7 +84,7 @@ struct SegmentReader {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.chunk, alignment: 16)
         defer { buffer.deallocate() }
 
-        var contents = SegmentContents(header: try readHeader(file, buffer, sequence))
+        var contents = SegmentContents(try readHeader(file, buffer, sequence))
         journal.purgedTo = max(journal.purgedTo, contents.header.purgedTo)
         for lost in contents.header.loss.intervals {
             journal.loss.add(from: lost.first, to: lost.last, isOpen: lost.isOpen)
@@ -125,7 +134,10 @@ struct SegmentReader {
         case .seal: break
         case .clock:
             journal.note(words.0, monotonic: words.1, boot: contents.header.boot, version: contents.header.version)
-        case .purged: journal.purgedTo = words.0
+        case .purged:
+            // The last of what a segment begins with.
+            contents.isBegun = true
+            journal.purgedTo = words.0
         case .loss: journal.loss.add(from: words.0, to: words.1, isOpen: false)
         case .openLoss: journal.loss.add(from: words.0, to: words.1, isOpen: true)
         case .claim:

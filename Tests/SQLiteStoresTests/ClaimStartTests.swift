@@ -1,0 +1,114 @@
+import AuthContract
+import AuthService
+import Foundation
+import Testing
+
+@testable import SQLiteStores
+
+/// A start that is killed after it made its segment, and before it wrote down there what it knows.
+struct ClaimStartTests {
+    private let start = JournalBench.start
+    private let bench: JournalBench
+
+    init() throws { bench = try JournalBench() }
+
+    /// What a killed start left: nothing, or the first of what it was to write.
+    private static let leftovers: [[ClaimRecord]] = [
+        [], [.loss(.init(first: 1, last: 2, isOpen: false))],
+        [.loss(.init(first: 1, last: 2, isOpen: false)), .loss(.init(first: 1, last: 2, isOpen: true))],
+    ]
+
+    private func killedStart(_ sequence: UInt64, boot: String, leaving records: [ClaimRecord] = []) throws {
+        let folder = try JournalFolder(bench.path)
+        defer { folder.unlock() }
+        let segment = try JournalSegment(
+            SegmentHeader(sequence: sequence, boot: BootIdentity(boot)), capacity: bench.settings.segmentCapacity,
+            in: folder)
+        for record in records { segment.append(record) }
+    }
+
+    /// A journal with claims in it, ended as a killed process ends.
+    private func abandoned() async throws -> (claims: [ReplayClaim], note: JournalNote) {
+        let claims = bench.claims()
+        let journal = try bench.open()
+        #expect(try await journal.claim(claims) == .claimed)
+        let note = journal.note
+        await journal.abandon()
+        return (claims, note)
+    }
+
+    @Test(arguments: leftovers)
+    func `A loss of power is not forgotten`(_ records: [ClaimRecord]) async throws {
+        let note = try await abandoned().note
+        try killedStart(note.sequence + 1, boot: "second boot", leaving: records)
+        for now in [start + 10, start + 11] {
+            let journal = try bench.open(at: now, boot: "second boot", expecting: .note(note))
+            #expect(
+                try await journal.claim(bench.claims(), at: start - 200, now: now) == .historyLost(retryAfter: 216))
+            #expect(try await journal.claim(bench.claims(), at: start + 15, now: now) == .historyLost(retryAfter: 1))
+            #expect(try await journal.claim(bench.claims(), at: start + 16, now: now) == .claimed)
+            await journal.abandon()
+        }
+    }
+
+    @Test func `A loss of power is not forgotten after several of them, one after the other`() async throws {
+        let note = try await abandoned().note
+        for number in 1...3 { try killedStart(note.sequence + UInt64(number), boot: "second boot") }
+        let journal = try bench.open(at: start + 10, boot: "second boot")
+        #expect(try await journal.claim(bench.claims(), at: start + 15, now: start + 10) == .historyLost(retryAfter: 1))
+        await journal.close()
+    }
+
+    @Test(arguments: leftovers)
+    func `A journal that was gone stays lost`(_ records: [ClaimRecord]) async throws {
+        let note = try await abandoned().note
+        for expectation in [JournalExpectation.note(note), .kept, .unreadable] {
+            try FileManager.default.removeItem(atPath: bench.path)
+            try killedStart(note.sequence + 1, boot: "first boot", leaving: records)
+            let journal = try bench.open(expecting: expectation)
+            #expect(try await journal.claim(bench.claims()) == .historyLost(retryAfter: 61))
+            await journal.close()
+        }
+    }
+
+    @Test(arguments: leftovers)
+    func `A journal that was older than the database stays lost`(_ records: [ClaimRecord]) async throws {
+        var note = try await abandoned().note
+        note.length += ClaimRecord.size
+        try killedStart(note.sequence + 1, boot: "first boot", leaving: records)
+        let journal = try bench.open(expecting: .note(note))
+        #expect(try await journal.claim(bench.claims()) == .historyLost(retryAfter: 61))
+        await journal.close()
+    }
+
+    @Test func `A journal that was ended in order has lost nothing`() async throws {
+        let claims = bench.claims()
+        let first = try bench.open()
+        #expect(try await first.claim(claims) == .claimed)
+        let note = first.note
+        await first.close()
+        try killedStart(note.sequence + 1, boot: "second boot")
+        let journal = try bench.open(at: start + 10, boot: "third boot", expecting: .note(note))
+        #expect(try await journal.claim(claims, now: start + 10) == .taken(claims[0]))
+        #expect(try await journal.claim(bench.claims(), at: start + 10) == .claimed)
+        await journal.close()
+    }
+
+    @Test func `The very first start has lost nothing`() async throws {
+        try killedStart(1, boot: "first boot")
+        let journal = try bench.open(boot: "second boot")
+        #expect(try await journal.claim(bench.claims()) == .claimed)
+        await journal.close()
+    }
+
+    @Test func `A segment that was made ahead and never used loses nothing, at later starts neither`() async throws {
+        let (claims, note) = try await abandoned()
+        try killedStart(note.sequence + 1, boot: "first boot")
+        for _ in 0..<3 {
+            let journal = try bench.open(expecting: .note(note))
+            #expect(try await journal.claim(claims) == .taken(claims[0]))
+            #expect(try await journal.claim(bench.claims()) == .claimed)
+            await journal.abandon()
+        }
+    }
+}
