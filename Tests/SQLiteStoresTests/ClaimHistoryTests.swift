@@ -1,6 +1,7 @@
 import AuthContract
 import AuthService
 import Foundation
+import Synchronization
 import Testing
 
 @testable import SQLiteStores
@@ -183,6 +184,47 @@ struct ClaimHistoryTests {
         }
         state.beginClosing(sealing: true)
         #expect(!state.endsInOrder)
+    }
+
+    @Test func `Closing brings a complete segment to the disk before it answers who waits`() async throws {
+        let folder = try JournalFolder(bench.path)
+        func segment(_ sequence: UInt64) throws -> JournalSegment {
+            try JournalSegment(
+                SegmentHeader(sequence: sequence, boot: BootIdentity("first boot")),
+                capacity: bench.settings.segmentCapacity, in: folder)
+        }
+        let first = try segment(1)
+        let state = JournalState(
+            JournalRecovery(table: ClaimTable(purgedTo: .min)), segment: first, now: start.seconds,
+            settings: bench.settings)
+        let notes = Mutex<[JournalNote]>([])
+        let keeper = JournalKeeper(state, folder: folder, settings: bench.settings, logger: silent) { note in
+            notes.withLock { $0.append(note) }
+        }
+        func claim() -> JournalState.Decision {
+            state.claim(
+                ClaimRequest(
+                    claims: bench.claims(), timestamp: start + 30, expiresAt: start + 690, now: start, futureWindow: 60)
+            )
+        }
+        // The second claim goes on in the next segment, before the keeper has seen anything.
+        _ = claim()
+        state.prepare(try segment(2))
+        guard case .claimedAhead = claim() else {
+            Issue.record("answered before it is on the disk")
+            return
+        }
+        let answer = await withCheckedContinuation { continuation in
+            state.awaitSync(continuation)
+            state.beginClosing(sealing: true)
+            keeper.start()
+        }
+        #expect(throws: Never.self) { try #expect(answer.get() == .claimed) }
+        // Its room is given back right after it is on the disk.
+        let size = try FileManager.default.attributesOfItem(atPath: folder.path(of: 1))[.size] as? Int
+        #expect(size == first.length)
+        keeper.join()
+        #expect(notes.withLock { $0.map(\.sequence) } == [2])
     }
 
     @Test func `A missing segment between others is a loss of history`() async throws {

@@ -41,7 +41,7 @@ final class JournalKeeper: @unchecked Sendable {
     private func run() {
         while true {
             let upkeep = state.nextUpkeep()
-            if upkeep.isClosing { return end() }
+            if upkeep.isClosing { return end(upkeep) }
             keepUp(upkeep)
             if upkeep.wantsRotation { rotate(upkeep) }
             if upkeep.wantsSweep { for shard in 0..<ClaimTable.shardCount { state.sweep(shard: shard) } }
@@ -63,12 +63,14 @@ final class JournalKeeper: @unchecked Sendable {
         if upkeep.retired != nil || upkeep.wrong != nil { noted(upkeep.note) }
     }
 
-    private func end() {
+    /// Ends, with what there was to keep up when it was asked to.
+    private func end(_ upkeep: JournalState.Upkeep) {
         if state.endsInOrder {
             // It would be the newest one, and is not sealed.
             if let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
-            let upkeep = state.upkeep()
             keepUp(upkeep)
+            // Somebody whose claim was decided before may have come to wait since.
+            keepUp(state.upkeep())
             if state.endsInOrder { seal(upkeep.current) }
         }
         state.refuseWaiters()
