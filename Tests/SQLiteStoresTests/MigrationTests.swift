@@ -22,7 +22,7 @@ struct MigrationTests {
                 appID: sample.appID, deviceID: sample.deviceID, platform: .ios, status: .registered, key: sample.key,
                 assurance: Assurance(app: .appAttest, key: .appVouched, labels: labels),
                 appAttest: attested ? evidence : nil, registeredAt: sample.registeredAt)
-            _ = try await stores.devices.insert(device, maximumPending: 10, recording: sampleEvent(device: device))
+            try await stores.add(device)
             devices.append(device)
         }
         await stores.close()
@@ -32,7 +32,7 @@ struct MigrationTests {
             try database.execute(
                 sql: """
                     ALTER TABLE devices DROP COLUMN attested_extensions;
-                    DELETE FROM grdb_migrations WHERE identifier = '4';
+                    DELETE FROM grdb_migrations WHERE identifier = '5';
                     """)
         }
         try queue.close()
