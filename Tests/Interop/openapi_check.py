@@ -196,7 +196,7 @@ def drive(client):
 
     # Administration of apps.
     expect(client.administer("POST", "/apps", record), 201)
-    expect(client.administer("POST", "/apps", record), 400)
+    expect(client.administer("POST", "/apps", record), 409)
     expect(client.administer("POST", "/apps", {**record, "typo": 1}, is_valid=False), 400)
     expect(client.send(
         "POST", "/admin/v1/apps", None, {"Authorization": f"Bearer {client.service.admin}", "Content-Type": "text/xml"},
@@ -216,7 +216,7 @@ def drive(client):
     place = f"/apps/{APP}/devices/{device.id}"
     expect(device.send("POST", "/auth/v1/token", {}), 403)
     expect(client.administer("POST", f"{place}/approve"), 200)
-    expect(client.administer("POST", f"{place}/approve"), 400)
+    expect(client.administer("POST", f"{place}/approve"), 409)
     expect(device.send("GET", "/auth/v1/device/status"), 200)
     token = expect(device.send("POST", "/auth/v1/token", {"audience": APP}), 200).json
     assert token["token"].count(".") == 2
@@ -299,8 +299,11 @@ def drive(client):
     expect(client.administer("GET", "/statistics"), 200)
     expect(client.administer("GET", "/credentials"), 200)
     expect(client.administer("DELETE", f"/credentials/{viewer['id']}"), 204)
-    expect(client.administer("DELETE", f"/credentials/{viewer['id']}"), 404)
-    expect(client.administer("POST", "/signing-keys/rotate"), 200)
+    expect(client.administer("DELETE", f"/credentials/{viewer['id']}"), 204)
+    expect(client.administer("DELETE", "/credentials/nobody"), 404)
+    made = expect(client.administer("POST", "/signing-keys/rotate"), 200).json["kid"]
+    expect(client.administer("DELETE", f"/signing-keys/{made}"), 204)
+    expect(client.administer("DELETE", f"/signing-keys/{made}"), 404)
     expect(client.administer("GET", "/signing-keys"), 200)
     for path in ("/healthz", "/readyz", "/metrics", "/openapi.json"):
         expect(client.send("GET", path), 200)
