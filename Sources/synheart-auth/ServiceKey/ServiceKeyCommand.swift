@@ -27,8 +27,12 @@ struct ServiceKeyCommand: AsyncParsableCommand {
     struct Rotate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Seal everything again with the first of the listed keys, and forget the others.",
-            discussion: "Works on the database itself, beside a service that may be running with the same list of keys."
-        )
+            discussion: """
+                Works on the database itself, beside a service that may be running with the same list of keys.
+
+                  synheart-auth service-key rotate
+                  synheart-auth service-key rotate --config /etc/synheart-auth.yaml
+                """)
         @Option(help: "The SQLite database. Default: what the configuration says, else synheart-auth.sqlite.")
         var database: String?
         @Option(

@@ -20,7 +20,7 @@ import Testing
     private static let nobody = ["--url", "http://127.0.0.1:1"]
 
     private static let groupsOfTheDatabase: Set = [
-        "apps", "credentials", "signing-keys", "devices", "statistics", "audit", "evidence",
+        "apps", "credentials", "signing-keys", "service-key", "devices", "statistics", "audit", "evidence",
     ]
 
     /// In a folder with a database the first arguments are used, in an empty one the second.
@@ -32,7 +32,8 @@ import Testing
         "apps example": Case(["--production"], failing: ["--authority", "/dev/null/folder/authority.pem"]),
         "credentials create": Case(["--role", "viewer"]), "credentials list": Case(),
         "credentials revoke": Case(["0123456789abcdef"]),
-        "signing-keys list": Case(), "signing-keys rotate": Case(),
+        "signing-keys list": Case(), "signing-keys rotate": Case(), "signing-keys revoke": Case(["0123456789abcdef"]),
+        "service-key rotate": Case(),
         "config check": Case(failing: ["--port", "eighty"]), "config show": Case(failing: ["--port", "eighty"]),
         "doctor": Case(free, failing: ["--port", "eighty"]),
         "devices list": Case(), "devices show": Case(device), "devices revoke": Case(device),
