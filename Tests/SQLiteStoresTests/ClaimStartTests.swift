@@ -88,7 +88,7 @@ struct ClaimStartTests {
         let note = first.note
         await first.close()
         try killedStart(note.sequence + 1, boot: "second boot")
-        let journal = try bench.open(at: start + 10, boot: "third boot", expecting: .note(note))
+        let journal = try bench.open(at: start + 10, boot: "second boot", expecting: .note(note))
         #expect(try await journal.claim(claims, now: start + 10) == .taken(claims[0]))
         #expect(try await journal.claim(bench.claims(), at: start + 10) == .claimed)
         await journal.close()
@@ -96,8 +96,25 @@ struct ClaimStartTests {
 
     @Test func `The very first start has lost nothing`() async throws {
         try killedStart(1, boot: "first boot")
-        let journal = try bench.open(boot: "second boot")
+        let journal = try bench.open(boot: "first boot")
         #expect(try await journal.claim(bench.claims()) == .claimed)
+        await journal.close()
+    }
+
+    // Its records, and claims behind them, may never have reached the disk.
+    @Test func `A start that a restart of the machine followed may have lost claims`() async throws {
+        let claims = bench.claims()
+        let first = try bench.open()
+        #expect(try await first.claim(claims) == .claimed)
+        let note = first.note
+        await first.close()
+        try killedStart(note.sequence + 1, boot: "second boot")
+        let journal = try bench.open(at: start + 10, boot: "third boot", expecting: .note(note))
+        let outcome = try await journal.claim(bench.claims(), at: start + 10)
+        guard case .historyLost = outcome else {
+            Issue.record("\(outcome)")
+            return await journal.close()
+        }
         await journal.close()
     }
 

@@ -35,8 +35,10 @@ struct JournalRecovery {
         contents.table.reserve(folder.recordCount(sequences))
 
         var last: UInt64?
-        // A segment that was never used says nothing of what was lost, and so never counts as the newest.
+        // A segment without its first records says nothing of what was lost, and so never counts as the newest.
         var newest: SegmentContents?
+        // But where it is of another boot, claims may have followed that never reached the disk.
+        var isOvertaken = false
         let reader = SegmentReader(folder: folder, boot: opening.boot, now: opening.now)
         for sequence in sequences {
             do throws(SegmentReader.Failure) {
@@ -45,7 +47,11 @@ struct JournalRecovery {
                 }
                 let read = try reader.read(sequence, into: &contents)
                 last = sequence
-                if read.isBegun { newest = read }
+                if read.isBegun {
+                    (newest, isOvertaken) = (read, false)
+                } else if read.header.boot != opening.boot {
+                    isOvertaken = true
+                }
                 recovery.segments.append(ClosedSegment(sequence: sequence, latestExpiry: read.latestExpiry))
             } catch {
                 switch error {
@@ -69,8 +75,8 @@ struct JournalRecovery {
         if let reason = opening.expectation.reasonAgainst(newest) {
             return recovery.startingOver(contents, sequences, nil, reason, opening)
         }
-        recovery.finish(
-            contents, powerLost: newest.map { $0.header.boot != opening.boot && !$0.isSealed } ?? false, opening)
+        let isCut = newest.map { $0.header.boot != opening.boot && !$0.isSealed } ?? false
+        recovery.finish(contents, powerLost: isCut || isOvertaken, opening)
         return recovery
     }
 
