@@ -79,7 +79,7 @@ public struct KeyAttestationCertificate: Sendable {
     /// Whether its signature does not fit.
     public var isSignatureBroken = false
 
-    /// A certificate of its parts.
+    /// Memberwise initializer.
     public init(_ subject: [Attribute], key: Key, extensions: [Extension] = []) {
         self.subject = subject
         self.key = key

@@ -87,7 +87,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     }
 }
 
-/// The peer of a connection holds its share already. Nobody reads this: the connection is closed.
+/// The peer of a connection holds its share already. This error is not sent: the connection is closed.
 private struct TooManyConnections: Error {}
 
 private struct BrokenOff: Error {

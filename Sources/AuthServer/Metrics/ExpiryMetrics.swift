@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// When credentials, signing keys and the certificate end, so that somebody is told before they do: set at each scrape.
+/// When credentials, signing keys and the certificate end, so that an alert can come first: set at each scrape.
 extension ServerMetrics {
     private static let credentialExpiry = "synheart_credential_expiry_timestamp_seconds"
     private static let credentialUse = "synheart_credential_last_use_timestamp_seconds"

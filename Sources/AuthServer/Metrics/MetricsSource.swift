@@ -1,4 +1,4 @@
-/// A metric that is read when somebody scrapes, such as the size of a store.
+/// A metric that is read at each scrape, such as the size of a store.
 public struct MetricsSource: Sendable {
     /// What the figure is.
     public enum Kind: Sendable {

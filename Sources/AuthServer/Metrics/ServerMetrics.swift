@@ -230,7 +230,7 @@ public struct ServerMetrics: Sendable {
         registry.count(Name.refusedConnections, [("listener", listener)])
     }
 
-    /// Somebody used a credential.
+    /// Notes the use of a credential.
     func used(_ credential: Credential, at now: UnixTime) { uses.withLockedValue { $0[credential.id] = now } }
 
     var credentialUses: [String: UnixTime] { uses.withLockedValue { $0 } }

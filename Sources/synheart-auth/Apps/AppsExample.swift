@@ -17,7 +17,7 @@ extension AppsCommand {
                 them. `apps add` takes it as it is; then no Android phone is admitted, because nothing can open its tokens.
 
                   synheart-auth apps example > app.json
-                  synheart-auth apps example --app com.acme.pay --authority /tmp/authority.pem
+                  synheart-auth apps example --app com.acme.pay --authority authority.pem
                   synheart-auth apps example --production > app.json
                 """)
         @Option(name: .customLong("app"), help: "The app id.") var app = "com.example.app"
