@@ -1,6 +1,7 @@
 import AuthContract
 import AuthService
 import Foundation
+import Testing
 
 @testable import SQLiteStores
 
@@ -48,4 +49,17 @@ extension ClaimJournal {
         try await claim(
             claims, timestamp: timestamp, expiresAt: timestamp + 660, now: now ?? timestamp, futureWindow: 60)
     }
+}
+
+/// Lets the keeper's thread have the journal's lock. A task that only yields takes the lock again at once, and the thread may
+/// wait for minutes.
+func letTheKeeperWork() async { try? await Task.sleep(for: .milliseconds(1)) }
+
+/// Waits until the keeper has done what `condition` describes. Real time only bounds it.
+func eventually(_ condition: () -> Bool) async {
+    for _ in 0..<20_000 {
+        if condition() { return }
+        await letTheKeeperWork()
+    }
+    Issue.record("the keeper never did it")
 }
