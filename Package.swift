@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// One package, one room per target; arrows go down only (CONTRIBUTING.md has the map).
+// What apps and verifiers link; the service is a package of its own in Service/, so that an app does not resolve what only a
+// server needs. One room per target; arrows go down only (CONTRIBUTING.md has the map).
 // CI sets SYNHEART_AUTH_STRICT so that warnings are errors there and a newer compiler does not break a user's build.
 let strict = Context.environment["SYNHEART_AUTH_STRICT"] != nil
 
@@ -17,24 +18,6 @@ let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto"
 let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
-let atomics: Target.Dependency = .product(name: "Atomics", package: "swift-atomics")
-let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
-let hummingbird: [Target.Dependency] = [
-    .product(name: "HummingbirdCore", package: "hummingbird"),
-    .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-    .product(name: "UnixSignals", package: "swift-service-lifecycle"), .product(name: "NIOCore", package: "swift-nio"),
-    .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-    .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-    .product(name: "HTTPTypes", package: "swift-http-types"),
-]
-let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
-let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
-let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
-let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
-let httpClient: [Target.Dependency] = [
-    .product(name: "AsyncHTTPClient", package: "async-http-client"), .product(name: "NIOCore", package: "swift-nio"),
-    .product(name: "NIOHTTP1", package: "swift-nio"), nioSSL,
-]
 
 /// A target together with its tests, which mirror it under `Tests/`.
 func room(
@@ -63,28 +46,14 @@ let package = Package(
         .library(name: "PlayIntegrity", targets: ["PlayIntegrity"]),
         .library(name: "AndroidKeyAttestation", targets: ["AndroidKeyAttestation"]),
         .library(name: "AttestationTestKit", targets: ["AttestationTestKit"]),
-        .library(name: "AuthService", targets: ["AuthService"]),
-        .library(name: "SQLiteStores", targets: ["SQLiteStores"]),
-        .executable(name: "synheart-auth", targets: ["synheart-auth"]),
-        .library(name: "StoreConformance", targets: ["StoreConformance"]),
+        // For the package in Service/ alone: they may change in any version.
+        .library(name: "_AttestationInspection", targets: ["AttestationInspection"]),
+        .library(name: "_Bytes", targets: ["Bytes"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-atomics.git", from: "1.3.0"),
-        .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
-        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
-        .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
-        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
-        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
-        .package(url: "https://github.com/vapor/jwt-kit.git", from: "5.7.1"),
     ],
     targets: [
         // What every room writes and compares the same way: base64, hexadecimal, times, PEM, DER, locks.
@@ -126,79 +95,6 @@ let package = Package(
         room(
             "AttestationTestKit", ["CBOR", crypto, cryptoExtras, asn1, x509],
             tests: ["AppAttest", "PlayIntegrity", "AndroidKeyAttestation", crypto]),
-
-        // The rules, without HTTP and SQL; what every store must do; the default stores.
-        room(
-            "AuthService",
-            [
-                "AuthContract", "StrictJSON", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation",
-                "AttestationInspection", crypto, logging,
-            ],
-            tests: [
-                "AuthContract", "StrictJSON", "StoreConformance", "AttestationTestKit", "AttestationInspection", crypto,
-            ]),
-        room("StoreConformance", ["AuthService", "AuthContract", "StrictJSON", crypto], tests: ["AuthService"]),
-        room(
-            "SQLiteStores", ["AuthService", "AuthContract", "StrictJSON", crypto, grdb, logging, atomics],
-            tests: ["AuthService", "AuthContract", "StoreConformance", crypto, grdb]),
-
-        // Apple's and Google's services, behind AuthService's protocols: the one library that links an HTTP client.
-        room(
-            "AttestationProviders",
-            [
-                "AuthService", "AuthContract", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON",
-                crypto, logging, .product(name: "JWTKit", package: "jwt-kit"),
-            ] + httpClient,
-            tests: [
-                "AuthService", "AuthContract", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON",
-                "StoreConformance", "AttestationTestKit", crypto, cryptoExtras, x509, logging,
-                .product(name: "Hummingbird", package: "hummingbird"),
-            ] + hummingbird,
-            testResources: [.copy("Vectors")]),
-
-        // HTTP: routes, listeners, limits, configuration, metrics, administration.
-        room(
-            "AuthServer",
-            ["AuthService", "AuthContract", "StrictJSON", crypto, logging, nioSSL, nioPosix, yams] + hummingbird,
-            tests: [
-                "AuthService", "AuthContract", "AndroidKeyAttestation", "PlayIntegrity", "StrictJSON",
-                "StoreConformance",
-                crypto, asn1, x509, logging, nioPosix,
-                nioSSL,
-            ] + hummingbird),
-
-        // A phone for development, and the command line.
-        room(
-            "SoftwareDevice", ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON", crypto],
-            tests: ["SynheartAuth", "AttestationTestKit", "AuthContract", "StrictJSON"]),
-        [
-            .executableTarget(
-                name: "synheart-auth",
-                dependencies: [
-                    "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores", "AuthContract", "StrictJSON",
-                    "SynheartAuth",
-                    "SoftwareDevice", "AttestationTestKit", "AttestationInspection", "PlayIntegrity", logging, x509,
-                    asn1,
-                    .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                ] + httpClient, swiftSettings: settings),
-            // The SDK in a process that dies where it is told to; IntegrationTests start it.
-            .target(name: "CCrashPoints", path: "Tests/CCrashPoints"),
-            .executableTarget(
-                name: "CrashingDevice",
-                dependencies: [
-                    "CCrashPoints", "SynheartAuth", "SoftwareDevice", "AttestationTestKit", "AuthContract",
-                    "StrictJSON",
-                ],
-                path: "Tests/CrashingDevice", swiftSettings: settings),
-            .testTarget(
-                name: "IntegrationTests",
-                dependencies: [
-                    "synheart-auth", "SoftwareDevice", "SynheartAuth", "AttestationTestKit", "AuthServer",
-                    "AuthService",
-                    "SQLiteStores", "AuthContract", "StrictJSON", crypto, logging, grdb, asn1, x509,
-                ],
-                swiftSettings: settings),
-        ],
     ].flatMap { $0 },
     swiftLanguageModes: [.v6]
 )

@@ -2,19 +2,21 @@
 import PackageDescription
 
 // A package of its own beside the house, so that a user of the libraries never builds it.
-let house = [
-    "SynheartAuth", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "AuthContract", "AuthService",
-    "SQLiteStores",
-    "AttestationTestKit", "StrictJSON",
-].map { Target.Dependency.product(name: $0, package: "synheart-auth") }
+let house =
+    [
+        "SynheartAuth", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "AuthContract", "AttestationTestKit",
+        "StrictJSON",
+    ].map { Target.Dependency.product(name: $0, package: "synheart-auth") }
+    + ["AuthService", "SQLiteStores"].map { .product(name: $0, package: "Service") }
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let settings: [SwiftSetting] = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 
 let package = Package(
     name: "benchmarks",
-    platforms: [.macOS(.v13)],
+    platforms: [.macOS(.v15)],
     dependencies: [
         .package(name: "synheart-auth", path: ".."),
+        .package(path: "../Service"),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
     ],

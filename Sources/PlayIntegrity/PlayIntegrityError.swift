@@ -193,7 +193,7 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
 
     /// Whether another package of the same app would meet the same: an outage of Google's, or an account that Google does not
     /// accept. Links and quotas are a package's own.
-    package var concernsEveryPackage: Bool { [.network, .providerUnavailable, .unauthenticated].contains(code) }
+    @_spi(Service) public var concernsEveryPackage: Bool { [.network, .providerUnavailable, .unauthenticated].contains(code) }
 }
 
 extension PlayIntegrityUnavailable: Hashable {

@@ -4,7 +4,7 @@
 # docs/vectors. Under a minute. The virtual environment of `environment` is made first, from PyPI, if it is not there.
 #   Tests/Interop/run.sh [path/to/synheart-auth]
 set -euo pipefail
-binary=$(realpath "${1:-$(dirname "$0")/../../.build/debug/synheart-auth}")
+binary=$(realpath "${1:-$(dirname "$0")/../../Service/.build/debug/synheart-auth}")
 cd "$(dirname "$0")"
 python=$(./environment)
 "$python" vectors_check.py

@@ -73,7 +73,7 @@ extension JSONValue {
 
 extension KeyAttestationPolicy {
     /// The 32 octets of a SHA-256 in hexadecimal, or in base64url with or without padding; nil for another text.
-    package static func digest(_ text: String) -> [UInt8]? {
+    @_spi(Service) public static func digest(_ text: String) -> [UInt8]? {
         if text.utf8.count == 64 {
             var octets: [UInt8] = []
             var rest = text[...]

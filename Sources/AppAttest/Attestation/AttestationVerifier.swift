@@ -38,7 +38,7 @@ public struct AttestationVerifier: Sendable {
     }
 
     /// For a protocol that sends no key id beside the object: what the object says three times must be one.
-    package func verify(
+    public func verify(
         _ object: AttestationObject, expecting keyID: KeyID?, clientDataHash: ClientDataHash, at date: Date
     ) throws(AppAttestError) -> VerifiedAttestation {
         let leaf = try steps.verifyCertificateChain(object, at: date, leeway: policy.clockLeeway)

@@ -1,6 +1,6 @@
-package import AppAttest
+public import AppAttest
 internal import Foundation
-package import StrictJSON
+public import StrictJSON
 
 /// What options mean for App Attest.
 ///
@@ -62,7 +62,7 @@ extension JSONValue {
 
 extension AppAttestPolicy {
     /// Every member, as `--policy` takes it.
-    package var json: JSONObject {
+    @_spi(Service) public var json: JSONObject {
         JSONObject([
             ("app_ids", .array(appIDs.map(\.text).sorted().map { .string($0) })),
             ("environments", .array(environments.map(\.rawValue).sorted().map { .string($0) })),

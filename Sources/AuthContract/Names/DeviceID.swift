@@ -1,6 +1,6 @@
 /// Names one device of one app: a lower-case version 4 UUID, always issued by the service.
 public struct DeviceID: Sendable, Hashable, CustomStringConvertible {
-    package let uuid: RandomUUID
+    @_spi(Service) public let uuid: RandomUUID
     /// The id as it is written. Kept, as every request and every answer has it.
     public let text: String
 
@@ -31,7 +31,7 @@ public struct DeviceID: Sendable, Hashable, CustomStringConvertible {
 
 /// Makes one signed request different from every other: a version 4 UUID, fresh for each.
 public struct RequestNonce: Sendable, Hashable {
-    package let uuid: RandomUUID
+    @_spi(Service) public let uuid: RandomUUID
 
     /// Makes a new nonce.
     public init(from random: some RandomSource) { uuid = RandomUUID(from: random) }

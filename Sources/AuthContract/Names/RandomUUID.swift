@@ -44,7 +44,7 @@ public struct RandomUUID: Sendable, Hashable {
     public var bytes: [UInt8] { withBytes { Array($0) } }
 
     /// Gives the 16 bytes where they are, without a block of memory for them.
-    package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    @_spi(Service) public func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         withUnsafeBytes(of: (high.bigEndian, low.bigEndian), body)
     }
 

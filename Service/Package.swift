@@ -1,0 +1,169 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// What an operator runs, over the libraries of the package above. One room per target; arrows go down only (CONTRIBUTING.md has
+// the map).
+// CI sets SYNHEART_AUTH_STRICT so that warnings are errors there and a newer compiler does not break a user's build.
+let strict = Context.environment["SYNHEART_AUTH_STRICT"] != nil
+
+let settings: [SwiftSetting] =
+    [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+
+/// A library of the package above.
+func library(_ name: String) -> Target.Dependency { .product(name: name, package: "synheart-auth") }
+let bytes = library("_Bytes")
+let json = library("StrictJSON")
+let contract = library("AuthContract")
+let sdk = library("SynheartAuth")
+let appAttest = library("AppAttest")
+let playIntegrity = library("PlayIntegrity")
+let keyAttestation = library("AndroidKeyAttestation")
+let inspection = library("_AttestationInspection")
+let testKit = library("AttestationTestKit")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
+let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
+let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
+let atomics: Target.Dependency = .product(name: "Atomics", package: "swift-atomics")
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let hummingbird: [Target.Dependency] = [
+    .product(name: "HummingbirdCore", package: "hummingbird"),
+    .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+    .product(name: "UnixSignals", package: "swift-service-lifecycle"), .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+    .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+    .product(name: "HTTPTypes", package: "swift-http-types"),
+]
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let httpClient: [Target.Dependency] = [
+    .product(name: "AsyncHTTPClient", package: "async-http-client"), .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOHTTP1", package: "swift-nio"), nioSSL,
+]
+
+/// A target together with its tests, which mirror it under `Tests/`.
+func room(
+    _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil,
+    tests: [Target.Dependency]? = [], testResources: [Resource]? = nil
+) -> [Target] {
+    let target: Target = .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
+    guard let tests else { return [target] }
+    return [
+        target,
+        .testTarget(
+            name: "\(name)Tests", dependencies: [.target(name: name)] + tests, resources: testResources,
+            swiftSettings: settings),
+    ]
+}
+
+let package = Package(
+    name: "synheart-auth-service",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "synheart-auth", targets: ["synheart-auth"]),
+        .library(name: "AuthService", targets: ["AuthService"]),
+        .library(name: "SQLiteStores", targets: ["SQLiteStores"]),
+        .library(name: "StoreConformance", targets: ["StoreConformance"]),
+    ],
+    dependencies: [
+        .package(name: "synheart-auth", path: ".."),
+        .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
+        .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-atomics.git", from: "1.3.0"),
+        .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
+        .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/vapor/jwt-kit.git", from: "5.7.1"),
+    ],
+    targets: [
+        // The rules, without HTTP and SQL; what every store must do; the default stores.
+        room(
+            "AuthService",
+            [
+                contract, json, appAttest, playIntegrity, keyAttestation,
+                inspection, crypto, logging,
+            ],
+            tests: [
+                contract, json, "StoreConformance", testKit, inspection, crypto,
+            ]),
+        room("StoreConformance", ["AuthService", contract, json, crypto], tests: ["AuthService"]),
+        room(
+            "SQLiteStores", ["AuthService", contract, json, crypto, grdb, logging, atomics],
+            tests: ["AuthService", contract, "StoreConformance", crypto, grdb]),
+
+        // Apple's and Google's services, behind AuthService's protocols: the one library that links an HTTP client.
+        room(
+            "AttestationProviders",
+            [
+                "AuthService", contract, appAttest, playIntegrity, keyAttestation, json,
+                crypto, logging, .product(name: "JWTKit", package: "jwt-kit"),
+            ] + httpClient,
+            tests: [
+                "AuthService", contract, appAttest, playIntegrity, keyAttestation, json,
+                "StoreConformance", testKit, crypto, cryptoExtras, x509, logging,
+                .product(name: "Hummingbird", package: "hummingbird"),
+            ] + hummingbird,
+            testResources: [.copy("Vectors")]),
+
+        // HTTP: routes, listeners, limits, configuration, metrics, administration.
+        room(
+            "AuthServer",
+            ["AuthService", contract, json, crypto, logging, nioSSL, nioPosix, yams] + hummingbird,
+            tests: [
+                "AuthService", contract, keyAttestation, playIntegrity, json,
+                "StoreConformance",
+                crypto, asn1, x509, logging, nioPosix,
+                nioSSL,
+            ] + hummingbird),
+
+        // A phone for development, and the command line.
+        room(
+            "SoftwareDevice", [sdk, testKit, contract, json, bytes, crypto],
+            tests: [sdk, testKit, contract, json, bytes]),
+        [
+            .executableTarget(
+                name: "synheart-auth",
+                dependencies: [
+                    "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores", contract, json,
+                    sdk,
+                    "SoftwareDevice", testKit, inspection, playIntegrity, logging, x509,
+                    asn1,
+                    .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                ] + httpClient, swiftSettings: settings),
+            // The SDK in a process that dies where it is told to; IntegrationTests start it.
+            .target(name: "CCrashPoints", path: "Tests/CCrashPoints"),
+            .executableTarget(
+                name: "CrashingDevice",
+                dependencies: [
+                    "CCrashPoints", sdk, "SoftwareDevice", testKit, contract,
+                    json,
+                ],
+                path: "Tests/CrashingDevice", swiftSettings: settings),
+            .testTarget(
+                name: "IntegrationTests",
+                dependencies: [
+                    "synheart-auth", "SoftwareDevice", sdk, testKit, "AuthServer",
+                    "AuthService",
+                    "SQLiteStores", contract, json, crypto, logging, grdb, asn1, x509,
+                ],
+                swiftSettings: settings),
+        ],
+    ].flatMap { $0 },
+    swiftLanguageModes: [.v6]
+)

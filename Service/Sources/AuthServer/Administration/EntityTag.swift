@@ -1,0 +1,63 @@
+@_spi(Service) internal import AuthContract
+internal import AuthService
+internal import Crypto
+internal import StrictJSON
+
+/// The version of an app record, as `ETag` and `If-Match` carry it (RFC 9110 sections 8.8.3 and 13.1.1).
+struct EntityTag: Sendable, Hashable, CustomStringConvertible {
+    /// With its quotes.
+    let description: String
+
+    /// The tag of a record: two records have the same only if they are equal, secrets included. The secrets are keys with
+    /// far too many bits to be found from the hash.
+    init(_ record: AppRecord) {
+        let text = JSONValue.object(record.json(secrets: .plain)).bytes
+        let digest = SHA256.hash(data: text)
+        description = "\"" + Hexadecimal.encode(digest.withUnsafeBytes { [UInt8]($0.prefix(16)) }) + "\""
+    }
+}
+
+/// The `If-Match` of a request.
+enum Precondition: Sendable {
+    case none
+    /// `*`: whatever it is, it is there.
+    case any
+    case oneOf([String])
+
+    /// - Throws: `ContractError` for a list that is none.
+    init(_ values: [String]) throws(ContractError) {
+        guard !values.isEmpty else {
+            self = .none
+            return
+        }
+        let tags = values.flatMap { value in
+            value.split(separator: ",", omittingEmptySubsequences: false).map { String($0).trimmingOptionalWhitespace }
+        }
+        if tags == ["*"] {
+            self = .any
+        } else {
+            guard tags.count <= 32, tags.allSatisfy(Self.isTag) else {
+                throw ContractError("If-Match must be * or the ETag of an answer, with its quotes")
+            }
+            // A weak tag never matches (RFC 9110 section 13.1.1).
+            self = .oneOf(tags)
+        }
+    }
+
+    private static func isTag(_ text: String) -> Bool {
+        let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+        return opaque.count >= 2 && opaque.hasPrefix("\"") && opaque.hasSuffix("\"")
+            && !opaque.dropFirst().dropLast().contains("\"")
+    }
+
+    /// Whether it names versions.
+    var isConditional: Bool {
+        if case .none = self { false } else { true }
+    }
+
+    /// Refuses a record of another version than those that are named.
+    func check(_ record: AppRecord) throws(Refusal) {
+        guard case .oneOf(let tags) = self, !tags.contains(EntityTag(record).description) else { return }
+        throw Refusal(.preconditionFailed, "If-Match names another version of \(record.appID)")
+    }
+}

@@ -1,0 +1,196 @@
+internal import AppAttest
+@_spi(Service) internal import AttestationInspection
+internal import AuthContract
+internal import Crypto
+internal import Foundation
+internal import StrictJSON
+
+/// App Attest for one app: its policy and its anchors, prepared once.
+struct AppleEvidence: Sendable {
+    /// One authority: Apple, or one that the operator of a development or staging app named.
+    private struct Authority: Sendable {
+        let attestations: AttestationVerifier
+        let receipts: ReceiptVerifier
+        /// Its roots; nil: Apple's own.
+        let pem: String?
+
+        var isApple: Bool { pem == nil }
+    }
+
+    private let authorities: [Authority]
+    private let assertions: AssertionVerifier
+
+    init(_ policy: IOSPolicy) throws {
+        let accepted = try AppAttestPolicy(policy)
+        var anchors: [(TrustAnchors, pem: String?)] = [(.apple, nil)]
+        for pem in policy.trustAnchors {
+            guard let roots = TrustAnchors(pem: pem) else {
+                throw ContractError("ios.trust_anchors: not certificates in PEM")
+            }
+            anchors.append((roots, pem))
+        }
+        authorities = anchors.map { anchors, pem in
+            Authority(
+                attestations: AttestationVerifier(policy: accepted, trustAnchors: anchors),
+                receipts: ReceiptVerifier(trustAnchors: anchors), pem: pem)
+        }
+        assertions = AssertionVerifier(policy: accepted)
+    }
+
+    /// Verifies an attestation object that binds `nonce`.
+    func verify(proof: String?, nonce: BindingNonce, at: UnixTime) throws(Refusal) -> VerifiedEvidence {
+        guard let bytes = proof.flatMap({ Base64.standard.decode($0) }) else {
+            throw Refusal(.invalidAttestation, "proof is not base64")
+        }
+        let (attestation, authority) = try attest(bytes, nonce, at)
+        let (receipt, refusal) = judge(attestation, by: authority, at: at)
+        let app: Assurance.App =
+            switch (authority.isApple, attestation.environment) {
+            case (false, _): .test
+            case (true, .production): .appAttest
+            case (true, .development): .appAttestDevelopment
+            }
+        var evidence = VerifiedEvidence(
+            assurance: Assurance(
+                app: app, key: .appVouched, labels: attestation.category.map { ["category:\($0.rawValue)"] } ?? []),
+            appAttest: AppAttestEvidence(
+                keyID: attestation.keyID.bytes, publicKey: Array(attestation.publicKey.x963Representation),
+                appID: attestation.appID.text, environment: attestation.environment.rawValue,
+                attestedExtensions: attestation.attestedExtensions, receipt: attestation.receipt,
+                receiptOutcome: refusal?.code.rawValue ?? "verified", riskMetric: receipt?.fields.riskMetric,
+                // A receipt that did not verify is never sent on: it is whatever the device put there.
+                refresh: ReceiptRefresh(dueAt: authority.isApple && receipt != nil ? at : nil)))
+        if let refusal {
+            evidence.refusedReceipt = { self.refused(refusal, Self.line(of: attestation, at), by: authority) }
+        }
+        return evidence
+    }
+
+    private func attest(
+        _ bytes: [UInt8], _ nonce: BindingNonce, _ at: UnixTime
+    ) throws(Refusal) -> (VerifiedAttestation, Authority) {
+        func refusal(_ error: AppAttestError, by authority: Authority?) -> Refusal {
+            Refusal(.invalidAttestation, "\(error)").about {
+                self.refused(error, Self.line(of: bytes, nonce, at), by: authority)
+            }
+        }
+        let object: AttestationObject
+        do { object = try AttestationObject(parsing: bytes) } catch { throw refusal(error, by: nil) }
+        var refusals: [(error: AppAttestError, authority: Authority)] = []
+        for authority in authorities {
+            do throws(AppAttestError) {
+                // No key id is in the body: what the object says of it is held to the attested key.
+                let attestation = try authority.attestations.verify(
+                    object, expecting: nil, clientDataHash: ClientDataHash(nonce.bytes), at: at.date)
+                return (attestation, authority)
+            } catch { refusals.append((error, authority)) }
+        }
+        // Of several the one to tell of is that of the authority that the chain leads to, else Apple's.
+        guard let first = refusals.first(where: { $0.error.code != .untrustedChain }) ?? refusals.first else {
+            throw Refusal(.invalidAttestation, "no authority")
+        }
+        throw refusal(first.error, by: first.authority)
+    }
+
+    /// The receipt is judged by itself: it never fails a registration.
+    private func judge(
+        _ attestation: VerifiedAttestation, by authority: Authority, at: UnixTime
+    ) -> (VerifiedReceipt?, AppAttestError?) {
+        do throws(AppAttestError) {
+            return (
+                try authority.receipts.verify(
+                    attestation.receipt, against: ReceiptExpectations(of: attestation), at: at.date), nil
+            )
+        } catch { return (nil, error) }
+    }
+
+    /// Verifies an assertion by a device's stored key over `message`, and returns the counter to be stored.
+    func verifyAssertion(
+        _ object: [UInt8], by evidence: AppAttestEvidence, clientDataHash: [UInt8]
+    ) throws(Refusal) -> UInt32 {
+        guard let key = try? P256.Signing.PublicKey(x963Representation: evidence.publicKey) else {
+            throw Refusal(.serviceUnavailable, "the stored attested key cannot be read", retryAfter: 60)
+        }
+        do throws(AppAttestError) {
+            return try assertions.verify(
+                AssertionObject(parsing: object), clientDataHash: ClientDataHash(clientDataHash), publicKey: key,
+                attestedExtensions: evidence.attestedExtensions, previousCounter: evidence.counter
+            ).counter
+        } catch {
+            throw Refusal(.invalidAssertion, "\(error)").about {
+                self.refused(error, Self.line(of: object, by: evidence, clientDataHash), by: nil)
+            }
+        }
+    }
+}
+
+// MARK: Evidence
+
+extension AppleEvidence {
+    private func refused(_ error: AppAttestError, _ line: JSONObject, by authority: Authority?) -> RefusedProof {
+        var options = VerificationOptions()
+        options.policy = ["ios": .object(assertions.policy.json)]
+        options.rootsPEM = authority?.pem
+        return RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line, options: options)
+    }
+
+    private static func line(of attestation: [UInt8], _ nonce: BindingNonce, _ at: UnixTime) -> JSONObject {
+        JSONObject([
+            ("format", "app-attest-attestation"), ("object", .base64(attestation)),
+            ("client_data_hash", .base64(nonce.bytes)), ("valid_at", .string(at.iso8601)),
+        ])
+    }
+
+    private static func line(of attestation: VerifiedAttestation, _ at: UnixTime) -> JSONObject {
+        JSONObject([
+            ("format", "app-attest-receipt"), ("object", .base64(attestation.receipt)), ("whole_object", true),
+            ("app_id", .string(attestation.appID.text)),
+            ("public_key_x963", .base64(Array(attestation.publicKey.x963Representation))),
+            ("client_hash_b64", .base64(attestation.clientDataHash.bytes)),
+            ("environment", .string(attestation.environment.rawValue)), ("valid_at", .string(at.iso8601)),
+        ])
+    }
+
+    private static func line(
+        of assertion: [UInt8], by evidence: AppAttestEvidence, _ clientDataHash: [UInt8]
+    ) -> JSONObject {
+        JSONObject([
+            ("format", "app-attest-assertion"), ("object", .base64(assertion)),
+            ("public_key_x963", .base64(evidence.publicKey)), ("client_data_hash", .base64(clientDataHash)),
+            ("attested_extensions", .bool(evidence.attestedExtensions)),
+            ("previous_counter", .integer(evidence.counter)),
+        ])
+    }
+}
+
+extension JSONValue {
+    fileprivate static func base64(_ bytes: [UInt8]) -> JSONValue { .string(Base64.standard.encode(bytes)) }
+}
+
+extension AppAttestPolicy {
+    fileprivate init(_ policy: IOSPolicy) throws(ContractError) {
+        let appIDs = policy.appIDs.compactMap(AppAttest.AppID.init)
+        guard appIDs.count == policy.appIDs.count else {
+            throw ContractError("ios.app_ids: write them as TEAMID1234.com.example.app")
+        }
+        self.init(
+            appIDs: Set(appIDs),
+            environments: Set(policy.environments.map { $0 == .production ? .production : .development }))
+        if let categories = policy.categories {
+            self.categories = Set(categories.map { ValidationCategory(rawValue: $0) })
+        }
+        acceptsUnknownCategories = policy.unknownCategories == .allow
+        requiresCategory = policy.requireCategory
+        requiresBundleVersion = policy.requireBundleVersion
+        if let text = policy.minimumBundleVersion {
+            guard let version = BundleVersion(text) else {
+                throw ContractError("ios.minimum_bundle_version: numbers with dots between them")
+            }
+            minimumBundleVersion = version
+        }
+    }
+}
+
+extension UnixTime {
+    var date: Date { Date(timeIntervalSince1970: TimeInterval(seconds)) }
+}

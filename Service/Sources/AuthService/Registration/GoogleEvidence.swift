@@ -1,0 +1,241 @@
+@_spi(Service) internal import AndroidKeyAttestation
+internal import AttestationInspection
+internal import AuthContract
+internal import Foundation
+internal import PlayIntegrity
+internal import StrictJSON
+
+/// Play Integrity and Key Attestation for one app: its policies, keys and anchors, prepared once.
+struct GoogleEvidence: Sendable {
+    private let policy: AndroidPolicy
+    private let integrity: PlayIntegrityVerifier
+    private let responseKeys: [ResponseKeys]
+    /// Without a status list: that is another one each time, so each verification sets it on a copy.
+    private let keyAttestation: KeyAttestationVerifier
+
+    init(_ policy: AndroidPolicy) throws {
+        self.policy = policy
+        let settings = policy.playIntegrity
+        integrity = PlayIntegrityVerifier(packages: Set(policy.packages), policy: PlayIntegrityPolicy(policy))
+        responseKeys = try settings.keys.map {
+            try ResponseKeys(decryptionKey: $0.decryptionKey.exposed, verificationKey: $0.verificationKey)
+        }
+        keyAttestation = KeyAttestationVerifier(
+            policy: KeyAttestationPolicy(policy),
+            anchors: try policy.trustAnchors.reduce(.google) { try $0.adding(AttestationAnchors(pem: $1)) },
+            statusList: nil)
+    }
+
+    /// Verifies what was sent: local checks first, Google is asked last.
+    func verify(_ input: EvidenceInput, _ providers: any EvidenceProviders) async throws(Refusal) -> VerifiedEvidence {
+        try requireWhatPolicyNames(input)
+        var outage: Refusal?
+        var attested: VerifiedKeyAttestation?
+        var vouched: VerifiedIntegrity?
+        if let chain = input.keyAttestation {
+            do { attested = try await verify(chain, input, providers) } catch { outage = try outageAllowed(error) }
+        }
+        if let token = input.proof {
+            do { vouched = try await verify(token, input, providers) } catch { outage = try outageAllowed(error) }
+        }
+        // With `either`, one that could not be asked does not refuse where the other verified.
+        if let outage, policy.proof != .either || (attested == nil && vouched == nil) { throw outage }
+        return VerifiedEvidence(assurance: assurance(attested, vouched), appAttest: nil)
+    }
+
+    /// An outage is kept until it is known what else was proven; a refusal refuses.
+    private func outageAllowed(_ refusal: Refusal) throws(Refusal) -> Refusal {
+        guard refusal.code == .providerUnavailable else { throw refusal }
+        return refusal
+    }
+
+    private func requireWhatPolicyNames(_ input: EvidenceInput) throws(Refusal) {
+        let isComplete =
+            switch policy.proof {
+            case .playIntegrity: input.proof != nil
+            case .keyAttestation: input.keyAttestation != nil
+            case .both: input.proof != nil && input.keyAttestation != nil
+            case .either: input.proof != nil || input.keyAttestation != nil
+            }
+        guard isComplete else { throw Refusal(.invalidAttestation, "the app demands \(policy.proof.rawValue)") }
+    }
+
+    // MARK: Key attestation
+
+    private func verify(
+        _ chain: [[UInt8]], _ input: EvidenceInput, _ providers: any EvidenceProviders
+    ) async throws(Refusal) -> VerifiedKeyAttestation {
+        let revocations: RevocationStatusList?
+        do {
+            revocations = try await self.revocations(providers)
+        } catch {
+            // What no list could save is refused, and not held for the outage.
+            _ = try verify(chain, input, nil)
+            throw error
+        }
+        return try verify(chain, input, revocations)
+    }
+
+    private func verify(
+        _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
+    ) throws(Refusal) -> VerifiedKeyAttestation {
+        // Copies share the cached signatures of authorities.
+        var verifier = keyAttestation
+        verifier.statusList = revocations
+        do throws(KeyAttestationError) {
+            return try verifier.verify(
+                KeyAttestationChain(der: chain), challenge: input.challenge, publicKey: input.key.verifyingKey,
+                at: input.at.date)
+        } catch {
+            throw Refusal(.invalidAttestation, "key attestation: \(error)").about {
+                self.refused(error, chain, input, revocations)
+            }
+        }
+    }
+
+    private func revocations(_ providers: any EvidenceProviders) async throws(Refusal) -> RevocationStatusList? {
+        guard let source = policy.keyAttestation.statusList, source != "none" else { return nil }
+        guard let list = await providers.revocations(from: source) else {
+            throw Refusal(.providerUnavailable, "no usable list of revoked keys from \(source)", retryAfter: 60)
+        }
+        return list
+    }
+
+    // MARK: Play Integrity
+
+    private func verify(
+        _ token: String, _ input: EvidenceInput, _ providers: any EvidenceProviders
+    ) async throws(Refusal) -> VerifiedIntegrity {
+        var verdict: IntegrityVerdict?
+        do {
+            let decoded = try await decode(IntegrityToken(token), token, providers)
+            verdict = decoded
+            return try integrity.verify(decoded, binding: .either(input.nonce.playIntegrityText), at: input.at.date)
+        } catch let error as PlayIntegrityError {
+            throw Refusal(.invalidAttestation, "play integrity: \(error)").about { [verdict] in
+                self.refused(error, token, verdict, input)
+            }
+        } catch let refusal as Refusal {
+            throw refusal
+        } catch { throw Refusal(.internalError, "play integrity: \(error)") }
+    }
+
+    /// Decoded here where one of the keys opens the token, else by Google: Play Console may have replaced the keys.
+    private func decode(
+        _ token: IntegrityToken, _ text: String, _ providers: any EvidenceProviders
+    ) async throws -> IntegrityVerdict {
+        var outcome = token.decode(with: responseKeys)
+        let account = policy.playIntegrity.serviceAccount
+        if let account, outcome.mayBeDecodedByGoogle {
+            outcome = await providers.decode(text, packages: policy.packages, serviceAccount: account)
+        }
+        switch outcome {
+        case .decoded(let verdict): return verdict
+        case .refused(let error): throw error
+        case .couldNotCheck(let reason):
+            // Without an account nobody can ever judge the token: that is no outage.
+            guard account != nil else {
+                throw Refusal(.invalidAttestation, "play integrity: no service account is configured, and \(reason)")
+            }
+            throw Refusal(.providerUnavailable, "play integrity: \(reason)", retryAfter: 30)
+        }
+    }
+
+    /// Whether a chain raises what is known of the key. Without a list of revoked keys a chain must verify as any other, and
+    /// raises nothing: the key that signed it may have leaked years ago.
+    private var countsKeyAttestations: Bool { policy.keyAttestation.statusList.map { $0 != "none" } ?? false }
+
+    private func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {
+        let app: Assurance.App =
+            if attested?.anchor.origin == .configured || vouched?.verdict.isTestingResponse == true {
+                .test
+            } else if vouched != nil {
+                .playIntegrity
+            } else {
+                .none
+            }
+        let key: Assurance.Key =
+            switch countsKeyAttestations ? attested?.provenSecurityLevel : nil {
+            case .strongBox: .strongbox
+            case .some: .tee
+            case nil: .appVouched
+            }
+        return Assurance(app: app, key: key, labels: vouched?.verdict.deviceLabels ?? [])
+    }
+}
+
+// MARK: Evidence
+
+extension GoogleEvidence {
+    private func refused(
+        _ error: KeyAttestationError, _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
+    ) -> RefusedProof {
+        var options = VerificationOptions()
+        options.policy = ["key_attestation": .object(keyAttestation.policy.json)]
+        if !policy.trustAnchors.isEmpty {
+            options.keepsBuiltInRoots = true
+            options.rootsPEM = policy.trustAnchors.joined(separator: "\n")
+        }
+        // Of the list only what it says of this chain: all of it would be a hundred times the rest.
+        options.statusList = revocations.map { list in
+            (try? KeyAttestationChain(der: chain)).map { list.json(about: $0) } ?? ["entries": [:]]
+        }
+        let line = JSONObject([
+            ("format", "android-key-attestation"), ("chain_pem", .string(chain.map(Self.pem).joined())),
+            ("challenge_hex", .string(Hexadecimal.encode(input.challenge))),
+            ("public_key_spki", .string(input.key.base64)), ("valid_at", .string(input.at.iso8601)),
+        ])
+        return RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line, options: options)
+    }
+
+    private func refused(
+        _ error: PlayIntegrityError, _ token: String, _ verdict: IntegrityVerdict?, _ input: EvidenceInput
+    ) -> RefusedProof {
+        var options = VerificationOptions()
+        options.policy = ["play_integrity": .object(integrity.policy.json)]
+        // For judging at once what the keys open; they are not written down.
+        if !responseKeys.isEmpty { options.playKeys = .array(responseKeys.map { .object($0.exposed) }) }
+        var line = JSONObject([
+            ("format", "play-integrity"), ("token", .string(token)),
+            ("packages", .strings(integrity.packages.sorted())),
+            ("nonce_or_request_hash", .string(input.nonce.playIntegrityText)),
+            ("evaluate_at", .string(input.at.iso8601)),
+        ])
+        line["recorded_verdict"] = verdict.map { verdict in
+            ["decoded_by": .string(verdict.decoder.rawValue), "payload": .object(verdict.payload)]
+        }
+        return RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line, options: options)
+    }
+
+    private static func pem(_ certificate: [UInt8]) -> String {
+        let base64 = Data(certificate).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+        return "-----BEGIN CERTIFICATE-----\n\(base64)\n-----END CERTIFICATE-----\n"
+    }
+}
+
+extension PlayIntegrityPolicy {
+    fileprivate init(_ policy: AndroidPolicy) {
+        let settings = policy.playIntegrity
+        self.init(certificateDigests: Set(policy.certificateDigests))
+        minimumVersionCode = policy.minimumVersionCode
+        deviceLabels = Set(settings.deviceLabels)
+        requiresLicense = settings.requireLicensed
+        maximumAgeSeconds = settings.maximumAgeSeconds
+        allowsTestResponses = settings.allowTestResponses
+        refusedPlayProtect = Set(settings.refusePlayProtect)
+        refusedAppAccessRisk = Set(settings.refuseAppAccessRisk)
+        maximumActivityLevel = settings.maximumActivityLevel.flatMap { Int64($0.drop { !$0.isNumber }) }
+        refusedDeviceRecall = Set(settings.refuseDeviceRecall)
+    }
+}
+
+extension KeyAttestationPolicy {
+    fileprivate init(_ policy: AndroidPolicy) {
+        let settings = policy.keyAttestation
+        self.init(packages: Set(policy.packages), certificateDigests: Set(policy.certificateDigests))
+        minimumSecurityLevel = settings.minimumSecurityLevel == .strongBox ? .strongBox : .trustedEnvironment
+        bootStates = Set(settings.bootStates.map { $0 == "SelfSigned" ? .selfSigned : .verified })
+        bootKeys = Set(settings.bootKeys)
+        maximumPatchAgeDays = settings.maximumPatchAgeDays.map { Int($0) }
+    }
+}

@@ -1,0 +1,110 @@
+internal import AuthContract
+internal import Bytes
+internal import StrictJSON
+internal import SynheartAuth
+
+/// One device of a fleet.
+struct FleetDevice: Sendable {
+    private let sdk: SynheartAuth
+    private let appID: AppID
+    private let url: String
+    private let transport: LoggedTransport
+    private let registered = Locked(false)
+
+    /// What a request to another service looks like.
+    private static let foreignPath = "/v1/readings"
+    private static let foreignBody = Array(#"{"heart_rate":61,"at":1700000000}"#.utf8)
+    /// Devices of one address share what it may enrol: who is told to wait waits, longer each time, so often.
+    private static let enrolments = 20
+
+    init(_ settings: Fleet.Settings, kind: Fleet.Kind, transport: any Transport, log: FleetLog) throws {
+        appID = settings.appID
+        url = settings.url
+        self.transport = LoggedTransport(
+            base: transport, log: log, headers: kind == .development ? [(HeaderName.developmentMode, "true")] : [])
+        var configuration = try SynheartAuth.Configuration(baseUrl: settings.url)
+        configuration.transport = self.transport
+        configuration.storage = VolatileStorage()
+        configuration.keyStore = VolatileKeyStore()
+        configuration.sleeper = ImpatientSleeper()
+        configuration.rotatesAutomatically = false
+        configuration.attestation =
+            switch kind {
+            case .ios:
+                SimulatedAppAttest(
+                    iosAppID: "\(SoftwareDevice.team).\(settings.appID)", authority: settings.apple, directory: nil)
+            case .android: SimulatedAndroid(package: settings.appID.text, authority: settings.google)
+            case .development: SimulatedDevelopment()
+            }
+        sdk = SynheartAuth(configuration)
+    }
+
+    var isRegistered: Bool { registered.withLock { $0 } }
+
+    /// Registers; whether the service answered that it did.
+    func enrol() async -> Bool {
+        for attempt in 1...Self.enrolments {
+            do throws(SynheartAuthError) {
+                let isDone = try await sdk.registerDevice(appId: appID.text).status != .pending
+                registered.withLock { $0 = isDone }
+                return isDone
+            } catch {
+                guard error.code == .server(ErrorCode.rateLimited.rawValue), let wait = error.retryAfter,
+                    (try? await Task.sleep(for: wait * attempt)) != nil
+                else { return false }
+            }
+        }
+        return false
+    }
+
+    /// Replaces the key.
+    func rotate() async -> Bool {
+        do throws(SynheartAuthError) {
+            try await sdk.rotateKey(appId: appID.text)
+            return true
+        } catch { return false }
+    }
+
+    /// Signs a request, and sends it or asks about it.
+    func send(_ question: Fleet.Load.Question, dueAt due: ContinuousClock.Instant) async -> Bool {
+        do {
+            let request: TransportRequest
+            switch question {
+            case .status:
+                let signed = try await sdk.signRequest(
+                    appId: appID.text, method: Route.status.method, path: Route.status.rawValue)
+                request = TransportRequest(
+                    method: Route.status.method, url: url + Route.status.rawValue,
+                    headers: HeaderFields(signed.fields.map { ($0.name, $0.value) }), body: [])
+            case .verify(let credential):
+                let signed = try await sdk.signRequest(
+                    appId: appID.text, method: "POST", path: Self.foreignPath, bodyBytes: Self.foreignBody)
+                let question = VerifyRequest(
+                    method: "POST", scheme: "https", authority: "api.example.com", path: Self.foreignPath, query: nil,
+                    headers: HeaderFields(signed.fields.map { ($0.name, $0.value) }), body: .bytes(Self.foreignBody))
+                request = TransportRequest(
+                    method: Route.verify.method, url: url + Route.verify.rawValue,
+                    headers: HeaderFields([
+                        ("Authorization", "Bearer \(credential)"), ("Content-Type", "application/json"),
+                    ]), body: question.bytes)
+            }
+            let answer = try await transport.send(request, dueAt: due)
+            return answer.status == 200 && Self.isAccepted(answer, question)
+        } catch { return false }
+    }
+
+    /// In mode `observe` a refusal is 200 too.
+    private static func isAccepted(_ answer: TransportAnswer, _ question: Fleet.Load.Question) -> Bool {
+        guard case .verify = question else { return true }
+        guard case .verified? = try? VerifyResponse(parsing: answer.body) else { return false }
+        return true
+    }
+}
+
+/// Waits for nothing between attempts: a fleet counts each failure, it does not wait it out.
+private struct ImpatientSleeper: Sleeper {
+    func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
+        guard purpose != .retry else { throw CancellationError() }
+        try await Task.sleep(for: duration)
+    }
+}

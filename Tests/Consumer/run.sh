@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# An app that depends on the libraries by URL resolves at most four packages, and resolves beside Yams 5, which the service's
+# own dependencies exclude. The URL is this clone's, so what counts is the last commit.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+app=$(mktemp -d)
+trap 'rm -rf "$app"' EXIT
+mkdir -p "$app/Sources/App"
+cat > "$app/Sources/App/App.swift" <<'SWIFT'
+import SynheartAuth
+
+print(SynheartAuth.shared)
+SWIFT
+
+# resolve [DEPENDENCY]: prints the packages of the app, one a line, itself not among them.
+resolve() {
+    cat > "$app/Package.swift" <<SWIFT
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "App", platforms: [.iOS(.v16), .macOS(.v13)],
+    dependencies: [.package(url: "file://$root", revision: "$(git -C "$root" rev-parse HEAD)"), $*],
+    targets: [
+        .executableTarget(
+            name: "App", dependencies: [.product(name: "SynheartAuth", package: "$(basename "$root")")])
+    ])
+SWIFT
+    rm -f "$app/Package.resolved"
+    swift package --package-path "$app" resolve >&2
+    python3 -c 'import json, sys; [print(pin["identity"]) for pin in json.load(open(sys.argv[1]))["pins"]]' \
+        "$app/Package.resolved"
+}
+
+packages=$(resolve)
+count=$(wc -l <<< "$packages")
+if [ "$count" -gt 4 ]; then
+    echo "an app resolves $count packages, at most 4 are allowed:" $packages >&2
+    exit 1
+fi
+resolve '.package(url: "https://github.com/jpsim/Yams.git", "5.0.0"..<"6.0.0")' | grep -qx yams
+echo "an app resolves $count packages, and Yams 5 beside them:" $packages
