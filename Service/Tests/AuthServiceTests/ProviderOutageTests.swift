@@ -10,13 +10,13 @@ struct ProviderOutageTests {
     private static let waiting: [String: JSONValue] = ["registration": ["provider_outage": "pending"]]
 
     private func enrolment(
-        _ world: World, _ key: P256.Signing.PrivateKey, package: String = World.appID
+        _ world: World, _ key: P256.Signing.PrivateKey, package: String = World.appID, proving: Bool = true
     ) async throws
         -> RegisterRequest
     {
         let now = world.clock.now
         return try await world.enrolment(
-            key, platform: .android, proof: { TestGoogle.token($0, at: now, package: package) })
+            key, platform: .android, proof: { TestGoogle.token($0, at: now, package: package) }, proving: proving)
     }
 
     /// A device that registered while Google was away.
@@ -160,6 +160,17 @@ struct ProviderOutageTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
         await world.service.settlePendingProofs()
         try await world.verify(device)
+    }
+
+    @Test("Only the holder of the key proves a device that waits for its provider")
+    func provenByAnother() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        world.google.comeBack()
+        let foreign = try await enrolment(world, device.key, proving: false)
+        #expect(try await world.register(foreign, []) == RegisterResponse(deviceID: device.id, status: .pending))
+        #expect(try await world.row(device).assurance.isUnproven)
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).count == 1)
     }
 
     @Test("Pending rows are bounded here too, and leave no proof behind")

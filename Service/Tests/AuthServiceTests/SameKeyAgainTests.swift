@@ -45,6 +45,153 @@ struct SameKeyAgainTests {
         #expect(try await world.world.row(device).appAttest?.counter == 1)
     }
 
+    // MARK: Another App Attest key
+
+    @Test(
+        "A lost answer: the same key with a new App Attest key gets the same id, and assertions work",
+        arguments: [0, 6])
+    func lostAnswer(days: Int64) async throws {
+        let world = try await AppleWorld(ios: ["assertions_required_except": []])
+        let (device, _) = try await world.device()
+        world.world.clock.advance(days * 86_400)
+        let (again, second) = try await world.enrolment(device.key)
+        #expect(try await world.world.register(again, []) == RegisterResponse(deviceID: device.id, status: .registered))
+        var attestKey = second
+        try await world.world.verify(world.asserting(try world.world.signed(device), &attestKey))
+        let row = try await world.world.row(device)
+        #expect(row.assurance.labels == ["category:4"])
+        #expect(try await world.world.audited(.deviceEvidenceReplaced).map { $0.detail["rebound"] } == [false])
+    }
+
+    /// What shows that the first answer arrived, or that its client gave up.
+    enum Use: String, CaseIterable {
+        case justVerified, writtenDown, asserted, rotated, schemeTwo, weekOld
+    }
+
+    @Test(
+        "Whoever holds the signing key alone does not replace the App Attest key of a device in use",
+        arguments: Use.allCases)
+    func stolenKey(use: Use) async throws {
+        let world = try await AppleWorld(["keys": ["rebind_on_rotation": false]])
+        var (device, owner) = try await world.device()
+        switch use {
+        case .justVerified: try await world.world.verify(device)
+        case .writtenDown:
+            try await world.world.verify(device)
+            await world.world.service.noteSeen()
+        case .asserted: try await world.world.verify(world.asserting(try world.world.signed(device), &owner))
+        case .rotated: device = try await world.world.rotated(device)
+        case .schemeTwo: try await world.world.verify(device, RequestDraft().with { $0.scheme = .two })
+        case .weekOld: world.world.clock.advance(7 * 86_400 + 1)
+        }
+        let before = try await world.world.row(device)
+        let (stolen, thief) = try await world.enrolment(device.key)
+        #expect(
+            try await world.world.register(stolen, []) == RegisterResponse(deviceID: device.id, status: .registered))
+        #expect(try await world.world.row(device) == before)
+        #expect(try await world.world.audited(.deviceEvidenceReplaced).isEmpty)
+        guard use != .schemeTwo else { return }
+        var keys = (owner: owner, thief: thief)
+        let request = try world.asserting(try world.world.signed(device), &keys.thief)
+        try await expect(.invalidAssertion) { try await world.world.verify(request) }
+        try await world.world.verify(world.asserting(try world.world.signed(device), &keys.owner))
+    }
+
+    @Test("A node that has not seen the device's requests relies on what the others wrote down")
+    func stolenKeyAtAnotherNode() async throws {
+        let world = try await AppleWorld()
+        let (device, owner) = try await world.device()
+        try await world.world.verify(device)
+        await world.world.service.noteSeen()
+        let (stolen, _) = try await world.enrolment(device.key)
+        try await world.world.register(stolen, [], at: try world.world.anotherNode())
+        #expect(try await world.world.row(device).appAttest?.keyID == owner.keyID)
+    }
+
+    @Test("Where policy allows rebinding, a device in use may bring another App Attest key, and that is recorded")
+    func rebound() async throws {
+        let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
+        let (device, _) = try await world.device()
+        try await world.world.verify(device)
+        let (without, _) = try await world.enrolment(device.key, proving: false)
+        let before = try await world.world.row(device)
+        try await world.world.register(without, [])
+        #expect(try await world.world.row(device) == before)
+        let (again, second) = try await world.enrolment(device.key)
+        try await world.world.register(again, [])
+        let row = try await world.world.row(device)
+        #expect(row.appAttest?.keyID == second.keyID)
+        #expect(row.assurance.labels == ["category:4", "rebound"])
+        #expect(try await world.world.audited(.deviceEvidenceReplaced).map { $0.detail["rebound"] } == [true])
+    }
+
+    @Test(
+        "A registration replaces nothing while the key must rotate because of a compromise",
+        arguments: [true, false], [true, false])
+    func compromised(byPolicy: Bool, isInUse: Bool) async throws {
+        let keys: [String: JSONValue] = ["rebind_on_rotation": true]
+        let world = try await AppleWorld(["keys": .object(World.object(keys))])
+        let (device, _) = try await world.device()
+        if isInUse { try await world.world.verify(device) }
+        world.world.clock.advance(10)
+        let now = world.world.clock.now
+        if byPolicy {
+            let compromise: JSONValue = ["keys_before": .string(now.iso8601), "rotate_by": .string((now + 60).iso8601)]
+            try await world.change(["keys": .object(World.object(keys.merging(["compromise": compromise]) { $1 }))])
+        } else {
+            _ = try await world.world.service.administration.forceRotation(
+                device.id, of: device.appID, by: now + 60, reason: .compromise, actor: "test")
+        }
+        let before = try await world.world.row(device)
+        let (again, _) = try await world.enrolment(device.key)
+        try await world.world.register(again, [])
+        #expect(try await world.world.row(device) == before)
+    }
+
+    @Test("A demand of compromise that comes while a proof is judged keeps the App Attest key")
+    func compromisedMeanwhile() async throws {
+        let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
+        let (device, owner) = try await world.device()
+        let now = world.world.clock.now
+        await world.world.stores.interrupt(.replaceEvidence) { stores in
+            _ = try? stores.setMustRotate(
+                device.id, of: device.appID, to: RotationDemand(by: now + 60, reason: .compromise),
+                recording: AuditEvent(.deviceMustRotate, at: now, actor: "test"))
+        }
+        let (again, _) = try await world.enrolment(device.key)
+        #expect(try await world.world.register(again, []).deviceID == device.id)
+        #expect(try await world.world.row(device).appAttest?.keyID == owner.keyID)
+    }
+
+    @Test("An assertion that comes while a proof is judged keeps the App Attest key and its counter")
+    func assertedMeanwhile() async throws {
+        let world = try await AppleWorld()
+        let (device, owner) = try await world.device()
+        await world.world.stores.interrupt(.replaceEvidence) { stores in
+            _ = try? stores.advanceCounter(device.id, of: device.appID, attestedKey: owner.keyID, to: 1)
+        }
+        let (again, _) = try await world.enrolment(device.key)
+        try await world.world.register(again, [])
+        #expect(try await world.world.row(device).appAttest?.keyID == owner.keyID)
+        #expect(try await world.world.row(device).appAttest?.counter == 1)
+    }
+
+    @Test("Pending: a lost answer may bring another App Attest key, a device that asked for its status may not")
+    func pendingLostAnswer() async throws {
+        let world = try await AppleWorld(["registration": ["approval": "manual"]])
+        let (device, first) = try await world.device()
+        let (without, _) = try await world.enrolment(device.key, proving: false)
+        try await world.world.register(without, [])
+        #expect(try await world.world.row(device).appAttest?.keyID == first.keyID)
+        let (again, second) = try await world.enrolment(device.key)
+        #expect(try await world.world.register(again, []) == RegisterResponse(deviceID: device.id, status: .pending))
+        #expect(try await world.world.row(device).appAttest?.keyID == second.keyID)
+        try await world.world.status(device)
+        let (third, _) = try await world.enrolment(device.key)
+        try await world.world.register(third, [])
+        #expect(try await world.world.row(device).appAttest?.keyID == second.keyID)
+    }
+
     @Test("Android: what Google says anew replaces what it said")
     func android() async throws {
         let world = try await World()
@@ -101,7 +248,7 @@ struct SameKeyAgainTests {
         let row = try await world.row(device)
         try #require(
             try await world.stores.replaceEvidence(
-                id, of: device.appID, key: row.key, known: row.assurance, evidence: evidence, assurance: before,
+                of: row, with: evidence, assurance: before,
                 recording: AuditEvent(.deviceEvidenceReplaced, at: world.clock.now, actor: "test")))
         #expect(try await world.register(try await enrolment()).deviceID == id)
         #expect(try await world.row(device).assurance == after ?? before)
@@ -233,9 +380,7 @@ extension World {
     func overtakeEvidence(of row: DeviceRecord, by assurance: Assurance) async {
         let event = AuditEvent(.deviceEvidenceReplaced, at: clock.now, actor: "test")
         await stores.interrupt(.replaceEvidence) { stores in
-            _ = try? stores.replaceEvidence(
-                row.deviceID, of: row.appID, key: row.key, known: row.assurance, evidence: nil, assurance: assurance,
-                recording: event)
+            _ = try? stores.replaceEvidence(of: row, with: nil, assurance: assurance, recording: event)
         }
     }
 }

@@ -229,7 +229,7 @@ struct UnprovenDeviceTests {
         let assurance = Assurance(app: .playIntegrity, key: .appVouched)
         await world.stores.interrupt(.admit) { stores in
             _ = try? stores.replaceEvidence(
-                id, of: app, key: row.key, known: row.assurance, evidence: nil, assurance: assurance,
+                of: row, with: nil, assurance: assurance,
                 recording: AuditEvent(.deviceEvidenceReplaced, at: row.registeredAt, actor: "test"))
         }
         #expect(try await !world.service.administration.approve(id, of: app, allowsUnproven: true, actor: "test"))

@@ -35,9 +35,12 @@ extension Assurance {
 
     /// Once moved to another App Attest key, moved: no later proof takes the mark away.
     private func marked(as older: Assurance) -> Assurance {
-        guard older.labels.contains(Reattestation.rebound), !labels.contains(Reattestation.rebound) else {
-            return self
-        }
+        older.labels.contains(Reattestation.rebound) ? rebound : self
+    }
+
+    /// The same, with the mark of a device that was moved to another App Attest key.
+    var rebound: Assurance {
+        guard !labels.contains(Reattestation.rebound) else { return self }
         return Assurance(app: app, key: key, labels: labels + [Reattestation.rebound])
     }
 }

@@ -104,14 +104,12 @@ struct PendingProofs: Sendable {
         let (assurance, takesApp) = device.assurance.joined(with: evidence.assurance)
         let proven = try await asking { () async throws(StoreError) in
             try await deviceStore.replaceEvidence(
-                device.deviceID, of: device.appID, key: device.key, known: device.assurance,
-                evidence: takesApp ? evidence.appAttest : device.appAttest, assurance: assurance,
+                of: device, with: takesApp ? evidence.appAttest : device.appAttest, assurance: assurance,
                 recording: event(.deviceEvidenceReplaced, device, "verified"))
         }
         guard proven else {
-            // The device may have proven itself meanwhile, by a registration of its own.
-            let now = try await devices.read(device.deviceID, of: device.appID)
-            guard now?.assurance == device.assurance else { return }
+            // The device may have proven itself meanwhile, by a registration of its own. What changed is judged next time.
+            guard try await devices.read(device.deviceID, of: device.appID) == device else { return }
             return try await reject(device, "attested_key_taken")
         }
         if app.record.registration.approval == .auto {

@@ -12,6 +12,8 @@ struct RegistrationRules: Sendable {
     /// Nil: an outage of a provider refuses, whatever policy says.
     let pendingProofs: PendingProofs?
     let recorder: EvidenceRecorder
+    /// The devices whose requests this node verified and has not written down yet.
+    let seen: SeenDevices
     let clock: any ServiceClock
     let random: any RandomSource
 
@@ -179,10 +181,14 @@ struct RegistrationRules: Sendable {
         switch device.status {
         case .registered:
             // Only who holds the key may replace what is known of it.
-            if request.keyProof != nil { try await replaceEvidence(evidence, device) }
+            if request.keyProof != nil { _ = try await replaceEvidence(evidence, device, app: app) }
             return RegisterResponse(deviceID: device.deviceID, status: .registered)
         case .pending:
-            if device.assurance.isUnproven { try await prove(evidence, device) }
+            let proven =
+                request.keyProof == nil
+                ? device.assurance : try await replaceEvidence(evidence, device, app: app)
+            guard !proven.isUnproven else { return RegisterResponse(deviceID: device.deviceID, status: .pending) }
+            if device.assurance.isUnproven { try await pendingProofs?.erase(device.deviceID) }
             // An admission that only observation would grant is not granted to who waits already: it could not be marked.
             let (status, underObservation) = status(for: app)
             guard status == .registered, !underObservation else {
@@ -195,31 +201,30 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// What was still to be proven when the provider could not be asked.
-    private func prove(_ evidence: VerifiedEvidence, _ device: DeviceRecord) async throws(Refusal) {
-        try await replaceEvidence(evidence, device)
-        try await pendingProofs?.erase(device.deviceID)
-    }
-
-    /// Takes what a proof adds to what was proven of the key before. Another proof of the device may be faster: then it is
-    /// judged anew beside that one, so that the weaker of two never overwrites the stronger.
-    private func replaceEvidence(_ evidence: VerifiedEvidence, _ device: DeviceRecord) async throws(Refusal) {
+    /// Takes what a proof adds to what was proven of the key before, and returns what is proven then. Another change of the
+    /// device may be faster: then the proof is judged anew beside that one, so that the weaker of two never overwrites the
+    /// stronger.
+    private func replaceEvidence(
+        _ evidence: VerifiedEvidence, _ device: DeviceRecord, app: ProvisionedApp
+    ) async throws(Refusal) -> Assurance {
         var device = device
         for _ in 0..<Self.maximumAttempts {
-            // The same attested key keeps its counter: back at 0, assertions that were accepted once would be again.
-            if let attested = evidence.appAttest, attested.keyID == device.appAttest?.keyID { return }
-            let (assurance, takesApp) = device.assurance.joined(with: evidence.assurance)
-            let (known, kept) = (device, takesApp ? evidence.appAttest : device.appAttest)
-            guard kept != device.appAttest || assurance != device.assurance else { return }
+            let move = move(of: device, to: evidence.appAttest, under: app.record.keys)
+            guard move != .refused else { return device.assurance }
+            var (assurance, takesApp) = device.assurance.joined(with: evidence.assurance)
+            let isRebound = move == .rebind && takesApp
+            if isRebound { assurance = assurance.rebound }
+            let (known, joined) = (device, assurance)
+            let kept = takesApp ? evidence.appAttest : device.appAttest
+            guard kept != device.appAttest || joined != device.assurance else { return device.assurance }
+            let event = event(.deviceEvidenceReplaced, known, ("rebound", .bool(isRebound)))
             let replaced = try await asking { () async throws(StoreError) in
-                try await store.replaceEvidence(
-                    known.deviceID, of: known.appID, key: known.key, known: known.assurance,
-                    evidence: kept, assurance: assurance, recording: event(.deviceEvidenceReplaced, known))
+                try await store.replaceEvidence(of: known, with: kept, assurance: joined, recording: event)
             }
             devices.forget(device.deviceID)
-            if replaced { return }
+            if replaced { return joined }
             guard let now = try await devices.read(device.deviceID, of: device.appID), now.key == device.key,
-                now.assurance != device.assurance
+                now != device
             else {
                 throw Refusal(.invalidAttestation, "the App Attest key is another device's, or the key was replaced")
             }
@@ -227,6 +232,48 @@ struct RegistrationRules: Sendable {
         }
         throw Refusal(.serviceUnavailable, "the evidence changed each time that it was read", retryAfter: 1)
     }
+
+    /// What a proof by an App Attest key means for a device that has one, or none yet.
+    private enum Move {
+        /// No other App Attest key takes the place of the stored one, or nobody ever relied on the stored one.
+        case harmless
+        /// Another App Attest key takes the place of one that is in use.
+        case rebind
+        /// The proof changes nothing.
+        case refused
+    }
+
+    /// Judges whether the holder of the request key may bring another App Attest key.
+    ///
+    /// Assertions exist because the request key alone does not suffice: it may be software, or stolen. So a registration must
+    /// not do what `rebind_on_rotation: false` and a demand of compromise forbid on rotate-key. Otherwise a thief would
+    /// register the stolen key again on a phone of their own, and that phone's assertions would count from then on.
+    ///
+    /// A client whose first answer was lost also comes with another App Attest key, because a key is attested only once. It
+    /// never learned its device id, so no request of this device ever verified. Only such a row may change its App Attest key
+    /// without the policy's permission, and only for `lostAnswerLife`. There is nothing to take over yet.
+    private func move(of device: DeviceRecord, to attested: AppAttestEvidence?, under keys: KeyPolicy) -> Move {
+        guard !device.isCompromised(under: keys, at: clock.now) else { return .refused }
+        guard let attested, let stored = device.appAttest else { return .harmless }
+        // The same attested key keeps its counter: back at 0, assertions that were accepted once would be again.
+        guard attested.keyID != stored.keyID else { return .refused }
+        if mayLackItsAnswer(device) { return .harmless }
+        return keys.rebindOnRotation ? .rebind : .refused
+    }
+
+    /// Whether the client may still be without the answer to its registration.
+    ///
+    /// `lastSeen` is written down half a minute after a request, and a node that is killed loses what it has not written. The
+    /// counter, the key's age and the scheme are written at once. `seen` has what this node has not written down yet.
+    private func mayLackItsAnswer(_ device: DeviceRecord) -> Bool {
+        device.lastSeen == nil && !seen.contains(device.deviceID) && device.appAttest?.counter ?? 0 == 0
+            && device.keyRotatedAt == nil && device.highestScheme == .one
+            && clock.now - device.registeredAt <= Self.lostAnswerLife
+    }
+
+    /// Seconds after a registration in which its client may come back for an answer that was lost: a week, because a phone
+    /// may be off for days.
+    private static let lostAnswerLife: Int64 = 7 * 86_400
 
     private static let maximumAttempts = 8
 
@@ -241,12 +288,15 @@ struct RegistrationRules: Sendable {
         return RegisterResponse(deviceID: device.deviceID, status: approved ? .registered : .pending)
     }
 
-    private func event(_ code: AuditEvent.Code, _ device: DeviceRecord) -> AuditEvent {
+    private func event(
+        _ code: AuditEvent.Code, _ device: DeviceRecord, _ further: (String, JSONValue)...
+    ) -> AuditEvent {
         AuditEvent(
             code, at: clock.now, actor: "device", appID: device.appID, deviceID: device.deviceID,
-            detail: JSONObject([
-                ("platform", .string(device.platform.rawValue)), ("status", .string(device.status.rawValue)),
-                ("key", .string(device.key.thumbprint)), ("assurance", .object(device.assurance.json)),
-            ]))
+            detail: JSONObject(
+                [
+                    ("platform", .string(device.platform.rawValue)), ("status", .string(device.status.rawValue)),
+                    ("key", .string(device.key.thumbprint)), ("assurance", .object(device.assurance.json)),
+                ] + further))
     }
 }

@@ -98,7 +98,7 @@ public struct AuthService: Sendable {
         }
         registration = RegistrationRules(
             apps: apps, challenges: challenges, devices: devices, store: stores.devices, verifier: verifier,
-            pendingProofs: pendingProofs, recorder: recorder, clock: clock, random: random)
+            pendingProofs: pendingProofs, recorder: recorder, seen: seen, clock: clock, random: random)
         rotation = RotationRules(
             devices: devices, store: stores.devices, challenges: challenges, protection: protection,
             recorder: recorder)

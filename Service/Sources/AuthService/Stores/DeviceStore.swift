@@ -140,11 +140,17 @@ public protocol DeviceStore: Sendable {
         _ id: DeviceID, of app: AppID, known: Assurance, as assurance: Assurance, recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
-    /// Replaces the evidence of a device whose current key is `key` and whose assurance is `known`; false where either no
-    /// longer is, or the attested key is another device's.
+    /// Replaces the evidence of a device, as long as what was known when the new evidence was judged still holds: the current
+    /// key, the assurance, the App Attest key with its counter, and the demand to rotate. False where one of them changed, or
+    /// the new App Attest key is another device's.
+    ///
+    /// - Parameters:
+    ///   - known: the row that the evidence was judged by.
+    ///   - evidence: what is kept of App Attest from now on.
+    ///   - assurance: what is proven of the device from now on.
+    ///   - event: the audit event of the change.
     func replaceEvidence(
-        _ id: DeviceID, of app: AppID, key: DevicePublicKey, known: Assurance, evidence: AppAttestEvidence?,
-        assurance: Assurance, recording event: AuditEvent
+        of known: DeviceRecord, with evidence: AppAttestEvidence?, assurance: Assurance, recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
     /// Stores an assertion's counter, where it is larger than the stored one of this attested key (its key id); false where

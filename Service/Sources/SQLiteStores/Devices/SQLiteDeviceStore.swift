@@ -108,19 +108,25 @@ struct SQLiteDeviceStore: DeviceStore {
     }
 
     func replaceEvidence(
-        _ id: DeviceID, of app: AppID, key: DevicePublicKey, known: Assurance, evidence: AppAttestEvidence?,
-        assurance: Assurance, recording event: AuditEvent
+        of known: DeviceRecord, with evidence: AppAttestEvidence?, assurance: Assurance, recording event: AuditEvent
     ) async throws(StoreError) -> Bool {
         try await database.write { database in
-            guard try !database.isAttestedKeyTaken(evidence, app: app, device: id) else { return false }
+            guard try !database.isAttestedKeyTaken(evidence, app: known.appID, device: known.deviceID) else {
+                return false
+            }
             let columns = AppAttestEvidence.columns.map { ", \($0) = ?" }.joined()
             return try database.change(
                 """
                 UPDATE devices SET assurance = ?\(columns)
                 WHERE device_id = ? AND app_id = ? AND key = ? AND assurance = ?
+                  AND attested_key_id IS ? AND coalesce(attested_counter, 0) = ?
+                  AND must_rotate_by IS ? AND must_rotate_reason IS ?
                 """,
-                [assurance.storedText] + AppAttestEvidence.arguments(evidence)
-                    + [id.text, app.text, key.spki.data, known.storedText],
+                [assurance.storedText] + AppAttestEvidence.arguments(evidence) + [
+                    known.deviceID.text, known.appID.text, known.key.spki.data, known.assurance.storedText,
+                    known.appAttest?.keyID.data, Int64(known.appAttest?.counter ?? 0),
+                    known.mustRotate?.by.seconds, known.mustRotate?.reason.rawValue,
+                ],
                 recording: event) == 1
         }
     }

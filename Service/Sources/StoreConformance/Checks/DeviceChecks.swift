@@ -175,7 +175,7 @@ extension StoreConformance {
                 try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
             },
             ConformanceCheck(
-                "Evidence is replaced for the current key and the known assurance alone, and never by another device's"
+                "Evidence is replaced only where what was known still holds, and never by another device's"
             ) {
                 stores in
                 let samples = try Samples(stores)
@@ -185,26 +185,43 @@ extension StoreConformance {
                 try await stores.add(device, samples)
                 try await stores.add(other, samples)
                 let assurance = Assurance(app: .appAttestDevelopment, key: .tee)
-                let first = device.assurance
                 func replace(
-                    _ key: DevicePublicKey, _ evidence: AppAttestEvidence?, known: Assurance? = nil
+                    _ evidence: AppAttestEvidence?, knowing change: (inout DeviceRecord) -> Void = { _ in }
                 ) async throws -> Bool {
-                    try await stores.devices.replaceEvidence(
-                        device.deviceID, of: device.appID, key: key, known: known ?? first, evidence: evidence,
-                        assurance: assurance,
+                    var known = device
+                    change(&known)
+                    return try await stores.devices.replaceEvidence(
+                        of: known, with: evidence, assurance: assurance,
                         recording: samples.event(.deviceEvidenceReplaced, device: device.deviceID))
                 }
                 let new = samples.evidence(counter: 7)
-                try expect(try await replace(samples.key(), new), is: false, "for another key")
-                try expect(try await replace(device.key, other.appAttest), is: false, "by another device's")
-                try expect(try await replace(device.key, new, known: assurance), is: false, "of another assurance")
+                try expect(try await replace(other.appAttest), is: false, "by another device's")
+                let outdated: [(String, (inout DeviceRecord) -> Void)] = [
+                    ("of another key", { $0.key = samples.key() }),
+                    ("of another assurance", { $0.assurance = assurance }),
+                    ("of another attested key", { $0.appAttest = samples.evidence() }),
+                    ("of no attested key", { $0.appAttest = nil }),
+                    ("of another counter", { $0.appAttest?.counter = 1 }),
+                    ("of a demand to rotate", { $0.mustRotate = RotationDemand(by: stores.now, reason: .scheduled) }),
+                ]
+                for (what, change) in outdated {
+                    try expect(try await replace(new, knowing: change), is: false, what)
+                }
                 try expect(try await stores.stored(device), is: device, "the device in between")
-                try expect(try await replace(device.key, new), is: true, "for the current key")
+                try expect(try await replace(new), is: true, "of what is known")
+                let before = device
                 device.appAttest = new
                 device.assurance = assurance
                 try expect(try await stores.stored(device), is: device, "the device after")
-                try expect(try await replace(device.key, nil), is: false, "of the assurance before")
-                try expect(try await replace(device.key, nil, known: assurance), is: true, "by none")
+                try expect(try await replace(nil, knowing: { $0 = before }), is: false, "of what was known before")
+                for reason in [RotationReason.scheduled, .compromise] {
+                    let demand = RotationDemand(by: stores.now + 60, reason: reason)
+                    _ = try await stores.devices.setMustRotate(
+                        device.deviceID, of: device.appID, to: demand, recording: samples.event())
+                    try expect(try await replace(nil), is: false, "without the demand to rotate")
+                    device.mustRotate = demand
+                }
+                try expect(try await replace(nil), is: true, "by none")
                 other.appAttest = nil
                 try expect(try await stores.stored(device).appAttest, is: nil, "the evidence at last")
             },

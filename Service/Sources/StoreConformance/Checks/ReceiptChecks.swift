@@ -105,8 +105,8 @@ extension StoreConformance {
                 let due = try unwrap(try await stores.takeDue(samples).first, "due receipt")
                 let evidence = samples.evidence(refresh: due.evidence.refresh)
                 let replaced = try await stores.devices.replaceEvidence(
-                    device.deviceID, of: device.appID, key: device.key, known: device.assurance, evidence: evidence,
-                    assurance: device.assurance, recording: samples.event(device: device.deviceID))
+                    of: device, with: evidence, assurance: device.assurance,
+                    recording: samples.event(device: device.deviceID))
                 try expect(replaced, "the evidence was not replaced")
                 let recorded = try await stores.receipts.record(samples.replacement, of: due, recording: nil)
                 try expect(!recorded, "it was recorded")

@@ -82,13 +82,17 @@ extension MemoryStores: DeviceStore {
 
     /// See `DeviceStore`.
     public func replaceEvidence(
-        _ id: DeviceID, of app: AppID, key: DevicePublicKey, known: Assurance, evidence: AppAttestEvidence?,
-        assurance: Assurance, recording event: AuditEvent
+        of known: DeviceRecord, with evidence: AppAttestEvidence?, assurance: Assurance, recording event: AuditEvent
     ) throws(StoreError) -> Bool {
         try check(.replaceEvidence)
         return change(
-            id, app, where: { $0.key == key && $0.assurance == known && !isAttestedKeyTaken(evidence, of: $0) },
-            recording: event
+            known.deviceID, known.appID,
+            where: { device in
+                device.key == known.key && device.assurance == known.assurance
+                    && device.appAttest?.keyID == known.appAttest?.keyID
+                    && device.appAttest?.counter == known.appAttest?.counter
+                    && device.mustRotate == known.mustRotate && !isAttestedKeyTaken(evidence, of: device)
+            }, recording: event
         ) { device in
             device.appAttest = evidence
             device.assurance = assurance

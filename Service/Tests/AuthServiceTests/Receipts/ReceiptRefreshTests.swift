@@ -306,8 +306,7 @@ import Testing
         let (stores, evidence) = (stores, fresh)
         let apple = Apple([.receipt(try receipt())]) {
             _ = try? await stores.replaceEvidence(
-                device.deviceID, of: device.appID, key: device.key, known: device.assurance, evidence: evidence,
-                assurance: device.assurance,
+                of: device, with: evidence, assurance: device.assurance,
                 recording: AuditEvent(.deviceEvidenceReplaced, at: device.registeredAt, actor: "device"))
         }
         _ = try await work(apple, turns: 1)
