@@ -190,7 +190,11 @@ struct TokenTests {
         #expect(after.count == 2 && after[0] == before[1] && !before.contains(after[1]))
         #expect(try await kid(world, device) == before[1])
         #expect(try await world.audited(.signingKeyRevoked).map { $0.detail["kid"] } == [.string(before[0])])
-        #expect(try await !world.service.signingKeys.revoke(before[0], actor: "test"))
+        // Revoking what is revoked is done; what never was a key is not there.
+        #expect(try await world.service.signingKeys.revoke(before[0], actor: "test"))
+        #expect(try await published(world) == after)
+        #expect(try await world.audited(.signingKeyRevoked).count == 1)
+        #expect(try await !world.service.signingKeys.revoke("unknown", actor: "test"))
         // Another node learns it within the seconds that it may cache the keys.
         let node = try world.anotherNode()
         #expect(try await node.signingKeys.keySet() == (try await world.service.signingKeys.keySet()))
@@ -240,9 +244,15 @@ struct TokenTests {
         }
 
         func revokeSigningKey(
-            _ id: String, newest: String, adding key: StoredSigningKey?, recording event: AuditEvent
+            _ id: String, newest: String, promoting successor: String?, adding key: StoredSigningKey?,
+            recording event: AuditEvent
         ) async throws(StoreError) -> Bool {
-            try await stores.revokeSigningKey(id, newest: newest, adding: key, recording: event)
+            try await stores.revokeSigningKey(
+                id, newest: newest, promoting: successor, adding: key, recording: event)
+        }
+
+        func isRevokedSigningKey(_ id: String) async throws(StoreError) -> Bool {
+            try await stores.isRevokedSigningKey(id)
         }
 
         func removeSigningKeys(_ ids: Set<String>) async throws(StoreError) {
@@ -284,6 +294,26 @@ struct TokenTests {
         #expect(try await world.service.signingKeys.revoke(first[1], actor: "test"))
         #expect(try await kid(world, device) == standby)
         #expect(try await published(world).prefix(2) == [first[0], standby])
+    }
+
+    @Test("After a revocation the standby signs at once, also where it was made a minute ago", arguments: [60, 359])
+    func freshStandbyAfterARevocation(age: Int64) async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let first = try await published(world)
+        world.clock.advance(1000)
+        let standby = try await world.service.signingKeys.rotate(actor: "test")
+        #expect(try await kid(world, device) == first[1])
+        world.clock.advance(age)
+        #expect(try await world.service.signingKeys.revoke(first[1], actor: "test"))
+        #expect(try await kid(world, device) == standby)
+        #expect(try await world.service.signingKeys.list().map(\.use) == [.retiring, .signing, .standby])
+        #expect(try await world.anotherNode().signingKeys.list().map(\.use) == [.retiring, .signing, .standby])
+        // The retired key stays published for its last token, which is from before the rotation.
+        #expect(try await published(world).contains(first[0]))
+        world.clock.advance(666)
+        #expect(try await !published(world).contains(first[0]))
+        #expect(try await kid(world, device) == standby)
     }
 
     @Test("64 first tokens at once make one signing key and one standby")

@@ -9,6 +9,30 @@ import Testing
 
 /// Rows that an older version wrote, read by this one.
 struct MigrationTests {
+    private static let undoSixth = """
+        ALTER TABLE signing_keys DROP COLUMN signs_from;
+        DROP TABLE revoked_signing_keys;
+        DROP INDEX devices_observed;
+        """
+
+    @Test func `A signing key of an older version signs when it did before`() async throws {
+        let folder = try TemporaryFolder()
+        let stores = try SQLiteStores.open(folder)
+        let key = StoredSigningKey(id: "kid", sealedKey: [1, 2, 3], createdAt: UnixTime(1_780_272_000))
+        let event = AuditEvent(.signingKeyRotated, at: key.createdAt, actor: "test")
+        #expect(try await stores.signingKeys.addSigningKey(key, after: nil, recording: event))
+        await stores.close()
+        let queue = try DatabaseQueue(path: folder.database)
+        try await queue.write { database in
+            try database.execute(
+                sql: "\(Self.undoSixth) DELETE FROM grdb_migrations WHERE identifier = '6';")
+        }
+        try queue.close()
+        let again = try SQLiteStores.open(folder)
+        #expect(try await again.signingKeys.signingKeys() == [key])
+        await again.close()
+    }
+
     @Test func `An App Attest key whose category was proven keeps the mark of its extension map`() async throws {
         let folder = try TemporaryFolder()
         let stores = try SQLiteStores.open(folder)
@@ -32,7 +56,8 @@ struct MigrationTests {
             try database.execute(
                 sql: """
                     ALTER TABLE devices DROP COLUMN attested_extensions;
-                    DELETE FROM grdb_migrations WHERE identifier = '5';
+                    \(Self.undoSixth)
+                    DELETE FROM grdb_migrations WHERE identifier IN ('5', '6');
                     """)
         }
         try queue.close()

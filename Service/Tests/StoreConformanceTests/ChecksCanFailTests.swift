@@ -82,10 +82,16 @@ struct ChecksCanFailTests {
         func removeSigningKeys(_ ids: Set<String>) async throws(StoreError) {}
 
         func revokeSigningKey(
-            _ id: String, newest: String, adding key: StoredSigningKey?, recording event: AuditEvent
+            _ id: String, newest: String, promoting successor: String?, adding key: StoredSigningKey?,
+            recording event: AuditEvent
         ) async throws(StoreError) -> Bool {
             guard let actual = try await stores.signingKeys().last?.id else { return false }
-            return try await stores.revokeSigningKey(id, newest: actual, adding: key, recording: event)
+            return try await stores.revokeSigningKey(
+                id, newest: actual, promoting: successor, adding: key, recording: event)
+        }
+
+        func isRevokedSigningKey(_ id: String) async throws(StoreError) -> Bool {
+            try await stores.isRevokedSigningKey(id)
         }
     }
 

@@ -48,7 +48,7 @@ public actor SigningKeys {
     private struct SigningKey: Sendable {
         let id: String
         let privateKey: P256.Signing.PrivateKey
-        let createdAt: UnixTime
+        let signsFrom: UnixTime
     }
 
     init(store: any SigningKeyStore, key: ServiceKey, clock: any ServiceClock) {
@@ -60,7 +60,7 @@ public actor SigningKeys {
     /// The keys, oldest first. Makes none.
     public func list() async throws(Refusal) -> [Listed] {
         let keys = try await stored()
-        let signing = Self.signing(keys.map(\.createdAt), at: clock.now) ?? 0
+        let signing = Self.signing(keys.map(Self.signsFrom), at: clock.now) ?? 0
         return keys.enumerated().map { index, key in
             Listed(
                 id: key.id, createdAt: key.createdAt,
@@ -99,23 +99,29 @@ public actor SigningKeys {
         return made.id
     }
 
-    /// Takes a key out of the key set at once, with the tokens that it signed; false where it is not there.
+    /// Takes a key out of the key set at once, with the tokens that it signed; true also where it was revoked before, false
+    /// where there never was such a key, or its time was over.
     ///
     /// Where it was the signing key, the standby signs at once, and a new standby is made. A backend learns of it when it next
     /// reads the key set.
     public func revoke(_ id: String, actor: String) async throws(Refusal) -> Bool {
         for _ in 0..<Self.maximumAttempts {
             let keys = try await withStandby()
-            guard let place = keys.firstIndex(where: { $0.id == id }), let newest = keys.last else { return false }
+            guard let place = keys.firstIndex(where: { $0.id == id }), let newest = keys.last else {
+                return try await asking { () async throws(StoreError) in try await store.isRevokedSigningKey(id) }
+            }
+            let signing = Self.signing(keys.map(Self.signsFrom), at: clock.now) ?? 0
             // Without a new one, the last standby would stay standby and a retired key would sign again.
-            let needsStandby = place >= Self.signing(keys.map(\.createdAt), at: clock.now) ?? 0
-            let standby = try needsStandby ? Self.made(sealing: key, at: clock.now) : nil
+            let standby = try place >= signing ? Self.made(sealing: key, at: clock.now) : nil
+            // The next key signs at once, however short it has been published: a retired key must not sign again.
+            let successor = place == signing && keys.indices.contains(place + 1) ? keys[place + 1].id : nil
             let event = AuditEvent(
                 .signingKeyRevoked, at: clock.now, actor: actor,
                 detail: JSONObject([("kid", .string(id)), ("standby", standby.map { .string($0.id) } ?? .null)]))
             defer { forget() }
             let revoked = try await asking { () async throws(StoreError) in
-                try await store.revokeSigningKey(id, newest: newest.id, adding: standby, recording: event)
+                try await store.revokeSigningKey(
+                    id, newest: newest.id, promoting: successor, adding: standby, recording: event)
             }
             if revoked { return true }
         }
@@ -126,7 +132,7 @@ public actor SigningKeys {
     func sign(_ claims: JSONObject, type: String) async throws(Refusal) -> String {
         let now = clock.now
         let keys = try await keys()
-        guard let place = Self.signing(keys.map(\.createdAt), at: now), keys.indices.contains(place) else {
+        guard let place = Self.signing(keys.map(\.signsFrom), at: now), keys.indices.contains(place) else {
             throw Refusal(.serviceUnavailable, "there is no signing key", retryAfter: 5)
         }
         let key = keys[place]
@@ -150,12 +156,18 @@ public actor SigningKeys {
         return keys
     }
 
-    /// The place of the key that signs, of keys made at these times; nil where there is none.
-    private static func signing(_ createdAt: [UnixTime], at now: UnixTime) -> Int? {
-        guard !createdAt.isEmpty else { return nil }
-        let candidates = createdAt.count == 1 ? createdAt[...] : createdAt.dropLast()
+    /// From when a key may sign: once it has been published for long enough, or at once because the key before it was revoked.
+    private static func signsFrom(_ key: StoredSigningKey) -> UnixTime {
+        let published = key.createdAt + publishedAhead
+        return key.signsFrom.map { min($0, published) } ?? published
+    }
+
+    /// The place of the key that signs, of keys that may sign from these times on; nil where there is none.
+    private static func signing(_ signsFrom: [UnixTime], at now: UnixTime) -> Int? {
+        guard !signsFrom.isEmpty else { return nil }
+        let candidates = signsFrom.count == 1 ? signsFrom[...] : signsFrom.dropLast()
         // Where none has been published for long enough the oldest signs: it has been published the longest.
-        return candidates.lastIndex { now >= $0 + publishedAhead } ?? candidates.startIndex
+        return candidates.lastIndex { now >= $0 } ?? candidates.startIndex
     }
 
     /// Every key, after the signing key and the standby were made where they were missing.
@@ -174,7 +186,7 @@ public actor SigningKeys {
     public static func lastTokenEnds(ofKeyAt index: Int, in keys: [StoredSigningKey]) -> UnixTime? {
         guard index >= 0, index + 2 < keys.count else { return nil }
         let (successor, standby) = (keys[index + 1], keys[index + 2])
-        let began = max(successor.createdAt + publishedAhead, standby.createdAt)
+        let began = max(signsFrom(successor), standby.createdAt)
         return began + TokenIssuer.maximumLife + clockDifference
     }
 
@@ -216,7 +228,7 @@ public actor SigningKeys {
         guard let raw = try? key.open(stored.sealedKey, context: Self.context(stored.id)),
             let privateKey = try? P256.Signing.PrivateKey(rawRepresentation: raw)
         else { throw Refusal(.serviceUnavailable, "signing key \(stored.id) cannot be opened", retryAfter: 60) }
-        return SigningKey(id: stored.id, privateKey: privateKey, createdAt: stored.createdAt)
+        return SigningKey(id: stored.id, privateKey: privateKey, signsFrom: Self.signsFrom(stored))
     }
 
     static func context(_ id: String) -> String { "synheart-auth/signing-key/\(id)" }

@@ -19,8 +19,25 @@ enum Schema {
         migrator.registerMigration("3") { try $0.execute(sql: evidence) }
         migrator.registerMigration("4") { try $0.execute(sql: rotationReason + pendingDevices) }
         migrator.registerMigration("5") { try $0.execute(sql: attestedExtensions) }
+        migrator.registerMigration("6") { try $0.execute(sql: signingKeyRevocations + observedDevices) }
         return migrator
     }
+
+    /// From when a key signs whose predecessor was revoked, and which keys were: a revocation may be repeated.
+    private static let signingKeyRevocations = """
+        ALTER TABLE signing_keys ADD COLUMN signs_from INTEGER;
+        CREATE TABLE revoked_signing_keys (
+          id TEXT PRIMARY KEY,
+          revoked_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        """
+
+    /// The devices that a switch to mode enforce has to hold, so that each step reads no other rows.
+    private static let observedDevices = """
+        CREATE INDEX devices_observed ON devices (app_id)
+          WHERE status = 'registered' AND admitted_under_observation <> 0;
+        """
 
     /// Why an operator demands a rotation. Null, as in older rows: `scheduled`.
     private static let rotationReason = "ALTER TABLE devices ADD COLUMN must_rotate_reason TEXT;"

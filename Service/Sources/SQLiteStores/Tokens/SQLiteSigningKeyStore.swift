@@ -8,8 +8,10 @@ struct SQLiteSigningKeyStore: SigningKeyStore {
 
     func signingKeys() async throws(StoreError) -> [StoredSigningKey] {
         try await database.read { database in
-            try Row.fetchAll(database, sql: "SELECT id, sealed_key, created_at FROM signing_keys ORDER BY number")
-                .map { try StoredSigningKey(row: StoredRow($0)) }
+            try Row.fetchAll(
+                database, sql: "SELECT id, sealed_key, created_at, signs_from FROM signing_keys ORDER BY number"
+            )
+            .map { try StoredSigningKey(row: StoredRow($0)) }
         }
     }
 
@@ -27,7 +29,8 @@ struct SQLiteSigningKeyStore: SigningKeyStore {
     }
 
     func revokeSigningKey(
-        _ id: String, newest: String, adding key: StoredSigningKey?, recording event: AuditEvent
+        _ id: String, newest: String, promoting successor: String?, adding key: StoredSigningKey?,
+        recording event: AuditEvent
     ) async throws(StoreError) -> Bool {
         try await database.write { database in
             let removed = try database.change(
@@ -36,11 +39,27 @@ struct SQLiteSigningKeyStore: SigningKeyStore {
                 WHERE id = ? AND (SELECT id FROM signing_keys ORDER BY number DESC LIMIT 1) = ?
                 """, [id, newest], recording: event)
             guard removed > 0 else { return false }
+            _ = try database.change(
+                "INSERT INTO revoked_signing_keys (id, revoked_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                [id, event.at.seconds], recording: nil)
+            if let successor {
+                _ = try database.change(
+                    "UPDATE signing_keys SET signs_from = ? WHERE id = ?", [event.at.seconds, successor],
+                    recording: nil)
+            }
             guard let key else { return true }
             _ = try database.change(
                 "INSERT INTO signing_keys (id, sealed_key, created_at) VALUES (?, ?, ?)",
                 [key.id, key.sealedKey.data, key.createdAt.seconds], recording: nil)
             return true
+        }
+    }
+
+    func isRevokedSigningKey(_ id: String) async throws(StoreError) -> Bool {
+        try await database.read { database in
+            try Bool.fetchOne(
+                database, sql: "SELECT EXISTS (SELECT 1 FROM revoked_signing_keys WHERE id = ?)", arguments: [id])
+                ?? false
         }
     }
 
@@ -57,6 +76,6 @@ extension StoredSigningKey {
     fileprivate init(row: StoredRow) throws(StoreError) {
         self.init(
             id: try row.text("id"), sealedKey: try row.bytes("sealed_key"),
-            createdAt: UnixTime(try row.integer("created_at")))
+            createdAt: UnixTime(try row.integer("created_at")), signsFrom: try row.optionalTime("signs_from"))
     }
 }

@@ -52,9 +52,12 @@ extension StoreConformance {
                         key, after: try await stores.signingKeys.signingKeys().last?.id,
                         recording: samples.event(.signingKeyRotated))
                 }
-                func revoke(_ id: String, newest: String, adding key: StoredSigningKey?) async throws -> Bool {
+                func revoke(
+                    _ id: String, newest: String, promoting successor: String? = nil, adding key: StoredSigningKey?
+                ) async throws -> Bool {
                     try await stores.signingKeys.revokeSigningKey(
-                        id, newest: newest, adding: key, recording: samples.event(.signingKeyRevoked))
+                        id, newest: newest, promoting: successor, adding: key,
+                        recording: samples.event(.signingKeyRevoked))
                 }
                 func left() async throws -> [StoredSigningKey] {
                     try await stores.signingKeys.signingKeys().suffix(keys.count)
@@ -67,12 +70,23 @@ extension StoreConformance {
                     try await revoke("not there", newest: keys[1].id, adding: added), is: false,
                     "a key that is not there")
                 try expect(try await left(), is: keys, "the keys after both")
+                for key in keys + [added] {
+                    try expect(try await stores.signingKeys.isRevokedSigningKey(key.id), is: false, "revoked before")
+                }
+                let revoked = keys
                 try expect(try await revoke(keys[1].id, newest: keys[1].id, adding: added), is: true, "the newest")
                 keys = [keys[0], added]
                 try expect(try await left(), is: keys, "the keys after the newest was revoked")
-                try expect(try await revoke(keys[0].id, newest: added.id, adding: nil), is: true, "an older one")
+                try expect(
+                    try await revoke(keys[0].id, newest: added.id, promoting: added.id, adding: nil), is: true,
+                    "an older one")
                 keys = [added]
+                keys[0].signsFrom = stores.now
                 try expect(try await left(), is: keys, "the keys after the older one was revoked")
+                for key in revoked {
+                    try expect(try await stores.signingKeys.isRevokedSigningKey(key.id), is: true, "revoked after")
+                }
+                try expect(try await stores.signingKeys.isRevokedSigningKey(added.id), is: false, "the one left")
                 try expect(try await stores.codes(samples).count, is: 4, "the number of events")
             },
             ConformanceCheck("Signing keys that are removed are gone, and no others") { stores in

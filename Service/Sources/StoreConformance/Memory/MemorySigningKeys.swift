@@ -20,7 +20,8 @@ extension MemoryStores: SigningKeyStore {
 
     /// See `SigningKeyStore`.
     public func revokeSigningKey(
-        _ id: String, newest: String, adding key: StoredSigningKey?, recording event: AuditEvent
+        _ id: String, newest: String, promoting successor: String?, adding key: StoredSigningKey?,
+        recording event: AuditEvent
     ) throws(StoreError) -> Bool {
         try check(.revokeSigningKey)
         guard signingKeyRecords.last?.id == newest, let place = signingKeyRecords.firstIndex(where: { $0.id == id })
@@ -28,9 +29,19 @@ extension MemoryStores: SigningKeyStore {
             return false
         }
         signingKeyRecords.remove(at: place)
+        revokedSigningKeys.insert(id)
+        for place in signingKeyRecords.indices where signingKeyRecords[place].id == successor {
+            signingKeyRecords[place].signsFrom = event.at
+        }
         if let key { signingKeyRecords.append(key) }
         record(event)
         return true
+    }
+
+    /// See `SigningKeyStore`.
+    public func isRevokedSigningKey(_ id: String) throws(StoreError) -> Bool {
+        try check(.signingKeys)
+        return revokedSigningKeys.contains(id)
     }
 
     /// See `SigningKeyStore`.

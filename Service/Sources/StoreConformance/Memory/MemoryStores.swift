@@ -32,6 +32,7 @@ public actor MemoryStores {
     var log: [RecordedAuditEvent] = []
     var credentialRecords: [Credential] = []
     var signingKeyRecords: [StoredSigningKey] = []
+    var revokedSigningKeys: Set<String> = []
     var proofs: [DeviceID: PendingProof] = [:]
     /// The oldest first.
     var keptEvidence: [StoredEvidence] = []
