@@ -15,6 +15,19 @@ import Testing
         return settings
     }
 
+    @Test func `The packages of an app share one deadline`() async throws {
+        var settings = GoogleSettings()
+        settings.decodeDeadline = .seconds(2)
+        settings.accessTokenDeadline = .seconds(1)
+        let packages = (1...8).map { "com.example.app\($0)" }
+        try await GoogleUnderTest.run(settings, pause: { try await Task.sleep(for: $0) }) { test async throws in
+            for package in packages { test.google.always(.text(429, ""), for: package) }
+            _ = try await test.decode(for: packages)
+            // With a deadline of its own, each package would be asked for three times.
+            #expect((1...2 * packages.count).contains(test.decodings))
+        }
+    }
+
     private static let good = DecodeResult.decoded(requestHash: "aGFzaA")
 
     @Test func `A standard token is decoded by Google`() async throws {

@@ -196,6 +196,24 @@ struct AndroidRegistrationTests {
         #expect(try await Self.register(either, Proofs()).key == .appVouched)
     }
 
+    @Test("No provider is asked for what a local check refuses", arguments: ["both", "either"])
+    func askedLast(proof: String) async throws {
+        var badChain = Proofs()
+        badChain.chain?.rootOfTrust?.deviceLocked = 0
+        var badToken = Proofs()
+        badToken.token?.package = "com.example.evil"
+        // The list of revoked keys is one that must be asked for.
+        for proofs in [badChain, badToken] {
+            let world = try await Self.world(proof)
+            try await expect(.invalidAttestation) { try await Self.register(world, proofs) }
+            #expect(world.google.listsAskedFor == 0 && world.google.questions == 0)
+        }
+        // Google would have to open the token, and the chain is refused without it.
+        let opaque = try await Self.world(proof, keys: false)
+        try await expect(.invalidAttestation) { try await Self.register(opaque, badChain) }
+        #expect(opaque.google.listsAskedFor == 0 && opaque.google.questions == 0)
+    }
+
     @Test("An iOS registration has no key attestation: what is sent and cannot be verified refuses")
     func chainOnIOS() async throws {
         let world = try await AppleWorld()

@@ -8,7 +8,7 @@ public import PlayIntegrity
 public struct GoogleSettings: Sendable {
     /// Where Play Integrity tokens are decoded; another one is for tests.
     public var playIntegrityURL = DecodeRequest.endpoint
-    /// The longest that decoding a token takes, with access token, retries and pauses.
+    /// The longest that decoding a token takes, with access token, retries and pauses, and for all packages of the app.
     public var decodeDeadline: Duration = .seconds(10)
     /// The longest that asking for an access token takes; part of the other, and at most half of it.
     public var accessTokenDeadline: Duration = .seconds(4)
@@ -23,6 +23,7 @@ public struct GoogleSettings: Sendable {
 public struct GoogleProviders: EvidenceProviders {
     private let decoder: IntegrityDecoder
     private let lists: RevocationLists
+    private let decodeDeadline: Duration
 
     /// Providers over one HTTP client.
     ///
@@ -41,6 +42,7 @@ public struct GoogleProviders: EvidenceProviders {
         logger: Logger = Logger(label: "synheart.google")
     ) {
         self.lists = lists
+        decodeDeadline = settings.decodeDeadline
         decoder = IntegrityDecoder(
             http: http, settings: settings, clock: clock, backOff: BackOff(random: random, pause: pause), logger: logger
         )
@@ -48,7 +50,17 @@ public struct GoogleProviders: EvidenceProviders {
 
     /// Has Google decode a Play Integrity token. An outage is an outcome, not an error.
     public func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
-        await decoder.decode(token, package: package, serviceAccount: serviceAccount)
+        await decoder.decode(token, package: package, serviceAccount: serviceAccount, within: decodeDeadline)
+    }
+
+    /// Has Google decode a token of an app that has several packages: all of them within the one deadline.
+    public func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome {
+        let start = ContinuousClock.now
+        return await Self.firstVerdict(of: packages) { package in
+            await decoder.decode(
+                token, package: package, serviceAccount: serviceAccount,
+                within: decodeDeadline - (ContinuousClock.now - start))
+        }
     }
 
     /// The list of revoked Android attestation keys from a URL or a file; nil where there is none that is young enough.

@@ -45,7 +45,11 @@ final class IntegrityDecoder: Sendable {
         return state.access { $0.usage.days(at: now) }
     }
 
-    func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
+    /// - Parameter total: what is left of the deadline.
+    func decode(
+        _ token: String, package: String, serviceAccount: Secret, within total: Duration
+    ) async -> DecodeOutcome {
+        guard total > .zero else { return .couldNotCheck(.init(.network, "no time was left for \(package)")) }
         guard let request = DecodeRequest(package: package, token: token) else {
             return .couldNotCheck(.init(.unexpectedAnswer, "\(package.prefix(64)) is not a package name"))
         }
@@ -56,7 +60,6 @@ final class IntegrityDecoder: Sendable {
             return .couldNotCheck(.init(.quotaExceeded, "Google asked for a pause; \(package) is not asked for yet"))
         }
         // A renewed access token may still be waited for when the time for requests is over.
-        let total = settings.decodeDeadline
         let outcome = await backOff.run(within: max(total - settings.accessTokenDeadline, total / 2)) { left in
             await attempt(request, package, tokens, within: left)
         }

@@ -6,6 +6,10 @@ public protocol EvidenceProviders: Sendable {
     /// Has Google decode a Play Integrity token. An outage is an outcome, not an error.
     func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome
 
+    /// Has Google decode a token of an app that has several packages, all within one deadline. Without an implementation of
+    /// its own, it asks for one package after the other.
+    func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome
+
     /// The list of revoked Android attestation keys from a URL or a file, young enough to be used; nil where there is none.
     func revocations(from source: String) async -> RevocationStatusList?
 
@@ -27,11 +31,20 @@ extension EvidenceProviders {
     ///
     /// - Returns: the verdict of the first package that has one. Otherwise the token is refused only if Google refused it for
     ///   every package.
-    package func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome {
+    public func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome {
+        await Self.firstVerdict(of: packages) { package in
+            await decode(token, package: package, serviceAccount: serviceAccount)
+        }
+    }
+
+    /// Asks for one package after the other, as `decode(_:packages:serviceAccount:)` describes.
+    package static func firstVerdict(
+        of packages: [String], _ decode: (String) async -> DecodeOutcome
+    ) async -> DecodeOutcome {
         var refusal: DecodeOutcome?
         var unknown: DecodeOutcome?
         for package in packages {
-            let outcome = await decode(token, package: package, serviceAccount: serviceAccount)
+            let outcome = await decode(package)
             switch outcome {
             case .decoded: return outcome
             case .refused: refusal = refusal ?? outcome

@@ -26,17 +26,22 @@ struct GoogleEvidence: Sendable {
             statusList: nil)
     }
 
-    /// Verifies what was sent: local checks first, Google is asked last.
+    /// Verifies what was sent: every local check of all of it first, the list of revoked keys and Google are asked last.
     func verify(_ input: EvidenceInput, _ providers: any EvidenceProviders) async throws(Refusal) -> VerifiedEvidence {
         try requireWhatPolicyNames(input)
+        if let chain = input.keyAttestation, listSource != nil { _ = try verify(chain, input, nil) }
+        let token = try input.proof.map { text throws(Refusal) in try judgeHere(text, input) }
         var outage: Refusal?
         var attested: VerifiedKeyAttestation?
         var vouched: VerifiedIntegrity?
         if let chain = input.keyAttestation {
             do { attested = try await verify(chain, input, providers) } catch { outage = try outageAllowed(error) }
         }
-        if let token = input.proof {
-            do { vouched = try await verify(token, input, providers) } catch { outage = try outageAllowed(error) }
+        switch token {
+        case .verified(let verified): vouched = verified
+        case .forGoogle(let text, let account):
+            do { vouched = try await ask(text, account, input, providers) } catch { outage = try outageAllowed(error) }
+        case nil: break
         }
         // With `either`, one that could not be asked does not refuse where the other verified.
         if let outage, policy.proof != .either || (attested == nil && vouched == nil) { throw outage }
@@ -65,16 +70,11 @@ struct GoogleEvidence: Sendable {
     private func verify(
         _ chain: [[UInt8]], _ input: EvidenceInput, _ providers: any EvidenceProviders
     ) async throws(Refusal) -> VerifiedKeyAttestation {
-        let revocations: RevocationStatusList?
-        do {
-            revocations = try await self.revocations(providers)
-        } catch {
-            // What no list could save is refused, and not held for the outage.
-            _ = try verify(chain, input, nil)
-            throw error
-        }
-        return try verify(chain, input, revocations)
+        try verify(chain, input, try await revocations(providers))
     }
+
+    /// Where the list of revoked keys comes from; nil: chains are judged without one.
+    private var listSource: String? { policy.keyAttestation.statusList.flatMap { $0 == "none" ? nil : $0 } }
 
     private func verify(
         _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
@@ -94,7 +94,7 @@ struct GoogleEvidence: Sendable {
     }
 
     private func revocations(_ providers: any EvidenceProviders) async throws(Refusal) -> RevocationStatusList? {
-        guard let source = policy.keyAttestation.statusList, source != "none" else { return nil }
+        guard let source = listSource else { return nil }
         guard let list = await providers.revocations(from: source) else {
             throw Refusal(.providerUnavailable, "no usable list of revoked keys from \(source)", retryAfter: 60)
         }
@@ -103,42 +103,54 @@ struct GoogleEvidence: Sendable {
 
     // MARK: Play Integrity
 
-    private func verify(
-        _ token: String, _ input: EvidenceInput, _ providers: any EvidenceProviders
-    ) async throws(Refusal) -> VerifiedIntegrity {
-        var verdict: IntegrityVerdict?
-        do {
-            let decoded = try await decode(IntegrityToken(token), token, providers)
-            verdict = decoded
-            return try integrity.verify(decoded, binding: .either(input.nonce.playIntegrityText), at: input.at.date)
-        } catch let error as PlayIntegrityError {
-            throw Refusal(.invalidAttestation, "play integrity: \(error)").about { [verdict] in
-                self.refused(error, token, verdict, input)
-            }
-        } catch let refusal as Refusal {
-            throw refusal
-        } catch { throw Refusal(.internalError, "play integrity: \(error)") }
+    /// What came of a token before Google was asked.
+    private enum JudgedToken {
+        /// One of the keys opened it, and every check passed.
+        case verified(VerifiedIntegrity)
+        /// No key opened it: Play Console may have replaced the keys. The text, and the account that asks Google.
+        case forGoogle(String, Secret)
     }
 
-    /// Decoded here where one of the keys opens the token, else by Google: Play Console may have replaced the keys.
-    private func decode(
-        _ token: IntegrityToken, _ text: String, _ providers: any EvidenceProviders
-    ) async throws -> IntegrityVerdict {
-        var outcome = token.decode(with: responseKeys)
-        let account = policy.playIntegrity.serviceAccount
-        if let account, outcome.mayBeDecodedByGoogle {
-            outcome = await providers.decode(text, packages: policy.packages, serviceAccount: account)
+    /// Judges a token as far as this service can alone.
+    private func judgeHere(_ text: String, _ input: EvidenceInput) throws(Refusal) -> JudgedToken {
+        let token: IntegrityToken
+        do { token = try IntegrityToken(text) } catch { throw refusal(error, text, nil, input) }
+        let outcome = token.decode(with: responseKeys)
+        guard outcome.mayBeDecodedByGoogle, let account = policy.playIntegrity.serviceAccount else {
+            return .verified(try verified(outcome, text, input))
         }
+        return .forGoogle(text, account)
+    }
+
+    private func ask(
+        _ text: String, _ account: Secret, _ input: EvidenceInput, _ providers: any EvidenceProviders
+    ) async throws(Refusal) -> VerifiedIntegrity {
+        let outcome = await providers.decode(text, packages: policy.packages, serviceAccount: account)
+        return try verified(outcome, text, input)
+    }
+
+    private func verified(
+        _ outcome: DecodeOutcome, _ text: String, _ input: EvidenceInput
+    ) throws(Refusal) -> VerifiedIntegrity {
         switch outcome {
-        case .decoded(let verdict): return verdict
-        case .refused(let error): throw error
+        case .decoded(let verdict):
+            do {
+                return try integrity.verify(verdict, binding: .either(input.nonce.playIntegrityText), at: input.at.date)
+            } catch { throw refusal(error, text, verdict, input) }
+        case .refused(let error): throw refusal(error, text, nil, input)
         case .couldNotCheck(let reason):
             // Without an account nobody can ever judge the token: that is no outage.
-            guard account != nil else {
+            guard policy.playIntegrity.serviceAccount != nil else {
                 throw Refusal(.invalidAttestation, "play integrity: no service account is configured, and \(reason)")
             }
             throw Refusal(.providerUnavailable, "play integrity: \(reason)", retryAfter: 30)
         }
+    }
+
+    private func refusal(
+        _ error: PlayIntegrityError, _ text: String, _ verdict: IntegrityVerdict?, _ input: EvidenceInput
+    ) -> Refusal {
+        Refusal(.invalidAttestation, "play integrity: \(error)").about { self.refused(error, text, verdict, input) }
     }
 
     /// Whether a chain raises what is known of the key. Without a list of revoked keys a chain must verify as any other, and

@@ -55,6 +55,10 @@ final class LiveProviders: EvidenceProviders {
         await now.evidence.decode(token, package: package, serviceAccount: serviceAccount)
     }
 
+    func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome {
+        await now.evidence.decode(token, packages: packages, serviceAccount: serviceAccount)
+    }
+
     func revocations(from source: String) async -> RevocationStatusList? {
         await now.evidence.revocations(from: source)
     }

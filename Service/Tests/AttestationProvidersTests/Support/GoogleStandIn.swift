@@ -123,7 +123,8 @@ struct GoogleUnderTest {
     let log: Locked<[String]>
 
     static func run(
-        _ settings: GoogleSettings = .patient, _ body: (GoogleUnderTest) async throws -> Void
+        _ settings: GoogleSettings = .patient, pause: (@Sendable (Duration) async throws -> Void)? = nil,
+        _ body: (GoogleUnderTest) async throws -> Void
     ) async throws {
         let google = try GoogleStandIn()
         var settings = settings
@@ -136,7 +137,7 @@ struct GoogleUnderTest {
                 settings.playIntegrityURL = service.url
                 let providers = GoogleProviders(
                     http: http, lists: RevocationLists(http: http, clock: google.clock), settings: settings,
-                    clock: google.clock, random: NoRandom(), pause: pauses.pause, logger: logger)
+                    clock: google.clock, random: NoRandom(), pause: pause ?? pauses.pause, logger: logger)
                 try await body(
                     GoogleUnderTest(google: google, service: service, providers: providers, pauses: pauses, log: log))
             }

@@ -13,6 +13,7 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     private var away = false
     private var list: RevocationStatusList?
     private var asked = 0
+    private var lists = 0
     private var unsure: Set<String> = []
     private var hangs = false
     private var observer: @Sendable () -> Void = {}
@@ -62,7 +63,15 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
         return DecodeOutcome.googleAnswer(status: 200, body: Array(#"{"tokenPayloadExternal":\#(payload)}"#.utf8))
     }
 
-    func revocations(from source: String) async -> RevocationStatusList? { lock.withLock { list } }
+    func revocations(from source: String) async -> RevocationStatusList? {
+        lock.withLock {
+            lists += 1
+            return list
+        }
+    }
+
+    /// How often it was asked for a list of revoked keys.
+    var listsAskedFor: Int { lock.withLock { lists } }
 
     /// The list of revoked keys from now on, wherever an app says that it is.
     func publish(_ revocations: RevocationStatusList?) { lock.withLock { list = revocations } }
