@@ -1,9 +1,10 @@
 import AuthContract
-import AuthService
 import Crypto
 import StoreConformance
 import StrictJSON
 import Testing
+
+@testable import AuthService
 
 @Suite("Checking a request for somebody else")
 struct VerifyTests {
@@ -207,6 +208,79 @@ struct VerifyTests {
         #expect(try await world.status(device).status == .pending)
         try await world.change(manual)
         #expect(try await world.row(device).status == .pending)
+    }
+
+    private static let manual: [String: JSONValue] = ["registration": ["approval": "manual"]]
+
+    @Test("A registration that races the switch to enforce waits for approval as any other")
+    func switchDuringARegistration() async throws {
+        let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
+        let key = P256.Signing.PrivateKey()
+        let enrolment = try await world.enrolment(key)
+        // The switch is made, and its work done, before the marked row is there.
+        let other = try await World(Self.manual)
+        let enforcing = try #require(try await other.stores.app(AppID(World.appID)))
+        await world.stores.interrupt(.insertDevice) { stores in
+            guard let known = try? stores.app(enforcing.appID) else { return }
+            _ = try? stores.replace(
+                known, with: enforcing, recording: AuditEvent(.appChanged, at: World.start, actor: "test"))
+        }
+        let answer = try await world.register(enrolment)
+        #expect(answer.status == .pending)
+        let device = TestDevice(appID: try AppID(World.appID), id: answer.deviceID, key: key)
+        #expect(try await world.row(device).status == .pending)
+        try await world.approve(device)
+        try await world.verify(device)
+    }
+
+    @Test(
+        "A marked row that a switch left behind is pending to a registration, and can be approved",
+        arguments: [true, false])
+    func markedRowLeftBehind(registersAgain: Bool) async throws {
+        let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
+        let device = try await world.device()
+        await world.stores.fail(.holdObserved)
+        await #expect(throws: StoreError.self) { try await world.change(Self.manual) }
+        await world.stores.recover()
+        if registersAgain {
+            let answer = try await world.register(try await world.enrolment(device.key))
+            #expect(answer == RegisterResponse(deviceID: device.id, status: .pending))
+        }
+        try await world.approve(device)
+        try await world.verify(device)
+        #expect(try await !world.row(device).admittedUnderObservation)
+    }
+
+    @Test("A marked row that a switch left behind can be rejected; under observation neither can be done")
+    func markedRowRejected() async throws {
+        let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
+        let device = try await world.device()
+        #expect(try await !world.service.administration.reject(device.id, of: device.appID, actor: "test"))
+        #expect(try await !world.service.administration.approve(device.id, of: device.appID, actor: "test"))
+        try await world.verify(device)
+        await world.stores.fail(.holdObserved)
+        await #expect(throws: StoreError.self) { try await world.change(Self.manual) }
+        await world.stores.recover()
+        try await world.reject(device)
+        #expect(try await world.row(device).status == .rejected)
+    }
+
+    @Test("A switch to enforce holds all marked devices, however many, in steps")
+    func switchInSteps() async throws {
+        let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
+        let app = try AppID(World.appID)
+        let count = 2 * AppRegistry.heldAtOnce
+        for _ in 0..<count {
+            let device = DeviceRecord(
+                appID: app, deviceID: DeviceID(from: world.random), platform: .ios, status: .registered,
+                key: DevicePublicKey(P256.Signing.PrivateKey().publicKey), assurance: .unproven,
+                registeredAt: World.start, admittedUnderObservation: true)
+            _ = try await world.stores.insert(
+                device, maximumPending: 0, recording: AuditEvent(.deviceRegistered, at: World.start, actor: "test"))
+        }
+        try await world.change(Self.manual)
+        #expect(try await world.stores.count(of: app) == [.pending: count])
+        #expect(try await world.audited(.devicePending).count == 2)
     }
 
     @Test("Approval that is automatic marks nobody")

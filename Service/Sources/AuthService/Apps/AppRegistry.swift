@@ -109,11 +109,27 @@ public final class AppRegistry: Sendable {
         let changed = try await store.replace(
             stored, with: try sealed(record), recording: event(.appChanged, record, actor, before: current))
         // Also where it was in mode enforce before: a change that failed half-way is repaired by making it again.
-        if changed, record.mode == .enforce {
-            _ = try await devices.holdObserved(of: record.appID, recording: event(.devicePending, record, actor))
-        }
+        if changed, record.mode == .enforce { try await hold(record, actor: actor) }
         return changed
     }
+
+    /// Makes the devices that were admitted under observation pending, where the app enforces: for a row that a switch of the
+    /// mode has not reached, because it came later or the switch was interrupted.
+    func holdObserved(of id: AppID, actor: String) async throws(StoreError) {
+        guard let record = try await record(id), record.mode == .enforce else { return }
+        try await hold(record, actor: actor)
+    }
+
+    /// In steps, so that each ends well within the deadline of a write.
+    private func hold(_ record: AppRecord, actor: String) async throws(StoreError) {
+        let event = event(.devicePending, record, actor)
+        var held = Self.heldAtOnce
+        while held >= Self.heldAtOnce {
+            held = try await devices.holdObserved(of: record.appID, limit: Self.heldAtOnce, recording: event)
+        }
+    }
+
+    static let heldAtOnce = 1000
 
     /// A backend of an app takes tokens whose audience is the app's id. Another app may not have tokens made that it takes.
     private func checkAudiences(of record: AppRecord) async throws {

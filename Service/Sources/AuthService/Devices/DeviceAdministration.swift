@@ -5,13 +5,16 @@ internal import StrictJSON
 public struct DeviceAdministration: Sendable {
     private let store: any DeviceStore
     private let proofs: (any PendingProofStore)?
+    private let apps: AppRegistry
     private let devices: DeviceDirectory
     private let clock: any ServiceClock
 
     init(
-        store: any DeviceStore, proofs: (any PendingProofStore)?, devices: DeviceDirectory, clock: any ServiceClock
+        store: any DeviceStore, proofs: (any PendingProofStore)?, apps: AppRegistry, devices: DeviceDirectory,
+        clock: any ServiceClock
     ) {
         self.store = store
+        self.apps = apps
         self.proofs = proofs
         self.devices = devices
         self.clock = clock
@@ -50,6 +53,7 @@ public struct DeviceAdministration: Sendable {
     public func approve(
         _ id: DeviceID, of app: AppID, allowsUnproven: Bool = false, actor: String
     ) async throws(StoreError) -> Bool {
+        try await holdIfObserved(id, of: app, actor: actor)
         guard let device = try await store.device(id, of: app) else { return false }
         guard device.assurance.isUnproven else {
             return try await setStatus(id, of: app, from: [.pending], to: .registered, .deviceApproved, actor)
@@ -65,9 +69,19 @@ public struct DeviceAdministration: Sendable {
         return admitted
     }
 
+    /// A device that was admitted under observation is pending once its app enforces, also where the switch has not reached
+    /// its row.
+    private func holdIfObserved(_ id: DeviceID, of app: AppID, actor: String) async throws(StoreError) {
+        guard let device = try await store.device(id, of: app), device.admittedUnderObservation,
+            device.status == .registered
+        else { return }
+        try await apps.holdObserved(of: app, actor: actor)
+    }
+
     /// Turns a pending device away; false where it is not pending.
     public func reject(_ id: DeviceID, of app: AppID, actor: String) async throws(StoreError) -> Bool {
-        try await setStatus(id, of: app, from: [.pending], to: .rejected, .deviceRejected, actor)
+        try await holdIfObserved(id, of: app, actor: actor)
+        return try await setStatus(id, of: app, from: [.pending], to: .rejected, .deviceRejected, actor)
     }
 
     /// Makes a device rotate by some time; false where it is not there.

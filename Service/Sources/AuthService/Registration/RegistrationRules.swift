@@ -92,7 +92,8 @@ struct RegistrationRules: Sendable {
             admittedUnderObservation: underObservation, localID: request.deviceLocalID)
         switch try await insert(device, app: app) {
         case .inserted:
-            return RegisterResponse(deviceID: device.deviceID, status: status == .pending ? .pending : .registered)
+            let isPending = underObservation ? try await held(device).status == .pending : status == .pending
+            return RegisterResponse(deviceID: device.deviceID, status: isPending ? .pending : .registered)
         case .keyTaken(let binding): return try await again(request, key, evidence, binding, app: app)
         case .attestedKeyTaken: throw Refusal(.invalidAttestation, "the App Attest key is another device's")
         case .tooManyPending: throw Self.tooManyPending
@@ -140,6 +141,15 @@ struct RegistrationRules: Sendable {
         return RegisterResponse(deviceID: known.deviceID, status: .pending)
     }
 
+    /// The device as it is once the app's mode counts: a row that only observation admitted is held, where the app enforces
+    /// by now. Reading the record after the row was written closes the race with the switch: one of the two sees the other.
+    private func held(_ device: DeviceRecord) async throws(Refusal) -> DeviceRecord {
+        try await asking { () async throws(StoreError) in
+            try await apps.holdObserved(of: device.appID, actor: "service")
+        }
+        return try await devices.read(device.deviceID, of: device.appID) ?? device
+    }
+
     private static let tooManyPending = Refusal(
         .rateLimited, "too many devices of the app are pending", retryAfter: 300)
 
@@ -175,9 +185,10 @@ struct RegistrationRules: Sendable {
         _ request: RegisterRequest, _ key: DevicePublicKey, _ evidence: VerifiedEvidence, _ binding: KeyBinding,
         app: ProvisionedApp
     ) async throws(Refusal) -> RegisterResponse {
-        guard let device = try await current(binding, key, request) else {
+        guard var device = try await current(binding, key, request) else {
             throw Refusal(.invalidAttestation, "the key is or was bound in another role")
         }
+        if device.status(under: app.record.mode) != device.status { device = try await held(device) }
         switch device.status {
         case .registered:
             // Only who holds the key may replace what is known of it.

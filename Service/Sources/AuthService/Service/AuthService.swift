@@ -109,7 +109,7 @@ public struct AuthService: Sendable {
         credentials = CredentialRules(
             store: stores.credentials, protection: protection, clock: clock, random: random)
         administration = DeviceAdministration(
-            store: stores.devices, proofs: stores.pendingProofs, devices: devices, clock: clock)
+            store: stores.devices, proofs: stores.pendingProofs, apps: apps, devices: devices, clock: clock)
         evidence = EvidenceAdministration(store: stores.evidence, audit: stores.audit, key: key, clock: clock)
     }
 

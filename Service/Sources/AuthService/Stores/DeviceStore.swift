@@ -178,9 +178,12 @@ public protocol DeviceStore: Sendable {
         _ id: DeviceID, of app: AppID, key: DevicePublicKey, recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
-    /// Makes every registered device of the app that was admitted under observation pending, and returns how many. Their
-    /// mark is cleared: whom an operator approves afterwards stays approved.
-    func holdObserved(of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int
+    /// Makes registered devices of the app that were admitted under observation pending, at most `limit` of them, and returns
+    /// how many. Their mark is cleared: a device that an operator approves afterwards stays approved.
+    ///
+    /// Fewer than `limit`: no more are left. A marked row counts as pending already while the app enforces
+    /// (`DeviceRecord.status(under:)`), so an interruption between two calls lets nothing in.
+    func holdObserved(of app: AppID, limit: Int, recording event: AuditEvent) async throws(StoreError) -> Int
 
     /// Notes when devices were last seen, in one change: coarse, may be lost. More than `LastSeen.step` devices are refused.
     /// A row changes only where its value is more than `LastSeen.grain` away.

@@ -168,16 +168,19 @@ struct SQLiteDeviceStore: DeviceStore {
             [key.spki.data], recording: event)
     }
 
-    func holdObserved(of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
+    func holdObserved(of app: AppID, limit: Int, recording event: AuditEvent) async throws(StoreError) -> Int {
         try await database.write { database in
-            try database.change(
-                """
-                UPDATE devices SET status = ?, admitted_under_observation = 0
-                WHERE app_id = ? AND status = ? AND admitted_under_observation <> 0
-                """,
-                [DeviceStatus.pending.rawValue, app.text, DeviceStatus.registered.rawValue], recording: event)
+            try database.change(Self.hold, [DeviceStatus.pending.rawValue, app.text, limit], recording: event)
         }
     }
+
+    /// The status is written out: a partial index does not serve one that is bound.
+    static let hold = """
+        UPDATE devices SET status = ?, admitted_under_observation = 0
+        WHERE device_id IN (
+          SELECT device_id FROM devices INDEXED BY devices_observed
+          WHERE app_id = ? AND status = 'registered' AND admitted_under_observation <> 0 LIMIT ?)
+        """
 
     func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) {
         try LastSeen.check(seen.count)

@@ -279,7 +279,7 @@ extension StoreConformance {
                     try expect(try await stores.stored(device).mustRotate, is: demand, "the demand")
                 }
             },
-            ConformanceCheck("Devices admitted under observation are held once, and no others") { stores in
+            ConformanceCheck("Devices admitted under observation are held in steps, once, and no others") { stores in
                 let samples = try Samples(stores)
                 let observed = (0..<3).map { _ in samples.device(observed: true) }
                 let others = [samples.device(), samples.device(status: .revoked, observed: true)]
@@ -287,7 +287,14 @@ extension StoreConformance {
                 let elsewhere = samples.device(app: try Samples.appID(), observed: true)
                 try await stores.add(elsewhere, samples)
                 let event = samples.event(.devicePending)
-                try expect(try await stores.devices.holdObserved(of: samples.app, recording: event), is: 3, "held")
+                func hold() async throws -> Int {
+                    try await stores.devices.holdObserved(of: samples.app, limit: 2, recording: event)
+                }
+                try expect(try await hold(), is: 2, "held in the first step")
+                var left = 0
+                for device in observed where try await stores.stored(device).admittedUnderObservation { left += 1 }
+                try expect(left, is: 1, "still marked after the first step")
+                try expect(try await hold(), is: 1, "held in the second step")
                 for device in observed {
                     let stored = try await stores.stored(device)
                     try expect(stored.status, is: .pending, "the status of an observed device")
@@ -296,8 +303,7 @@ extension StoreConformance {
                 for device in others + [elsewhere] {
                     try expect(try await stores.stored(device), is: device, "another device")
                 }
-                try expect(
-                    try await stores.devices.holdObserved(of: samples.app, recording: event), is: 0, "held again")
+                try expect(try await hold(), is: 0, "held again")
             },
             ConformanceCheck("When a device was last seen changes by more than an hour only") { stores in
                 let samples = try Samples(stores)

@@ -145,11 +145,11 @@ extension MemoryStores: DeviceStore {
     }
 
     /// See `DeviceStore`.
-    public func holdObserved(of app: AppID, recording event: AuditEvent) throws(StoreError) -> Int {
+    public func holdObserved(of app: AppID, limit: Int, recording event: AuditEvent) throws(StoreError) -> Int {
         try check(.holdObserved)
         let observed = deviceRecords.values.filter {
             $0.appID == app && $0.admittedUnderObservation && $0.status == .registered
-        }
+        }.prefix(limit)
         for var device in observed {
             device.status = .pending
             device.admittedUnderObservation = false
