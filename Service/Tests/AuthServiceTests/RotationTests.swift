@@ -567,6 +567,38 @@ struct RotationTests {
         try await world.verify(after)
     }
 
+    @Test("A demand of compromise that comes while Google judges a rotation ends the old key's overlap")
+    func compromisedMeanwhile() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        try await Self.demandBeforeRotation(of: device, in: world)
+        let after = try await world.rotated(device)
+        try await expect(.invalidSignature) { try await world.verify(device) }
+        #expect(try await world.row(device).previousKeyUntil == nil)
+        try await world.verify(after)
+    }
+
+    @Test("A demand of compromise that comes while a rebind is judged refuses it")
+    func rebindingOfAKeyCompromisedMeanwhile() async throws {
+        let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
+        let (device, attestKey) = try await world.device()
+        let body = try await Self.rebinding(device, in: world).request
+        try await Self.demandBeforeRotation(of: device, in: world.world)
+        try await expect(.rotationFailed) { try await world.world.rotate(device, body) }
+        #expect(try await world.world.row(device).key == device.publicKey)
+        #expect(try await world.world.row(device).appAttest?.keyID == attestKey.keyID)
+    }
+
+    /// Has an operator demand a rotation because of a compromise right before the next rotation is stored.
+    private static func demandBeforeRotation(of device: TestDevice, in world: World) async throws {
+        let now = world.clock.now
+        await world.stores.interrupt(.rotate) { stores in
+            _ = try? stores.setMustRotate(
+                device.id, of: device.appID, to: RotationDemand(by: now + 60, reason: .compromise),
+                recording: AuditEvent(.deviceMustRotate, at: now, actor: "test"))
+        }
+    }
+
     @Test("A store that fails is 503, and the key stays")
     func storeFails() async throws {
         let world = try await World()

@@ -128,6 +128,10 @@ public protocol DeviceStore: Sendable {
     /// Replaces the current key, where it and the status `registered` still hold. The old key becomes the previous one,
     /// what was previous becomes retired; a demand to rotate is fulfilled by it. Evidence whose attested key is another
     /// device's counts as a taken key.
+    ///
+    /// Where the row demands the rotation because of a compromise, there is no overlap, and a change with evidence is a
+    /// conflict. An operator may make that demand while a provider judges the rotation, so the store decides, in the same
+    /// transaction.
     func rotate(_ change: RotationChange, recording event: AuditEvent) async throws(StoreError) -> RotationOutcome
 
     /// Changes the status, where it is one of `from`; false where it is not.

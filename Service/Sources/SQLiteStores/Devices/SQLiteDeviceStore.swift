@@ -66,7 +66,8 @@ struct SQLiteDeviceStore: DeviceStore {
                 try !database.isAttestedKeyTaken(change.evidence, app: change.appID, device: change.deviceID)
             else { return .keyTaken }
             var sql = """
-                UPDATE devices SET previous_key = key, previous_key_until = ?, key = ?, key_thumbprint = ?,
+                UPDATE devices SET previous_key = key,
+                  previous_key_until = CASE WHEN must_rotate_reason IS 'compromise' THEN NULL ELSE ? END, key = ?, key_thumbprint = ?,
                   key_rotated_at = ?, must_rotate_by = NULL, must_rotate_reason = NULL, assurance = ?
                 """
             var arguments: StatementArguments = [
@@ -254,10 +255,13 @@ extension Database {
         try Bool.fetchOne(
             cachedStatement(
                 sql: """
-                    SELECT EXISTS (SELECT 1 FROM devices WHERE device_id = ? AND app_id = ? AND key = ? AND status = ?)
+                    SELECT EXISTS (
+                      SELECT 1 FROM devices WHERE device_id = ? AND app_id = ? AND key = ? AND status = ?
+                        AND (? OR must_rotate_reason IS NOT ?))
                     """),
             arguments: [
                 change.deviceID.text, change.appID.text, change.from.spki.data, DeviceStatus.registered.rawValue,
+                change.evidence == nil, RotationReason.compromise.rawValue,
             ]) ?? false
     }
 

@@ -20,7 +20,7 @@ extension StoreConformance {
                 try await stores.add(device, samples)
                 _ = try await stores.devices.setMustRotate(
                     device.deviceID, of: device.appID,
-                    to: RotationDemand(by: stores.now + 100, reason: .compromise),
+                    to: RotationDemand(by: stores.now + 100, reason: .scheduled),
                     recording: samples.event(.deviceMustRotate, device: device.deviceID))
                 let change = samples.rotation(of: device)
                 try expect(try await stores.rotate(change, samples), is: .rotated, "the rotation")
@@ -59,6 +59,30 @@ extension StoreConformance {
                 let stored = try await stores.stored(device)
                 try expect(stored.previousKey, is: device.key, "the previous key")
                 try expect(stored.previousKeyUntil, is: nil, "until when it verifies")
+            },
+            ConformanceCheck(
+                "Away from a key that must rotate because of a compromise there is no overlap and no rebind"
+            ) {
+                stores in
+                let samples = try Samples(stores)
+                for reason in [RotationReason.scheduled, .compromise] {
+                    let device = samples.device(evidence: samples.evidence())
+                    try await stores.add(device, samples)
+                    _ = try await stores.devices.setMustRotate(
+                        device.deviceID, of: device.appID, to: RotationDemand(by: stores.now + 100, reason: reason),
+                        recording: samples.event(.deviceMustRotate, device: device.deviceID))
+                    let isCompromise = reason == .compromise
+                    let rebind = samples.rotation(of: device, evidence: samples.evidence())
+                    if isCompromise {
+                        try expect(try await stores.rotate(rebind, samples), is: .conflict, "the rebind")
+                        try expect(try await stores.stored(device).key, is: device.key, "the key after the rebind")
+                    }
+                    let change = samples.rotation(of: device)
+                    try expect(try await stores.rotate(change, samples), is: .rotated, "the rotation")
+                    try expect(
+                        try await stores.stored(device).previousKeyUntil, is: isCompromise ? nil : change.overlapUntil,
+                        "the overlap of a key whose demand is \(reason)")
+                }
             },
             ConformanceCheck("Keys keep a role for ever: current, previous, retired") { stores in
                 let samples = try Samples(stores)

@@ -44,6 +44,8 @@ extension MemoryStores: DeviceStore {
         try check(.rotate)
         guard var device = find(change.deviceID, change.appID), device.status == .registered, device.key == change.from
         else { return .conflict }
+        let isCompromised = device.mustRotate?.reason == .compromise
+        guard !isCompromised || change.evidence == nil else { return .conflict }
         guard bindings[change.to.thumbprint] == nil, !isAttestedKeyTaken(change.evidence, of: device) else {
             return .keyTaken
         }
@@ -51,7 +53,7 @@ extension MemoryStores: DeviceStore {
         bind(change.from, to: device, as: .previous)
         bind(change.to, to: device, as: .current)
         device.previousKey = change.from
-        device.previousKeyUntil = change.overlapUntil
+        device.previousKeyUntil = isCompromised ? nil : change.overlapUntil
         device.key = change.to
         device.keyRotatedAt = change.at
         device.mustRotate = nil
