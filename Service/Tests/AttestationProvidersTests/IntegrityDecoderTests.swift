@@ -24,7 +24,7 @@ import Testing
             for package in packages { test.google.always(.text(429, ""), for: package) }
             _ = try await test.decode(for: packages)
             // With a deadline of its own, each package would be asked for three times.
-            #expect((1...2 * packages.count).contains(test.decodings))
+            #expect(test.decodings <= 2 * packages.count)
         }
     }
 
