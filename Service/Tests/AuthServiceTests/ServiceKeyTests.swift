@@ -323,4 +323,27 @@ struct ServiceKeyTests {
         #expect(try await trail(new).verify(against: head) == .foreignHead)
         #expect(try await trail(new, old).head().signature != head.signature)
     }
+
+    @Test func `Heads that former keys signed stay genuine after rotations, and nobody else's become so`() async throws
+    {
+        func trail(_ key: [UInt8]) throws -> AuditTrail {
+            AuditTrail(log: world.stores, key: try #require(ServiceKey(key)), clock: world.clock)
+        }
+        let (first, foreign) = (try await trail(old).head(), try await trail([UInt8](repeating: 9, count: 32)).head())
+        try await rules(old).admit(writing: true)
+        _ = try await rules(new, old).rotate(actor: "test", isServed: false)
+        let second = try await trail(new).head()
+        _ = try await rules(third, new).rotate(actor: "test", isServed: false)
+        for head in [first, second] { #expect(try await trail(third).verify(against: head) == .intact) }
+        #expect(try await trail(third).verify(against: foreign) == .foreignHead)
+        // Whoever can write the log alone cannot sign for a key of their own.
+        let forged = try AuditTrail.succession(
+            of: try #require(ServiceKey([[UInt8](repeating: 8, count: 32), [UInt8](repeating: 9, count: 32)])))
+        try await world.stores.append(
+            AuditEvent(
+                .serviceKeyRotated, at: world.clock.now, actor: "attacker",
+                detail: JSONObject([("audit_keys", forged)])))
+        #expect(try await trail(third).verify(against: foreign) == .foreignHead)
+        #expect(try await trail(third).verify(against: first) == .intact)
+    }
 }

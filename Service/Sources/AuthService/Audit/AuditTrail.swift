@@ -1,5 +1,6 @@
 internal import AuthContract
 internal import Crypto
+internal import StrictJSON
 
 /// Checks the audit log and signs where it ends.
 ///
@@ -17,7 +18,8 @@ public struct AuditTrail: Sendable {
     }
 
     /// The Ed25519 key that verifies heads, 32 bytes. It follows from the service key and stays while that does: keys of
-    /// device tokens are rotated and dropped, heads are kept for years.
+    /// device tokens are rotated and dropped, heads are kept for years. After a rotation of the service key, the log itself
+    /// tells which keys signed heads before.
     public var publicKey: [UInt8] {
         get throws { Array(try signer().publicKey.rawRepresentation) }
     }
@@ -33,7 +35,7 @@ public struct AuditTrail: Sendable {
 
     /// Follows the whole chain, and finds the head in it where one is given.
     public func verify(against head: AuditHead? = nil) async throws -> AuditFinding {
-        if let head, try !isGenuine(head) { return .foreignHead }
+        if let head, try await !isGenuine(head) { return .foreignHead }
         if let broken = try await log.firstBrokenLink() { return .brokenLink(broken) }
         guard let head else { return .intact }
         return try await compare(head)
@@ -48,13 +50,64 @@ public struct AuditTrail: Sendable {
         return link.hash == head.hash ? .intact : .rewritten
     }
 
-    private func isGenuine(_ head: AuditHead) throws -> Bool {
-        let text = AuditHead.signedText(sequence: head.sequence, at: head.at, hash: head.hash)
+    private func isGenuine(_ head: AuditHead) async throws -> Bool {
+        let text = Array(AuditHead.signedText(sequence: head.sequence, at: head.at, hash: head.hash).utf8)
         // While the service key is rotated, heads of both keys are the service's.
-        return try key.allDerived(for: Self.purpose).contains { seed in
-            try Self.signer(seed).publicKey.isValidSignature(head.signature, for: Array(text.utf8))
+        let present = try key.allDerived(for: Self.purpose).map { try Self.signer($0).publicKey }
+        if present.contains(where: { $0.isValidSignature(head.signature, for: text) }) { return true }
+        return try await formerKeys(before: present).contains { $0.isValidSignature(head.signature, for: text) }
+    }
+
+    // MARK: Former service keys
+
+    /// What a rotation of the service key records: the public keys that signed heads before, each signed by the key that signs
+    /// them from now on. So a head that was kept for years stays genuine, and whoever can only write the database cannot add a
+    /// key of their own.
+    static func succession(of key: ServiceKey) throws -> JSONValue {
+        let signers = try key.allDerived(for: purpose).map { try signer($0) }
+        guard let first = signers.first else { return [] }
+        return .array(
+            try signers.dropFirst().map { former in
+                let publicKey = Array(former.publicKey.rawRepresentation)
+                let signature = try first.signature(for: successionText(publicKey))
+                return [
+                    "key": .string(Base64.url.encode(publicKey)),
+                    "signature": .string(Base64.url.encode(Array(signature))),
+                ]
+            })
+    }
+
+    /// The keys that were replaced by one of these, or by one that was, as the log tells from its newest event on.
+    private func formerKeys(
+        before present: [Curve25519.Signing.PublicKey]
+    ) async throws -> [Curve25519.Signing.PublicKey] {
+        var (trusted, former): ([Curve25519.Signing.PublicKey], [Curve25519.Signing.PublicKey]) = (present, [])
+        var before: Int64?
+        while true {
+            let page = try await log.events(app: nil, device: nil, before: before, limit: Self.page)
+            guard let last = page.last else { return former }
+            before = last.sequence
+            for recorded in page where recorded.event.code == .serviceKeyRotated {
+                for entry in recorded.event.detail["audit_keys"]?.array ?? [] {
+                    guard former.count < Self.maximumFormerKeys,
+                        let bytes = entry.object?["key"]?.string.flatMap({ Base64.url.decode($0) }),
+                        let signature = entry.object?["signature"]?.string.flatMap({ Base64.url.decode($0) }),
+                        let key = try? Curve25519.Signing.PublicKey(rawRepresentation: bytes),
+                        trusted.contains(where: { $0.isValidSignature(signature, for: Self.successionText(bytes)) })
+                    else { continue }
+                    trusted.append(key)
+                    former.append(key)
+                }
+            }
         }
     }
+
+    private static func successionText(_ publicKey: [UInt8]) -> [UInt8] {
+        Array("\(purpose)/former\n".utf8) + publicKey
+    }
+
+    private static let page = 1000
+    private static let maximumFormerKeys = 1000
 
     private static let purpose = "synheart-auth/audit-head/v1"
 

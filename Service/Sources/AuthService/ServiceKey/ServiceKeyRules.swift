@@ -164,7 +164,10 @@ public struct ServiceKeyRules: Sendable {
         guard known != [first] else { return sealed }
         let event = AuditEvent(
             .serviceKeyRotated, at: clock.now, actor: actor,
-            detail: JSONObject([("key", .string(first.description)), ("rows", .integer(Int64(sealed)))]))
+            detail: JSONObject([
+                ("key", .string(first.description)), ("rows", .integer(Int64(sealed))),
+                ("audit_keys", try AuditTrail.succession(of: key)),
+            ]))
         guard try await store.replaceKeyChecks(known, with: [first], recording: event) else { throw Self.interrupted }
         return sealed
     }
