@@ -60,6 +60,7 @@ public final class SQLiteStores: Sendable {
     public var liveClaims: Int? { journal?.size.live }
 
     let database: StoreDatabase
+    let freeSpace: FreeSpace
     private let heldChallenges: HeldChallenges?
     private let journal: ClaimJournal?
     /// Keeps in the database what the journal has become.
@@ -103,6 +104,7 @@ public final class SQLiteStores: Sendable {
         let path = try DatabasePath.resolve(path)
         let database = try StoreDatabase(path: path, options: options)
         self.database = database
+        freeSpace = FreeSpace(deadline: options.deadline) { [path, path + "-claims"].compactMap(Self.freeBytes).min() }
         apps = SQLiteAppStore(database: database)
         devices = SQLiteDeviceStore(database: database, rotatesElsewhere: role != .service)
         audit = SQLiteAuditLog(database: database)

@@ -24,8 +24,9 @@ public struct Readiness: Sendable {
     }
 
     private let checks: [Check]
+    private let deadline: Duration
     private let state = NIOLockedValueBox(State())
-    private static let memory: Duration = .seconds(1)
+    private let memory: Duration
     /// The check that fails as soon as the service begins to stop.
     private static let accepting = "accepting"
 
@@ -34,10 +35,24 @@ public struct Readiness: Sendable {
         var remembered: (findings: [Finding], until: ContinuousClock.Instant)?
         /// The checks that run now, for everybody who asks meanwhile.
         var running: Task<[Finding], Never>?
+        /// The checks that have no answer yet.
+        var unanswered: Set<String> = []
     }
 
     /// Readiness of these.
-    public init(_ checks: [Check]) { self.checks = checks }
+    ///
+    /// - Parameters:
+    ///   - checks: what is asked.
+    ///   - deadline: the longest that one check is waited for; longer than the deadline of a store.
+    public init(_ checks: [Check], deadline: Duration = .seconds(5)) {
+        self.init(checks, deadline: deadline, memory: .seconds(1))
+    }
+
+    init(_ checks: [Check], deadline: Duration, memory: Duration) {
+        self.checks = checks
+        self.deadline = deadline
+        self.memory = memory
+    }
 
     /// The service stops: it finishes what it has, and is not ready for more.
     func beginDraining() { state.withLockedValue { $0.isDraining = true } }
@@ -61,26 +76,48 @@ public struct Readiness: Sendable {
         return await running.value
     }
 
-    /// Asks everything at once: a store that hangs delays the answer by its own deadline alone.
+    /// Asks everything at once: a check that hangs delays the answer by its deadline alone.
     private func ask() async -> [Finding] {
         let findings = await withTaskGroup(of: (Int, Finding).self) { group in
             for (index, check) in checks.enumerated() {
-                group.addTask {
-                    do {
-                        try await check.ask()
-                        return (index, Finding(name: check.name, failure: nil))
-                    } catch {
-                        return (index, Finding(name: check.name, failure: "\(error)"))
-                    }
-                }
+                group.addTask { (index, Finding(name: check.name, failure: await self.failure(of: check))) }
             }
             return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
         state.withLockedValue { state in
-            state.remembered = (findings, .now + Self.memory)
+            state.remembered = (findings, .now + memory)
             state.running = nil
         }
         return findings
+    }
+
+    /// Why a check fails; nil: it works. A check that hangs may not react to cancellation, so it is left behind. It is not
+    /// asked again before it has answered: a scrape every few seconds must not leave one more behind each time.
+    private func failure(of check: Check) async -> String? {
+        guard state.withLockedValue({ $0.unanswered.insert(check.name).inserted }) else {
+            return "it has not answered an earlier question yet"
+        }
+        return await withCheckedContinuation { continuation in
+            let waiting = NIOLockedValueBox<CheckedContinuation<String?, Never>?>(continuation)
+            @Sendable func give(_ failure: String?) {
+                let waiting = waiting.withLockedValue { waiting in
+                    defer { waiting = nil }
+                    return waiting
+                }
+                waiting?.resume(returning: failure)
+            }
+            let timer = Task {
+                guard (try? await Task.sleep(for: deadline)) != nil else { return }
+                give("no answer within \(deadline)")
+            }
+            Task {
+                var failure: String?
+                do { try await check.ask() } catch { failure = "\(error)" }
+                state.withLockedValue { _ = $0.unanswered.remove(check.name) }
+                timer.cancel()
+                give(failure)
+            }
+        }
     }
 }
 

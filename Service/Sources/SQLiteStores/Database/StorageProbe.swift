@@ -8,16 +8,12 @@ extension SQLiteStores {
 
     /// The bytes that are free for the database and for the replay claims, of the file system that has fewer; nil where the
     /// system does not say.
-    public func freeBytes() async -> Int64? {
-        let paths = [database.path, database.path + "-claims"]
-        return await withCheckedContinuation { continuation in
-            // A file system that does not answer must not hold up the caller's thread.
-            DispatchQueue.global().async { continuation.resume(returning: paths.compactMap(Self.freeBytes).min()) }
-        }
-    }
+    ///
+    /// - Throws: `StoreError` where a file system does not answer within the deadline.
+    public func freeBytes() async throws(StoreError) -> Int64? { try await freeSpace.bytes() }
 
     /// What is left for a user without privileges.
-    private static func freeBytes(at path: String) -> Int64? {
+    static func freeBytes(at path: String) -> Int64? {
         var statistics = statvfs()
         guard statvfs(path, &statistics) == 0 else { return nil }
         let (bytes, overflow) = UInt64(statistics.f_bavail).multipliedReportingOverflow(by: UInt64(statistics.f_frsize))

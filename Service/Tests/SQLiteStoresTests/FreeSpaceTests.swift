@@ -1,0 +1,62 @@
+import AuthService
+import Foundation
+import Testing
+
+@testable import SQLiteStores
+
+struct FreeSpaceTests {
+    /// A file system that hangs until it is released, and counts who asks it.
+    private final class HangingDisk: @unchecked Sendable {
+        // Unchecked: the lock guards the count.
+        private let lock = NSLock()
+        private var count = 0
+        private let released = DispatchSemaphore(value: 0)
+
+        var questions: Int { lock.withLock { count } }
+
+        func ask() -> Int64? {
+            lock.withLock { count += 1 }
+            released.wait()
+            return 7
+        }
+
+        func release() { released.signal() }
+    }
+
+    @Test func `A file system that hangs is an error within the deadline, and keeps one thread alone`() async throws {
+        let disk = HangingDisk()
+        let space = FreeSpace(deadline: .milliseconds(50), ask: disk.ask)
+        // More than the threads of the queue that deadlines need.
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<200 {
+                group.addTask {
+                    let error = await #expect(throws: StoreError.self) { try await space.bytes() }
+                    #expect(error?.code == .tooSlow)
+                }
+            }
+        }
+        #expect(disk.questions == 1)
+        disk.release()
+    }
+
+    @Test func `Everybody who waits gets the one answer, and the next one asks again`() async throws {
+        let disk = HangingDisk()
+        let space = FreeSpace(deadline: .seconds(60), ask: disk.ask)
+        async let first = space.bytes()
+        async let second = space.bytes()
+        disk.release()
+        disk.release()
+        let answers = try await [first, second]
+        #expect(answers == [7, 7])
+        disk.release()
+        #expect(try await space.bytes() == 7)
+    }
+
+    @Test func `The stores say how much room there is`() async throws {
+        let folder = try TemporaryFolder()
+        let stores = try SQLiteStores.open(folder)
+        #expect(try #require(try await stores.freeBytes()) > 0)
+        await stores.close()
+        withExtendedLifetime(folder) {}
+    }
+}
