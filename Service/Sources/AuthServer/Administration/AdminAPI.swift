@@ -13,11 +13,12 @@ struct AdminAPI: Sendable {
 
     private static let maximumBody = 256 * 1024
 
+    /// - Parameter address: the address that failed credentials are counted for.
     func answer(
-        _ request: Request, _ target: RequestTarget, over connection: ConnectionContext
+        _ request: Request, _ target: RequestTarget, from address: ClientAddress, over connection: ConnectionContext
     ) async throws -> Answer {
         let credential = try await service.credentials.authenticate(
-            authorization: request.authorization, from: connection.address)
+            authorization: request.authorization, from: address)
         metrics?.used(credential, at: service.clock.now)
         try require(.viewer, of: credential)
         let match = try AdminRoute.find(method: request.method.rawValue, path: target.path.text)

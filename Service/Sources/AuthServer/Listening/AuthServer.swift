@@ -95,6 +95,7 @@ public struct AuthServer: Sendable {
             "operations",
             OperationsResponder(
                 service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
+                proxies: settings.trustedProxies,
                 document: OpenAPIDocument.json(publicOrigin: settings.publicOrigin), random: random,
                 readiness: readiness, metrics: metrics, gauges: gauges, settings: live,
                 administration: AdminAPI(service: service, stores: stores, metrics: metrics),

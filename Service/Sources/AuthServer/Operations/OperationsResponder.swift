@@ -10,6 +10,7 @@ struct OperationsResponder: ListenerResponder {
     let service: AuthService
     let stores: AuthService.Stores
     let hosts: Set<String>
+    let proxies: TrustedProxies
     /// The description of the API.
     let document: JSONValue
     let random: any RandomSource
@@ -82,7 +83,8 @@ struct OperationsResponder: ListenerResponder {
         default:
             guard target.path.isBelow(AdminRoute.base) else { throw Refusal(.notFound, "no such path") }
             area = "admin"
-            return try await administration.answer(request, target, over: connection)
+            let provenance = try RequestProvenance(of: request.head, over: connection, trusting: proxies)
+            return try await administration.answer(request, target, from: provenance.address, over: connection)
         }
     }
 

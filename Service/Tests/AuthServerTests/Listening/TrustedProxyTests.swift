@@ -71,6 +71,23 @@ import Testing
         }
     }
 
+    @Test func `Failed credentials count for the forwarded address on the operations listener too`() async throws {
+        var protection = ProtectionSettings()
+        protection.failedSignatures = Rate(burst: 1, perMinute: 1)
+        for (trusted, expected) in [(["127.0.0.1"], 401), ([], 429)] {
+            var settings = ServerSettings()
+            settings.trustedProxies = try TrustedProxies(trusted)
+            try await TestServer.with(settings: settings, protection: protection) { server async throws in
+                func administer(from address: String) async throws -> Int {
+                    try await server.administer("GET", "/apps", "sya_00_wrong", [("X-Forwarded-For", address)]).status
+                }
+                #expect(try await administer(from: "198.51.100.1") == 401)
+                #expect(try await administer(from: "198.51.100.2") == expected)
+                #expect(try await administer(from: "198.51.100.1") == 429)
+            }
+        }
+    }
+
     @Test func anotherAddressThanLoopbackNeedsAReason() throws {
         var settings = ServerSettings()
         try settings.check()
