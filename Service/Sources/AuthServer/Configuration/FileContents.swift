@@ -7,8 +7,10 @@ package enum FileContents {
     /// secret by mistake.
     package struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         package let description: String
+        /// What the system said, where it refused.
+        var code: Int32?
 
-        static var ofSystem: Failure { Failure(description: String(cString: strerror(errno))) }
+        static var ofSystem: Failure { Failure(description: String(cString: strerror(errno)), code: errno) }
     }
 
     /// How long a named pipe may take to get its first byte.
@@ -25,6 +27,12 @@ package enum FileContents {
         try awaitWriter(of: descriptor, path)
         guard fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK) == 0 else { throw .ofSystem }
         return try read(descriptor: descriptor, maximum: maximum)
+    }
+
+    /// Whether a path names something else than a regular file, such as a pipe: a second read of it finds nothing.
+    package static func isReadOnce(_ path: String) -> Bool {
+        var about = stat()
+        return stat(path, &about) == 0 && about.st_mode & S_IFMT != S_IFREG
     }
 
     /// Reads to the end of a file that is open.

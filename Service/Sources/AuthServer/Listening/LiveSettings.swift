@@ -26,7 +26,10 @@ final class LiveSettings: Sendable {
     ///
     /// - Throws: `ConfigurationError` for a certificate that cannot be used; then nothing has changed.
     func apply(_ new: ServerSettings) throws(ConfigurationError) {
-        if let certificate, let files = new.tls { certificate.use(try TLSCertificate.load(files)) }
+        // Pipes were read once, at the start.
+        if let certificate, let files = new.tls, files != certificate.loaded.files || files.canBeReadAgain {
+            certificate.use(try TLSCertificate.load(files))
+        }
         bodies.resize(to: new.limits.allBodies)
         settings.withLockedValue { settings in
             settings.limits = new.limits

@@ -4,6 +4,9 @@ internal import NIOConcurrencyHelpers
 internal import NIOSSL
 
 extension TLSFiles {
+    /// Whether neither is a pipe.
+    var canBeReadAgain: Bool { !FileContents.isReadOnce(certificate) && !FileContents.isReadOnce(key) }
+
     /// Reads both files as the listener does, and says when the certificate is good.
     ///
     /// - Throws: what is wrong with them, such as a key of another certificate.
@@ -19,7 +22,7 @@ final class TLSCertificate: Sendable {
 
     /// Files as they were read, and what was made of them.
     struct Loaded: Sendable {
-        fileprivate let files: TLSFiles
+        let files: TLSFiles
         fileprivate let version: Version
         fileprivate let context: NIOSSLContext
         let validity: ClosedRange<UnixTime>
@@ -45,15 +48,28 @@ final class TLSCertificate: Sendable {
     var validity: ClosedRange<UnixTime> { current.withLockedValue(\.validity) }
 
     /// Takes the files as they are now, where they changed; throws, and keeps what it has, where they do not fit together.
+    /// Keeps what it has, too, where a file is a pipe: it was read once and is empty now.
     ///
     /// - Returns: whether they had changed.
     func reload() throws(ConfigurationError) -> Bool {
-        let (files, version) = current.withLockedValue { ($0.files, $0.version) }
-        let read = try Self.read(files)
-        guard read != version else { return false }
-        let loaded = try Self.load(files, read)
-        current.withLockedValue { $0 = loaded }
-        return true
+        let known = loaded
+        guard known.files.canBeReadAgain else { return false }
+        let read = try Self.read(known.files)
+        guard read != known.version else { return false }
+        return replace(known, with: try Self.load(known.files, read))
+    }
+
+    /// What is in use now.
+    var loaded: Loaded { current.withLockedValue { $0 } }
+
+    /// Uses other files in the place of those that they were compared with. False where others were put in their place
+    /// meanwhile, such as by a reload of the configuration: files of before must not come back.
+    func replace(_ known: Loaded, with new: Loaded) -> Bool {
+        current.withLockedValue { current in
+            guard current.files == known.files, current.version == known.version else { return false }
+            current = new
+            return true
+        }
     }
 
     /// Uses files that were loaded, perhaps from other paths.

@@ -93,6 +93,39 @@ import X509
         #expect(try certificate.reload())
     }
 
+    @Test func `A certificate in a pipe is read once, and kept at every reload`() throws {
+        try writeCertificate()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let pem = try Data(contentsOf: URL(fileURLWithPath: files.certificate))
+        try FileManager.default.removeItem(atPath: files.certificate)
+        try #require(mkfifo(files.certificate, 0o600) == 0)
+        let path = files.certificate
+        Thread.detachNewThread { try? pem.write(to: URL(fileURLWithPath: path)) }
+        let certificate = try TLSCertificate(files)
+        #expect(try !certificate.reload())
+        let live = LiveSettings(ServerSettings())
+        live.certificate = certificate
+        var settings = ServerSettings()
+        settings.tls = files
+        try live.apply(settings)
+        #expect(certificate.loaded.files == files)
+    }
+
+    @Test func `A reload that others overtook does not bring the old certificate back`() throws {
+        try writeCertificate()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let certificate = try TLSCertificate(files)
+        let known = certificate.loaded
+        let late = try TLSCertificate.load(files)
+        // The configuration names another file meanwhile.
+        let moved = folder.appendingPathComponent("moved.pem").path
+        try FileManager.default.copyItem(atPath: files.certificate, toPath: moved)
+        certificate.use(try TLSCertificate.load(TLSFiles(certificate: moved, key: files.key)))
+        #expect(!certificate.replace(known, with: late))
+        #expect(certificate.loaded.files.certificate == moved)
+        #expect(certificate.replace(certificate.loaded, with: late))
+    }
+
     @Test(
         arguments: [
             (
