@@ -81,9 +81,41 @@ import Testing
             #expect(
                 await eventually { logged().dropFirst(before).contains("nothing changed") }, "\(bad) \(logged())")
         }
+        // What needs a restart is named until it is taken back: it is compared with the start, not with the last reload.
+        let limits = "log_level: info\nlimits: {device_body_bytes: 4096}\n"
+        for (hosts, named) in [("operations: {hosts: [elsewhere]}", "operations.hosts"), ("", "nothing")] {
+            let before = logged().utf8.count
+            try configure(limits + hosts)
+            service.signal(SIGHUP)
+            #expect(
+                await eventually { logged().dropFirst(before).contains("\"needs_restart\":\"\(named)\"") },
+                "\(logged())")
+        }
         // Neither was anything of the bad ones taken over.
         #expect(await WireConnection.exchange(port: service.port, large)?.status == 413)
         #expect(!logged().contains("Cocoa"))
+        #expect(service.stop() == 0)
+    }
+
+    @Test func `SIGHUP changes nothing where the configuration came from a pipe`() async throws {
+        let (pipe, log) = (folder.path("service.yaml"), folder.path("log"))
+        try #require(mkfifo(pipe, 0o600) == 0)
+        try Data().write(to: URL(fileURLWithPath: log))
+        let errors = try FileHandle(forWritingTo: URL(fileURLWithPath: log))
+        let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        Thread.detachNewThread {
+            try? Data("log_level: error\nlimits: {device_body_bytes: 4096}".utf8).write(to: URL(fileURLWithPath: pipe))
+        }
+        let service = try await RunningService(
+            database: fixture.database, arguments: ["--config", pipe], errors: errors)
+        // An empty configuration is what a second read of a pipe that is closed would find.
+        Thread.detachNewThread { try? Data().write(to: URL(fileURLWithPath: pipe)) }
+        service.signal(SIGHUP)
+        func logged() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+        #expect(await eventually { logged().contains("is no regular file") }, "\(logged())")
+        let large = WireRequest(
+            method: "POST", target: "/auth/v1/token", body: Array(String(repeating: " ", count: 5000).utf8))
+        #expect(await WireConnection.exchange(port: service.port, large)?.status == 413)
         #expect(service.stop() == 0)
     }
 

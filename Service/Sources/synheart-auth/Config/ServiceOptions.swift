@@ -34,6 +34,20 @@ struct ServiceOptions: ParsableArguments {
         try ServiceConfiguration.inEffect(config: config, flags: flags, for: scope)
     }
 
+    /// The settings in effect, read again while the service runs.
+    ///
+    /// - Throws: where the configuration file is no regular file. A pipe was read at the start and is empty now: the service
+    ///   would take over a configuration without a single setting.
+    func configurationAgain() throws -> ServiceConfiguration {
+        if let path = ServiceConfiguration.path(config), FileContents.isReadOnce(path) {
+            throw CommandFailure(
+                .refused,
+                "\(path) is no regular file, and what is no regular file can be read only once. Start the service with a "
+                    + "regular file to reload its configuration")
+        }
+        return try configuration()
+    }
+
     /// The settings in effect, if `serve` would start with them.
     @discardableResult
     func checkedConfiguration() async throws -> ServiceConfiguration {
@@ -59,15 +73,18 @@ struct ServiceOptions: ParsableArguments {
 }
 
 extension ServiceConfiguration {
+    /// The configuration file: that of the flag, else that of the environment; nil: there is none.
+    fileprivate static func path(_ flag: String?) -> String? {
+        flag ?? ProcessInfo.processInfo.environment[ConfigurationKey.prefix + "CONFIG"]
+    }
+
     /// The settings of the file, the environment of this process and the command line.
     static func inEffect(
         config: String?, flags: [ConfigurationKey: [String]], for scope: Scope
     ) throws -> ServiceConfiguration {
         let environment = ProcessInfo.processInfo.environment
         do {
-            let file = try (config ?? environment[ConfigurationKey.prefix + "CONFIG"]).map {
-                try ConfigurationFile(path: $0)
-            }
+            let file = try path(config).map { try ConfigurationFile(path: $0) }
             return try ServiceConfiguration(file: file, environment: environment, flags: flags, for: scope)
         } catch let error as ConfigurationError {
             // For the service the question is whether it would start; for a command it is another one.

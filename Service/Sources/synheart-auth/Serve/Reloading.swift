@@ -13,12 +13,15 @@ struct Reloading {
     let logger: Logger
 
     /// Follows the signals until cancelled.
+    ///
+    /// What a reload took over is compared with the reload before it. What needs a restart is compared with the start, so that
+    /// the log names it until the service was restarted, and no longer once it was taken back.
     func run(from configuration: ServiceConfiguration, at hangups: AsyncStream<Void>) async {
         var current = configuration
         for await _ in hangups {
             do {
                 let new = try read()
-                try await apply(new, replacing: current)
+                try await apply(new, replacing: current, startedWith: configuration)
                 current = new
             } catch {
                 logger.error(
@@ -28,25 +31,27 @@ struct Reloading {
     }
 
     /// What can fail comes first, so that a configuration that cannot be used changes nothing.
-    private func apply(_ new: ServiceConfiguration, replacing old: ServiceConfiguration) async throws {
+    private func apply(
+        _ new: ServiceConfiguration, replacing old: ServiceConfiguration, startedWith started: ServiceConfiguration
+    ) async throws {
         let changes = new.changes(from: old)
         var settings = try new.server
         settings.maximumConnections = min(settings.maximumConnections, OpenFiles.makeRoomForConnections())
         let replacement = changes.contains(where: \.isProviders) ? try await providers.prepare(new) : nil
-        let switchesTLS = (try old.server.tls == nil) != (settings.tls == nil)
+        let switchesTLS = (try started.server.tls == nil) != (settings.tls == nil)
         try server.apply(settings)
         service.apply(new.protection)
         level.current = new.logLevel
         if let replacement { providers.use(replacement) }
 
-        let needRestart = changes.filter { key in
+        func needsRestart(_ key: ConfigurationKey) -> Bool {
             !key.isReloadable || (switchesTLS && [.tlsCertificate, .tlsKey].contains(key))
         }
         logger.notice(
             "the configuration was read again",
             metadata: [
-                "applied": "\(Self.names(changes.filter { !needRestart.contains($0) }))",
-                "needs_restart": "\(Self.names(needRestart))",
+                "applied": "\(Self.names(changes.filter { !needsRestart($0) }))",
+                "needs_restart": "\(Self.names(new.changes(from: started).filter(needsRestart)))",
             ])
     }
 

@@ -76,7 +76,8 @@ struct ServeCommand: AsyncParsableCommand {
                 service: service, stores: stores.all, further: [stores.storageCheck, providers.readiness]),
             metrics: metrics, gauges: stores.metrics + [dropped], logger: logger)
         let reloading = Reloading(
-            read: { try options.configuration() }, service: service, server: server, providers: providers, level: level,
+            read: { try options.configurationAgain() }, service: service, server: server, providers: providers,
+            level: level,
             logger: logger)
         if printAdminCredential { try await showFirstCredential(service, logger) }
         try await announcing { ready in
