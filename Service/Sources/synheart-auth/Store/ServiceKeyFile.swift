@@ -39,19 +39,47 @@ struct ServiceKeyFile {
     /// Makes the file with a new key, where it is not there: it is there as a whole or not at all, whenever the process ends.
     func create() throws {
         let text = Base64.standard.encode(SystemRandom().bytes(32)) + "\n"
+        if try createUnnamed(text) { return try synchronizeFolder() }
         let temporary = "\(path).\(RandomUUID(from: SystemRandom()).text)"
         try write(text, to: temporary)
+        defer { unlink(temporary) }
         // Of several that do this at once one succeeds, and the others read what it made.
-        let error = link(temporary, path) == 0 ? 0 : errno
-        unlink(temporary)
-        switch error {
-        case 0, EEXIST: break
-        // A file system without hard links.
-        case EPERM, EOPNOTSUPP, ENOSYS: try write(text, to: path)
-        default: throw CommandFailure(.impossible, "cannot make \(path): \(String(cString: strerror(error)))")
+        if link(temporary, path) != 0 {
+            switch errno {
+            case EEXIST: break
+            // A file system without hard links.
+            case EPERM, EOPNOTSUPP, ENOSYS: try moveUnderLock(temporary)
+            default: throw CommandFailure(.impossible, "cannot make \(path): \(Self.systemError)")
+            }
         }
         try synchronizeFolder()
     }
+
+    /// Writes a file that has no name, and names it once it is whole: a process that is killed leaves nothing behind. False
+    /// where the file system has no such files.
+    private func createUnnamed(_ text: String) throws -> Bool {
+        let descriptor = Glibc.open(folder, __O_TMPFILE | O_DIRECTORY | O_WRONLY | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return false }
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        do {
+            try handle.write(contentsOf: Data(text.utf8))
+            try handle.synchronize()
+        } catch { throw CommandFailure(.impossible, "cannot make \(path): \(Self.systemError)") }
+        let unnamed = "/proc/self/fd/\(handle.fileDescriptor)"
+        return linkat(AT_FDCWD, unnamed, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST
+    }
+
+    /// Gives a file that is whole its name, where there is none of that name. A rename alone would replace the key that another
+    /// process just made: the lock on the folder keeps the look and the rename together.
+    private func moveUnderLock(_ temporary: String) throws {
+        let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { if descriptor >= 0 { close(descriptor) } }
+        guard descriptor >= 0, flock(descriptor, LOCK_EX) == 0,
+            access(path, F_OK) == 0 || rename(temporary, path) == 0
+        else { throw CommandFailure(.impossible, "cannot make \(path): \(Self.systemError)") }
+    }
+
+    private var folder: String { (path as NSString).deletingLastPathComponent }
 
     private func write(_ text: String, to temporary: String) throws {
         let descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -67,7 +95,7 @@ struct ServiceKeyFile {
     }
 
     private func synchronizeFolder() throws {
-        let folder = Glibc.open((path as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let folder = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { if folder >= 0 { close(folder) } }
         guard folder >= 0, fsync(folder) == 0 else {
             throw CommandFailure(.impossible, "cannot bring \(path) to the disk: \(Self.systemError)")
