@@ -53,6 +53,16 @@ import Testing
         try queue.close()
     }
 
+    @Test func `A service that others reach without a public origin is told what to set`() async throws {
+        let proxied = try await doctor(["--trusted-proxy", "10.0.0.0/8"])
+        #expect(proxied.state("public_origin") == "warn")
+        let advice = proxied.checks.first { $0["check"] == "public_origin" }?["advice"]?.string
+        #expect(advice?.contains("SYNHEART_AUTH_PUBLIC_ORIGIN") == true, "\(advice ?? "none")")
+        #expect(try await doctor().state("public_origin") == "ok")
+        let named = try await doctor(["--trusted-proxy", "10.0.0.0/8", "--public-origin", "https://auth.example.com"])
+        #expect(named.state("public_origin") == "ok")
+    }
+
     @Test func beforeTheFirstStartNothingIsMade() async throws {
         let report = try await doctor()
         #expect(report.result.status == 0)

@@ -17,6 +17,7 @@ struct ListenerChecks {
 
     func run(_ diagnosis: inout Diagnosis) async {
         await checkAddresses(&diagnosis)
+        checkOrigin(&diagnosis)
         checkCertificate(&diagnosis)
         checkSystemRoots(&diagnosis)
     }
@@ -34,6 +35,21 @@ struct ListenerChecks {
             diagnosis.ok(
                 "listeners", "\(settings.host):\(settings.port) and \(operations.host):\(operations.port) are free")
         }
+    }
+
+    private func checkOrigin(_ diagnosis: inout Diagnosis) {
+        if let origin = settings.publicOrigin {
+            return diagnosis.ok("public_origin", "clients reach the service at \(origin)")
+        }
+        let consequence = "scheme 2 works on the service's own routes at loopback alone, and tokens have no issuer URL"
+        guard !ServerSettings.isLoopback(settings.host) || !settings.trustedProxies.isEmpty else {
+            return diagnosis.ok(
+                "public_origin", "server.public_origin is not set, and only this machine is served: \(consequence)")
+        }
+        diagnosis.warn(
+            "public_origin", "server.public_origin is not set: \(consequence)",
+            do: "set it to where clients reach the service, such as https://auth.example.com "
+                + "(--public-origin, \(ConfigurationKey.publicOrigin.variable)), and restart the service")
     }
 
     private func checkCertificate(_ diagnosis: inout Diagnosis) {
