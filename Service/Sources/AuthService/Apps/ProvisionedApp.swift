@@ -24,16 +24,16 @@ public final class ProvisionedApp: Sendable {
     }
 
     /// Judges what a registration proves.
-    func verify(_ input: EvidenceInput) async throws(Refusal) -> VerifiedEvidence {
+    func verify(_ input: EvidenceInput) async throws(EvidenceRefusal) -> VerifiedEvidence {
         switch input.platform {
         case .ios:
-            guard let apple else { throw Refusal(.invalidAttestation, "ios is not configured") }
+            guard let apple else { throw EvidenceRefusal(.invalidAttestation, "ios is not configured") }
             guard input.keyAttestation == nil else {
-                throw Refusal(.invalidAttestation, "a key attestation is Android's")
+                throw EvidenceRefusal(.invalidAttestation, "a key attestation is Android's")
             }
             return try apple.verify(proof: input.proof, nonce: input.nonce, at: input.at)
         case .android:
-            guard let google else { throw Refusal(.invalidAttestation, "android is not configured") }
+            guard let google else { throw EvidenceRefusal(.invalidAttestation, "android is not configured") }
             return try await google.verify(input, providers)
         }
     }
@@ -41,8 +41,8 @@ public final class ProvisionedApp: Sendable {
     /// Verifies an assertion over the bytes that a request signs, and returns the counter to be stored.
     func verifyAssertion(
         _ object: [UInt8], by evidence: AppAttestEvidence, over message: [UInt8]
-    ) throws(Refusal) -> UInt32 {
-        guard let apple else { throw Refusal(.invalidAssertion, "ios is not configured") }
+    ) throws(EvidenceRefusal) -> UInt32 {
+        guard let apple else { throw EvidenceRefusal(.invalidAssertion, "ios is not configured") }
         return try apple.verifyAssertion(
             object, by: evidence, clientDataHash: Array(SHA256.hash(data: message)))
     }
@@ -52,36 +52,35 @@ public final class ProvisionedApp: Sendable {
     func reattest(
         _ device: DeviceRecord, _ body: RotateKeyRequest, _ key: DevicePublicKey, _ nonce: BindingNonce, at: UnixTime,
         store: any DeviceStore
-    ) async throws(Refusal) -> Reattestation {
+    ) async throws(EvidenceRefusal) -> Reattestation {
         switch device.platform {
         case .ios:
-            guard let apple else { throw Refusal(.invalidAttestation, "ios is not configured") }
+            guard let apple else { throw EvidenceRefusal(.invalidAttestation, "ios is not configured") }
             guard body.keyAttestation == nil else {
-                throw Refusal(.invalidAttestation, "a key attestation is Android's")
+                throw EvidenceRefusal(.invalidAttestation, "a key attestation is Android's")
             }
             if body.proof != nil { return try rebind(device, body, nonce, by: apple, at: at) }
             guard let evidence = device.appAttest, let assertion = body.assertion else {
-                throw Refusal(.invalidAttestation, "a rotation attests again by an assertion of the attested key")
+                throw EvidenceRefusal(.invalidAttestation, "a rotation attests again by an assertion of the attested key")
             }
             let counter: UInt32
             do {
                 counter = try apple.verifyAssertion(assertion, by: evidence, clientDataHash: nonce.bytes)
             } catch {
-                var refusal = Refusal(.invalidAttestation, error.reason)
-                refusal.proof = error.proof
-                throw refusal
+                throw EvidenceRefusal(Refusal(.invalidAttestation, error.refusal.reason), proof: error.proof)
             }
-            let advanced = try await asking { () async throws(StoreError) in
-                try await store.advanceCounter(
+            let advanced: Bool
+            do throws(StoreError) {
+                advanced = try await store.advanceCounter(
                     device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)
-            }
-            guard advanced else { throw Refusal(.invalidAttestation, "the assertion's counter was used already") }
+            } catch { throw EvidenceRefusal(Refusal(error)) }
+            guard advanced else { throw EvidenceRefusal(.invalidAttestation, "the assertion's counter was used already") }
             return Reattestation(key: .appVouched)
         case .android:
             guard let google, let challenge = body.challenge else {
-                throw Refusal(.invalidAttestation, "android is not configured")
+                throw EvidenceRefusal(.invalidAttestation, "android is not configured")
             }
-            guard body.assertion == nil else { throw Refusal(.invalidAttestation, "an assertion is Apple's") }
+            guard body.assertion == nil else { throw EvidenceRefusal(.invalidAttestation, "an assertion is Apple's") }
             let input = EvidenceInput(
                 platform: .android, proof: body.proof, keyAttestation: body.keyAttestation, challenge: challenge,
                 key: key, nonce: nonce, at: at)
@@ -93,23 +92,23 @@ public final class ProvisionedApp: Sendable {
     /// An attestation of a new App Attest key, because the stored one is lost: with the app, or with the phone's move.
     private func rebind(
         _ device: DeviceRecord, _ body: RotateKeyRequest, _ nonce: BindingNonce, by apple: AppleEvidence, at: UnixTime
-    ) throws(Refusal) -> Reattestation {
+    ) throws(EvidenceRefusal) -> Reattestation {
         guard record.keys.rebindOnRotation else {
-            throw Refusal(.invalidAttestation, "the app allows no new attestation on rotation")
+            throw EvidenceRefusal(.invalidAttestation, "the app allows no new attestation on rotation")
         }
         // Whoever stole the signing key could bring a phone of their own.
         guard body.reason != .compromise, !device.isCompromised(under: record.keys, at: at) else {
-            throw Refusal(.invalidAttestation, "a compromised key may not bring a new App Attest key")
+            throw EvidenceRefusal(.invalidAttestation, "a compromised key may not bring a new App Attest key")
         }
-        guard body.newKeyProof != nil else { throw Refusal(.invalidAttestation, "a rebind needs new_key_proof") }
+        guard body.newKeyProof != nil else { throw EvidenceRefusal(.invalidAttestation, "a rebind needs new_key_proof") }
         // What is sent is verified, and of two keys it would not be clear which one is to count.
         guard body.assertion == nil else {
-            throw Refusal(.invalidAttestation, "an assertion and a new attestation exclude each other")
+            throw EvidenceRefusal(.invalidAttestation, "an assertion and a new attestation exclude each other")
         }
         let verified = try apple.verify(proof: body.proof, nonce: nonce, at: at)
         // The same key again would begin its counter anew, and assertions that were accepted once would be again.
         guard let evidence = verified.appAttest, evidence.keyID != device.appAttest?.keyID else {
-            throw Refusal(.invalidAttestation, "the attested key is the stored one: it asserts")
+            throw EvidenceRefusal(.invalidAttestation, "the attested key is the stored one: it asserts")
         }
         var app = verified.assurance
         app.labels.append(Reattestation.rebound)

@@ -2,14 +2,14 @@ internal import AttestationInspection
 internal import AuthContract
 internal import StrictJSON
 
-/// What a check refused, and what it takes to make that check again.
+/// A proof that a check refused, with everything that repeats the check.
 struct RefusedProof: Sendable {
     /// The stable code of the refusal and the check that refused.
     let code: String
     let step: String
     /// The inputs, as an input line of a batch.
     let line: JSONObject
-    /// What they were judged by.
+    /// The policies and anchors of the check.
     let options: VerificationOptions
 
     /// The document.
@@ -18,11 +18,19 @@ struct RefusedProof: Sendable {
     }
 }
 
-extension Refusal {
-    /// The refusal with what it is about, which is put together only where somebody wants to keep it.
-    func about(_ proof: @escaping @Sendable () -> RefusedProof) -> Refusal {
-        var refusal = self
-        refusal.proof = proof
-        return refusal
+/// Why the evidence of a registration, a rotation or an assertion is refused.
+struct EvidenceRefusal: Error {
+    let refusal: Refusal
+    /// Makes the record of the refused proof; nil if the refusal is not about a proof. Most apps record nothing, so the
+    /// record is made on demand.
+    let proof: (@Sendable () -> RefusedProof)?
+
+    init(_ refusal: Refusal, proof: (@Sendable () -> RefusedProof)? = nil) {
+        self.refusal = refusal
+        self.proof = proof
+    }
+
+    init(_ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil) {
+        self.init(Refusal(code, reason, retryAfter: retryAfter))
     }
 }

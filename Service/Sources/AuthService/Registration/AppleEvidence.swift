@@ -38,9 +38,9 @@ struct AppleEvidence: Sendable {
     }
 
     /// Verifies an attestation object that binds `nonce`.
-    func verify(proof: String?, nonce: BindingNonce, at: UnixTime) throws(Refusal) -> VerifiedEvidence {
+    func verify(proof: String?, nonce: BindingNonce, at: UnixTime) throws(EvidenceRefusal) -> VerifiedEvidence {
         guard let bytes = proof.flatMap({ Base64.standard.decode($0) }) else {
-            throw Refusal(.invalidAttestation, "proof is not base64")
+            throw EvidenceRefusal(.invalidAttestation, "proof is not base64")
         }
         let (attestation, authority) = try attest(bytes, nonce, at)
         let (receipt, refusal) = judge(attestation, by: authority, at: at)
@@ -68,10 +68,10 @@ struct AppleEvidence: Sendable {
 
     private func attest(
         _ bytes: [UInt8], _ nonce: BindingNonce, _ at: UnixTime
-    ) throws(Refusal) -> (VerifiedAttestation, Authority) {
-        func refusal(_ error: AppAttestError, by authority: Authority?) -> Refusal {
-            Refusal(.invalidAttestation, "\(error)").about {
-                self.refused(error, Self.line(of: bytes, nonce, at), by: authority)
+    ) throws(EvidenceRefusal) -> (VerifiedAttestation, Authority) {
+        func refusal(_ error: AppAttestError, by authority: Authority?) -> EvidenceRefusal {
+            EvidenceRefusal(Refusal(.invalidAttestation, "\(error)")) {
+                refused(error, Self.line(of: bytes, nonce, at), by: authority)
             }
         }
         let object: AttestationObject
@@ -87,7 +87,7 @@ struct AppleEvidence: Sendable {
         }
         // Of several the one to tell of is that of the authority that the chain leads to, else Apple's.
         guard let first = refusals.first(where: { $0.error.code != .untrustedChain }) ?? refusals.first else {
-            throw Refusal(.invalidAttestation, "no authority")
+            throw EvidenceRefusal(.invalidAttestation, "no authority")
         }
         throw refusal(first.error, by: first.authority)
     }
@@ -107,9 +107,9 @@ struct AppleEvidence: Sendable {
     /// Verifies an assertion by a device's stored key over `message`, and returns the counter to be stored.
     func verifyAssertion(
         _ object: [UInt8], by evidence: AppAttestEvidence, clientDataHash: [UInt8]
-    ) throws(Refusal) -> UInt32 {
+    ) throws(EvidenceRefusal) -> UInt32 {
         guard let key = try? P256.Signing.PublicKey(x963Representation: evidence.publicKey) else {
-            throw Refusal(.serviceUnavailable, "the stored attested key cannot be read", retryAfter: 60)
+            throw EvidenceRefusal(.serviceUnavailable, "the stored attested key cannot be read", retryAfter: 60)
         }
         do throws(AppAttestError) {
             return try assertions.verify(
@@ -117,8 +117,8 @@ struct AppleEvidence: Sendable {
                 attestedExtensions: evidence.attestedExtensions, previousCounter: evidence.counter
             ).counter
         } catch {
-            throw Refusal(.invalidAssertion, "\(error)").about {
-                self.refused(error, Self.line(of: object, by: evidence, clientDataHash), by: nil)
+            throw EvidenceRefusal(Refusal(.invalidAssertion, "\(error)")) {
+                refused(error, Self.line(of: object, by: evidence, clientDataHash), by: nil)
             }
         }
     }

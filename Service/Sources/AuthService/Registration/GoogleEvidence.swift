@@ -27,11 +27,13 @@ struct GoogleEvidence: Sendable {
     }
 
     /// Verifies what was sent: every local check of all of it first, the list of revoked keys and Google are asked last.
-    func verify(_ input: EvidenceInput, _ providers: any EvidenceProviders) async throws(Refusal) -> VerifiedEvidence {
+    func verify(
+        _ input: EvidenceInput, _ providers: any EvidenceProviders
+    ) async throws(EvidenceRefusal) -> VerifiedEvidence {
         try requireWhatPolicyNames(input)
         if let chain = input.keyAttestation, listSource != nil { _ = try verify(chain, input, nil) }
-        let token = try input.proof.map { text throws(Refusal) in try judgeHere(text, input) }
-        var outage: Refusal?
+        let token = try input.proof.map { text throws(EvidenceRefusal) in try judgeHere(text, input) }
+        var outage: EvidenceRefusal?
         var attested: VerifiedKeyAttestation?
         var vouched: VerifiedIntegrity?
         if let chain = input.keyAttestation {
@@ -49,12 +51,12 @@ struct GoogleEvidence: Sendable {
     }
 
     /// An outage is kept until it is known what else was proven; a refusal refuses.
-    private func outageAllowed(_ refusal: Refusal) throws(Refusal) -> Refusal {
-        guard refusal.code == .providerUnavailable else { throw refusal }
-        return refusal
+    private func outageAllowed(_ error: EvidenceRefusal) throws(EvidenceRefusal) -> EvidenceRefusal {
+        guard error.refusal.code == .providerUnavailable else { throw error }
+        return error
     }
 
-    private func requireWhatPolicyNames(_ input: EvidenceInput) throws(Refusal) {
+    private func requireWhatPolicyNames(_ input: EvidenceInput) throws(EvidenceRefusal) {
         let isComplete =
             switch policy.proof {
             case .playIntegrity: input.proof != nil
@@ -62,14 +64,14 @@ struct GoogleEvidence: Sendable {
             case .both: input.proof != nil && input.keyAttestation != nil
             case .either: input.proof != nil || input.keyAttestation != nil
             }
-        guard isComplete else { throw Refusal(.invalidAttestation, "the app demands \(policy.proof.rawValue)") }
+        guard isComplete else { throw EvidenceRefusal(.invalidAttestation, "the app demands \(policy.proof.rawValue)") }
     }
 
     // MARK: Key attestation
 
     private func verify(
         _ chain: [[UInt8]], _ input: EvidenceInput, _ providers: any EvidenceProviders
-    ) async throws(Refusal) -> VerifiedKeyAttestation {
+    ) async throws(EvidenceRefusal) -> VerifiedKeyAttestation {
         try verify(chain, input, try await revocations(providers))
     }
 
@@ -78,7 +80,7 @@ struct GoogleEvidence: Sendable {
 
     private func verify(
         _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
-    ) throws(Refusal) -> VerifiedKeyAttestation {
+    ) throws(EvidenceRefusal) -> VerifiedKeyAttestation {
         // Copies share the cached signatures of authorities.
         var verifier = keyAttestation
         verifier.statusList = revocations
@@ -87,16 +89,17 @@ struct GoogleEvidence: Sendable {
                 KeyAttestationChain(der: chain), challenge: input.challenge, publicKey: input.key.verifyingKey,
                 at: input.at.date)
         } catch {
-            throw Refusal(.invalidAttestation, "key attestation: \(error)").about {
-                self.refused(error, chain, input, revocations)
+            throw EvidenceRefusal(Refusal(.invalidAttestation, "key attestation: \(error)")) {
+                refused(error, chain, input, revocations)
             }
         }
     }
 
-    private func revocations(_ providers: any EvidenceProviders) async throws(Refusal) -> RevocationStatusList? {
+    private func revocations(_ providers: any EvidenceProviders) async throws(EvidenceRefusal) -> RevocationStatusList?
+    {
         guard let source = listSource else { return nil }
         guard let list = await providers.revocations(from: source) else {
-            throw Refusal(.providerUnavailable, "no usable list of revoked keys from \(source)", retryAfter: 60)
+            throw EvidenceRefusal(.providerUnavailable, "no usable list of revoked keys from \(source)", retryAfter: 60)
         }
         return list
     }
@@ -112,7 +115,7 @@ struct GoogleEvidence: Sendable {
     }
 
     /// Judges a token as far as this service can alone.
-    private func judgeHere(_ text: String, _ input: EvidenceInput) throws(Refusal) -> JudgedToken {
+    private func judgeHere(_ text: String, _ input: EvidenceInput) throws(EvidenceRefusal) -> JudgedToken {
         let token: IntegrityToken
         do { token = try IntegrityToken(text) } catch { throw refusal(error, text, nil, input) }
         let outcome = token.decode(with: responseKeys)
@@ -124,14 +127,14 @@ struct GoogleEvidence: Sendable {
 
     private func ask(
         _ text: String, _ account: Secret, _ input: EvidenceInput, _ providers: any EvidenceProviders
-    ) async throws(Refusal) -> VerifiedIntegrity {
+    ) async throws(EvidenceRefusal) -> VerifiedIntegrity {
         let outcome = await providers.decode(text, packages: policy.packages, serviceAccount: account)
         return try verified(outcome, text, input)
     }
 
     private func verified(
         _ outcome: DecodeOutcome, _ text: String, _ input: EvidenceInput
-    ) throws(Refusal) -> VerifiedIntegrity {
+    ) throws(EvidenceRefusal) -> VerifiedIntegrity {
         switch outcome {
         case .decoded(let verdict):
             do {
@@ -141,16 +144,19 @@ struct GoogleEvidence: Sendable {
         case .couldNotCheck(let reason):
             // Without an account nobody can ever judge the token: that is no outage.
             guard policy.playIntegrity.serviceAccount != nil else {
-                throw Refusal(.invalidAttestation, "play integrity: no service account is configured, and \(reason)")
+                throw EvidenceRefusal(
+                    .invalidAttestation, "play integrity: no service account is configured, and \(reason)")
             }
-            throw Refusal(.providerUnavailable, "play integrity: \(reason)", retryAfter: 30)
+            throw EvidenceRefusal(.providerUnavailable, "play integrity: \(reason)", retryAfter: 30)
         }
     }
 
     private func refusal(
         _ error: PlayIntegrityError, _ text: String, _ verdict: IntegrityVerdict?, _ input: EvidenceInput
-    ) -> Refusal {
-        Refusal(.invalidAttestation, "play integrity: \(error)").about { self.refused(error, text, verdict, input) }
+    ) -> EvidenceRefusal {
+        EvidenceRefusal(Refusal(.invalidAttestation, "play integrity: \(error)")) {
+            refused(error, text, verdict, input)
+        }
     }
 
     /// Whether a chain raises what is known of the key. Without a list of revoked keys a chain must verify as any other, and

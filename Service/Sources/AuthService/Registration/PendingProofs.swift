@@ -78,21 +78,25 @@ struct PendingProofs: Sendable {
         guard age <= Self.patience else { return try await reject(device, "not_settled_within_a_day") }
         guard !isAway, !postponed.isPostponed(proof.deviceID, at: clock.now) else { return }
         let app = try await apps.enabled(proof.appID)
+        guard let input = input(proof, device) else {
+            return try await reject(device, "refused")
+        }
         let evidence: VerifiedEvidence
         do {
-            evidence = try await app.verify(input(proof, device))
+            evidence = try await app.verify(input)
         } catch {
-            guard error.code == .invalidAttestation else { throw error }
+            guard error.refusal.code == .invalidAttestation else { throw error.refusal }
             await recorder.note(error.proof, .registration, of: app, device: device.deviceID)
             return try await reject(device, "refused")
         }
         try await accept(device, evidence, app: app)
     }
 
-    private func input(_ proof: PendingProof, _ device: DeviceRecord) throws(Refusal) -> EvidenceInput {
+    /// What the proof is judged with; nil if it cannot be opened.
+    private func input(_ proof: PendingProof, _ device: DeviceRecord) -> EvidenceInput? {
         guard let text = try? key.open(proof.sealedRequest, context: Self.context(proof.deviceID)),
             let request = try? RegisterRequest(parsing: text, limits: .init(bytes: 1 << 20, depth: 16))
-        else { throw Refusal(.invalidAttestation, "the proof cannot be opened") }
+        else { return nil }
         let nonce = BindingNonce(challenge: request.challenge, publicKeyText: request.publicKeyText)
         return EvidenceInput(request, key: device.key, nonce: nonce, at: proof.arrivedAt)
     }

@@ -36,8 +36,8 @@ struct RegistrationRules: Sendable {
             evidence = try await app.verify(EvidenceInput(request, key: key, nonce: nonce, at: clock.now))
         } catch {
             await recorder.note(error.proof, .registration, of: app)
-            guard error.code == .providerUnavailable else { throw error }
-            return try await duringOutage(request, key, app: app, outage: error)
+            guard error.refusal.code == .providerUnavailable else { throw error.refusal }
+            return try await duringOutage(request, key, app: app, outage: error.refusal)
         }
         await recorder.note(evidence.refusedReceipt, .registration, of: app)
         return try await admit(request, key, evidence, app: app)

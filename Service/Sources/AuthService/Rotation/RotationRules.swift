@@ -88,7 +88,7 @@ struct RotationRules: Sendable {
             return try await verified.app.reattest(device, body, newKey, nonce, at: verified.at, store: store)
         } catch {
             await recorder.note(error.proof, .rotation, of: verified.app, device: device.deviceID)
-            throw error
+            throw error.refusal
         }
     }
 

@@ -13,8 +13,6 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     public internal(set) var rotationDemand: RotationDemand?
     /// What the answer asks for (`X-Synheart-Assertion`); with `ASSERTION_REQUIRED` alone.
     public internal(set) var assertionDemand: AssertionDemand?
-    /// What was refused, where it was a proof.
-    var proof: (@Sendable () -> RefusedProof)?
 
     /// A refusal.
     public init(_ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil, hint: String? = nil) {

@@ -29,7 +29,7 @@ extension RequestVerifier {
             counter = try verified.app.verifyAssertion(object, by: evidence, over: verified.message)
         } catch {
             await recorder.note(error.proof, .request, of: verified.app, device: device.deviceID)
-            throw error
+            throw error.refusal
         }
         let advanced = try await asking { () async throws(StoreError) in
             try await deviceStore.advanceCounter(
