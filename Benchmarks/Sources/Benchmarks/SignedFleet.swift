@@ -30,13 +30,15 @@ struct SignedFleet {
         self.devices = devices
     }
 
+    private static let loopback = RequestProvenance(
+        address: ClientAddress("127.0.0.1"), scheme: "http", authority: "localhost")
+
     private static func register(
         _ service: AuthService, _ appID: AppID
     ) async throws -> (DeviceID, P256.Signing.PrivateKey) {
         let http = IncomingRequest(
-            method: "POST", scheme: "http", authority: "localhost", path: Route.register.rawValue, query: nil,
-            headers: HeaderFields([(HeaderName.developmentMode, "true")]), body: .bytes([]),
-            address: ClientAddress("127.0.0.1"))
+            method: "POST", target: try RequestTarget(Route.register.rawValue),
+            headers: HeaderFields([(HeaderName.developmentMode, "true")]), body: .bytes([]), provenance: loopback)
         let challenge = try await service.issueChallenge(ChallengeRequest(appID: appID), http).challenge
         let key = P256.Signing.PrivateKey()
         let text = DevicePublicKey(key.publicKey).base64
@@ -64,7 +66,7 @@ struct SignedFleet {
         guard let device = devices.first(where: { $0.id == headers.deviceID }) else { throw OutOfRequests() }
         return Signature(
             message: SchemeOneMessage.bytes(
-                method: request.method, path: request.path, timestamp: headers.timestamp, body: []),
+                method: request.method, path: request.target.path.text, timestamp: headers.timestamp, body: []),
             signature: headers.signature, key: DevicePublicKey(device.key.publicKey))
     }
 
@@ -80,9 +82,9 @@ struct SignedFleet {
                 appID: appID, deviceID: device.id, signature: RequestSignature(try device.key.signature(for: message)),
                 timestamp: timestamp, nonce: RequestNonce(from: random))
             return IncomingRequest(
-                method: "GET", scheme: "http", authority: "localhost", path: Route.status.rawValue, query: nil,
+                method: "GET", target: try RequestTarget(Route.status.rawValue),
                 headers: HeaderFields(headers.fields.map { ($0.name, $0.value) }), body: .bytes([]),
-                address: ClientAddress("127.0.0.1"))
+                provenance: Self.loopback)
         }
     }
 }

@@ -34,10 +34,8 @@ struct AssertionTests {
     func otherSpelling(path: String) async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         let (device, _) = try await world.device()
-        let refusal = try await expect(.assertionRequired) {
-            try await world.world.verify(device, RequestDraft().with { $0.path = path })
-        }
-        #expect(refusal?.assertionDemand == AssertionDemand(prefix: "/v1/pay"))
+        let demand = try await world.world.demandedAssertion(device, RequestDraft().with { $0.path = path })
+        #expect(demand == AssertionDemand(prefix: "/v1/pay"))
     }
 
     @Test(
@@ -51,8 +49,7 @@ struct AssertionTests {
             let world = try await AppleWorld(ios: list)
             let (device, _) = try await world.device()
             let draft = RequestDraft().with { $0.path = path }
-            let refusal = try await expect(.assertionRequired) { try await world.world.verify(device, draft) }
-            #expect(refusal?.assertionDemand == AssertionDemand(prefix: nil))
+            #expect(try await world.world.demandedAssertion(device, draft) == AssertionDemand(prefix: nil))
         }
         let world = try await AppleWorld()
         let (device, _) = try await world.device()
@@ -108,8 +105,7 @@ struct AssertionTests {
             try await world.world.verify(device, draft)
             return
         }
-        let refusal = try await expect(.assertionRequired) { try await world.world.verify(device, draft) }
-        #expect(refusal?.assertionDemand == AssertionDemand(prefix: "/"))
+        #expect(try await world.world.demandedAssertion(device, draft) == AssertionDemand(prefix: "/"))
         try await world.world.verify(world.asserting(try world.world.signed(device, draft), &attestKey))
     }
 
@@ -184,8 +180,10 @@ struct AssertionTests {
         var (device, attestKey) = try await world.device()
         let key = P256.Signing.PrivateKey()
         let bare = try world.world.rotation(device, to: key)
-        let refusal = try await expect(.assertionRequired) { try await world.world.rotate(device, bare) }
-        #expect(refusal?.assertionDemand == AssertionDemand(prefix: "/"))
+        let judgement = try await world.world.service.judge(
+            try world.world.signed(device, for: .rotateKey, body: bare.bytes), for: .rotateKey)
+        #expect(judgement.signed?.missingAssertion == AssertionDemand(prefix: "/"))
+        try await expect(.assertionRequired) { try await world.world.rotate(device, bare) }
         #expect(try await world.world.row(device).key == device.publicKey)
         let body = try await assertedRotation(device, to: key, &attestKey, in: world)
         let first = try await world.world.rotate(device, body)

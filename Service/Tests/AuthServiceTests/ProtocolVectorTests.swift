@@ -105,7 +105,7 @@ struct ProtocolVectorTests {
             highestScheme: scheme)
     }
 
-    private static func incoming(_ request: Requests.Request, _ world: World) throws -> IncomingRequest {
+    private static func incoming(_ request: Requests.Request, _ world: World) throws -> SentRequest {
         let body: VerifyRequest.Body
         switch (
             request.body.flatMap { Base64.standard.decode($0) },
@@ -115,14 +115,14 @@ struct ProtocolVectorTests {
         case (nil, let digest?): body = .sha256(digest)
         default: throw Malformed(what: "body")
         }
-        return IncomingRequest(
+        return SentRequest(
             method: request.method, scheme: request.scheme, authority: request.authority, path: request.path,
             query: request.query, headers: HeaderFields(request.headers.map { ($0[0], $0[1]) }), body: body,
             address: world.address)
     }
 
     /// `scheme 1`, or the code of the refusal.
-    private static func outcome(of request: IncomingRequest, in world: World) async throws -> String {
+    private static func outcome(of request: SentRequest, in world: World) async throws -> String {
         var answer: VerifyResponse?
         let refusal = try await refusal { answer = try await world.verify(request) }
         if let refusal { return refusal.code.rawValue }

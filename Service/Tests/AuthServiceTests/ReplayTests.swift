@@ -7,25 +7,24 @@ import Testing
 @Suite("Replay")
 struct ReplayTests {
     /// What an attacker makes of a captured scheme 1 request; it keeps the signature valid.
-    static let disguises:
-        [(name: String, disguise: @Sendable (IncomingRequest, SeededRandom) throws -> IncomingRequest)] = [
-            ("as it is", { request, _ in request }),
-            ("under a new nonce", { $0.underNewNonce($1) }),
-            ("with s replaced by n - s", { request, _ in try request.withOtherS() }),
-            ("under a new nonce, with s replaced by n - s", { try $0.withOtherS().underNewNonce($1) }),
-            (
-                "with its nonce in upper case",
-                { request, _ in request.with(HeaderName.nonce, request.header(HeaderName.nonce).uppercased()) }
-            ),
-            (
-                "with its method in lower case",
-                { request, _ in
-                    var request = request
-                    request.method = request.method.lowercased()
-                    return request
-                }
-            ),
-        ]
+    static let disguises: [(name: String, disguise: @Sendable (SentRequest, SeededRandom) throws -> SentRequest)] = [
+        ("as it is", { request, _ in request }),
+        ("under a new nonce", { $0.underNewNonce($1) }),
+        ("with s replaced by n - s", { request, _ in try request.withOtherS() }),
+        ("under a new nonce, with s replaced by n - s", { try $0.withOtherS().underNewNonce($1) }),
+        (
+            "with its nonce in upper case",
+            { request, _ in request.with(HeaderName.nonce, request.header(HeaderName.nonce).uppercased()) }
+        ),
+        (
+            "with its method in lower case",
+            { request, _ in
+                var request = request
+                request.method = request.method.lowercased()
+                return request
+            }
+        ),
+    ]
 
     @Test("A captured request is refused in every disguise", arguments: disguises.indices)
     func captured(disguise: Int) async throws {

@@ -521,8 +521,9 @@ struct RotationTests {
         try await world.verify(device)
         world.clock.advance(1)
         try await expect(.keyExpired) { try await world.verify(device) }
-        let refusal = try await expect(.keyExpired) { try await world.token(device) }
-        #expect(refusal?.rotationDemand == RotationDemand(by: by, reason: .scheduled))
+        let refused = try await world.service.judge(try world.signed(device, for: .token), for: .token)
+        try await expect(.keyExpired) { try refused.get() }
+        #expect(refused.signed?.rotationDemand == RotationDemand(by: by, reason: .scheduled))
         let after = try await world.rotated(device)
         try await world.verify(after)
         #expect(try await world.status(after).mustRotate == false)

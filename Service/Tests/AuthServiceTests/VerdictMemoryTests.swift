@@ -17,7 +17,7 @@ struct VerdictMemoryTests {
         let judged = Counter()
         _ = await memory.verdict(on: question(number), now: now) {
             await judged.count()
-            return .failure(Refusal(.nonceReplay, "judged"))
+            return Verdict(.failure(Refusal(.nonceReplay, "judged")))
         }
         return await judged.value == 0
     }

@@ -43,9 +43,9 @@ struct AdminAPI: Sendable {
         of request: Request, for route: AdminRoute, over connection: ConnectionContext
     ) async throws -> JSONFields {
         guard route.method == "POST" || route.method == "PUT" else { return try JSONFields([:]) }
-        // Whoever got here has a credential of the role: who may do worse than fill the memory.
-        var hold = BodyBudget(bytes: Self.maximumBody).hold
-        let bytes = try await request.bytes(upTo: Self.maximumBody, within: &hold, over: connection)
+        // The caller has shown an operator's credential, so its body has a budget of its own.
+        let room = BodyBudget(bytes: Self.maximumBody).share()
+        let bytes = try await request.bytes(upTo: Self.maximumBody, within: room, over: connection)
         // Decisions about a device need no body.
         if bytes.isEmpty { return try JSONFields([:]) }
         try request.requireJSON()

@@ -80,16 +80,17 @@ public enum AdminRoute: String, CaseIterable, Sendable {
         throw Refusal(.notFound, "no such path")
     }
 
-    /// A path as it may be logged: with names in place of what is in it, and the app and device that it is about.
-    static func logged(_ path: String?) -> (route: String?, claimed: ClaimedIdentity) {
+    /// A path as it may be logged: the names of its parameters in place of their values, and the app and device among
+    /// them.
+    static func logged(_ path: String?) -> (route: String?, app: AppID?, device: DeviceID?) {
         let path = String((path ?? "").prefix { $0 != "?" })
         for route in allCases {
             guard let parameters = parameters(of: path, as: route.template) else { continue }
             let device = parameters["device_id"].flatMap { try? DeviceID($0) }
             let app = parameters["app_id"].flatMap { try? AppID($0) }
-            return (route.template, ClaimedIdentity(app: app, device: device))
+            return (route.template, app, device)
         }
-        return (nil, ClaimedIdentity())
+        return (nil, nil, nil)
     }
 
     private static func parameters(of path: String, as template: String) -> [String: String]? {

@@ -5,7 +5,7 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// What a responder knows of the connection that a request came over.
+/// The connection that a request came over.
 struct ConnectionContext: Sendable {
     /// The peer's address; nil where the socket has none.
     let peer: IPAddress?
@@ -22,8 +22,8 @@ struct ConnectionContext: Sendable {
         isLocal = IPAddress(channel.localAddress)?.isLoopback ?? false
     }
 
-    /// Sends `100 Continue` where the client of the request being answered waits for it. Answers to earlier requests of the
-    /// connection have been written by then.
+    /// Sends `100 Continue` if the client waits for it. The answers to earlier requests of the connection have been written
+    /// by then.
     func sendContinue() async throws {
         try await channel.writeAndFlush(HTTPResponsePart.head(HTTPResponse(status: .continue)))
     }
@@ -31,48 +31,44 @@ struct ConnectionContext: Sendable {
 
 /// Answers the requests of a listener.
 protocol ListenerResponder: Sendable {
-    /// Throws only what the library answers by itself: an `HTTPParserError`.
+    /// - Throws: an `HTTPParserError` only, which the HTTP library answers.
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response
 }
 
-/// Where a request came from and where it was sent to, as far as the peer can be believed.
-struct RequestProvenance: Sendable {
-    /// Whom limits count the request for.
-    let address: ClientAddress
-    /// `http` or `https`.
-    let scheme: String
-    let authority: String
-
-    /// - Throws: `ContractError` where `Host` does not stand exactly once.
+extension RequestProvenance {
+    /// Where a request came from and where it was sent, as far as the peer can be believed.
+    ///
+    /// `X-Forwarded-…` counts only if the peer is a trusted proxy.
+    ///
+    /// - Throws: `ContractError` unless `Host` stands exactly once.
     init(
         of request: HTTPRequest, over connection: ConnectionContext, trusting proxies: TrustedProxies
     ) throws(ContractError) {
         let hosts = request.headerFields[values: .host]
         guard let host = hosts.first, hosts.count == 1 else { throw ContractError("Host must stand once") }
         guard let peer = connection.peer, proxies.contain(peer) else {
-            address = connection.address
-            scheme = request.scheme ?? "http"
-            authority = Self.believed(host, isLocal: connection.isLocal)
+            self.init(
+                address: connection.address, scheme: request.scheme ?? "http",
+                authority: Self.believed(host, isLocal: connection.isLocal))
             return
         }
         let client = proxies.client(of: peer, forwardedFor: request.headerFields[values: .forwardedFor])
-        address = ClientAddress(client.description)
-        // The nearest proxy wrote the last word.
-        scheme = Self.lastWord(request.headerFields[values: .forwardedProto]) ?? request.scheme ?? "http"
-        // Unless it writes none, and what the client wrote came through.
-        authority = Self.believed(
-            Self.lastWord(request.headerFields[values: .forwardedHost]) ?? host,
-            isLocal: connection.isLocal && client.isLoopback)
+        // The nearest proxy appended the last element. Some proxies set no X-Forwarded-Host, and the client's gets through.
+        let authority = Self.lastElement(request.headerFields[values: .forwardedHost]) ?? host
+        self.init(
+            address: ClientAddress(client.description),
+            scheme: Self.lastElement(request.headerFields[values: .forwardedProto]) ?? request.scheme ?? "http",
+            authority: Self.believed(authority, isLocal: connection.isLocal && client.isLoopback))
     }
 
-    /// A name of this machine that came from elsewhere is a claim of the client's, nothing more.
+    /// The authority; empty if a client that is elsewhere names this machine.
     private static func believed(_ authority: String, isLocal: Bool) -> String {
         guard !isLocal else { return authority }
         let claimsLoopback = (try? RequestOrigin(scheme: "http", authority: authority))?.isLoopback ?? false
         return claimsLoopback ? "" : authority
     }
 
-    private static func lastWord(_ values: [String]) -> String? {
+    private static func lastElement(_ values: [String]) -> String? {
         values.last?.split(separator: ",").last.map { $0.filter { $0 != " " && $0 != "\t" } }
     }
 }

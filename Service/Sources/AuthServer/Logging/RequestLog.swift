@@ -16,17 +16,18 @@ struct RequestLog: Sendable {
 
     /// - Parameters:
     ///   - route: a path of the API, never one with an id in it.
-    ///   - claimed: whose request it says it is; the device goes into the line as its hash.
+    ///   - app: the app of the request, which may be a claim of the client.
+    ///   - device: the device of the request, which may be a claim of the client. The line has its hash.
     func write(
         requestID: String, method: String, route: String?, answer: Answer, reason: String?, took: Duration,
-        claimed: ClaimedIdentity = ClaimedIdentity()
+        app: AppID? = nil, device: DeviceID? = nil
     ) {
         let level: Logger.Level = answer.status >= 500 ? .error : .info
         guard level >= logger.logLevel else { return }
         let microseconds = took.components.seconds * 1_000_000 + took.components.attoseconds / 1_000_000_000_000
         // In the order of their names, as any message's are written.
         let fields: [JSONLogHandler.Field] = [
-            ("app", .text(claimed.app?.text ?? "")), ("device", .text(claimed.device?.logged ?? "")),
+            ("app", .text(app?.text ?? "")), ("device", .text(device?.logged ?? "")),
             ("method", .text(method)), ("microseconds", .number(microseconds)), ("outcome", .text(answer.outcome)),
             ("reason", .text(LogText.bounded(reason ?? "", to: LogText.reasonBytes))), ("request_id", .text(requestID)),
             ("route", .text(route ?? "unknown")),

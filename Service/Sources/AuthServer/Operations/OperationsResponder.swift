@@ -44,10 +44,10 @@ struct OperationsResponder: ListenerResponder {
         }
         metrics.operationsRequest(area, answer)
         if area == "admin" {
-            let (route, claimed) = AdminRoute.logged(request.head.path)
+            let (route, app, device) = AdminRoute.logged(request.head.path)
             log.write(
                 requestID: frame.requestID, method: request.method.rawValue, route: route, answer: answer,
-                reason: reason, took: started.duration(to: .now), claimed: claimed)
+                reason: reason, took: started.duration(to: .now), app: app, device: device)
         }
         return frame.response(answer)
     }

@@ -44,9 +44,6 @@ struct AnswerFrame: Sendable {
         var answer = Answer(status: refusal.code.httpStatus, outcome: refusal.code.rawValue)
         answer.body = prefersProblem ? JSONValue.object(body.problem).bytes : body.bytes
         if prefersProblem { answer.contentType = "application/problem+json" }
-        if let demand = refusal.assertionDemand {
-            answer.headers.append((HeaderName.assertion, demand.headerValue))
-        }
         if let retryAfter = refusal.retryAfter { answer.headers.append(("Retry-After", String(retryAfter))) }
         return answer
     }
@@ -91,7 +88,7 @@ extension AnswerFrame {
 }
 
 extension Refusal {
-    /// What an error that a handler threw is answered with.
+    /// The refusal that answers an error of a handler.
     init(answering error: any Error) {
         switch error {
         case let refusal as Refusal: self = refusal

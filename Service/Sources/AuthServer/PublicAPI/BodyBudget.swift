@@ -2,32 +2,30 @@ internal import AuthContract
 internal import AuthService
 internal import NIOConcurrencyHelpers
 
-/// The memory that the bodies of all requests of a listener may take together, from their first byte here until the request
-/// was answered.
+/// The memory that the request bodies of a listener may take together, from their first byte until the answer.
 ///
-/// What arrived counts and not what was announced, or announcing alone would use it up. The first bytes of each body do not
-/// count: they are bounded by the number of connections, cost small requests nothing, and so a flood of large bodies keeps
-/// no small one out.
+/// Only bytes that have arrived count, so that announcing a large body takes nothing. The first 16 KiB of each body do not
+/// count: the number of connections bounds them, and a flood of large bodies keeps no small request out.
 final class BodyBudget: Sendable {
-    /// Bytes of each body that do not count: more than a device's own requests have.
+    /// Bytes of each body that do not count. A device's own requests have fewer.
     static let uncounted = 16 * 1024
 
-    private let state: NIOLockedValueBox<(total: Int, held: Int)>
+    private let state: NIOLockedValueBox<(total: Int, taken: Int)>
 
     init(bytes total: Int) { state = NIOLockedValueBox((total, 0)) }
 
-    /// Changes how much there is; what is held stays.
+    /// Changes the budget. Bodies keep what they took.
     func resize(to total: Int) { state.withLockedValue { $0.total = total } }
 
-    /// What one request holds of a budget.
-    struct Hold: Sendable {
+    /// The share of one request.
+    final class Share {
         private let budget: BodyBudget
         private var bytes = 0
 
         fileprivate init(_ budget: BodyBudget) { self.budget = budget }
 
-        /// Takes what a body of so many bytes counts for.
-        mutating func cover(_ length: Int) throws(Refusal) {
+        /// Takes as much as a body of this length counts for.
+        func cover(_ length: Int) throws(Refusal) {
             let more = length - BodyBudget.uncounted - bytes
             guard more > 0 else { return }
             guard budget.take(more) else {
@@ -39,23 +37,23 @@ final class BodyBudget: Sendable {
         }
 
         /// Gives everything back.
-        mutating func release() {
+        func release() {
             guard bytes > 0 else { return }
-            budget.give(back: bytes)
+            budget.giveBack(bytes)
             bytes = 0
         }
     }
 
-    /// A hold of nothing yet.
-    var hold: Hold { Hold(self) }
+    /// An empty share.
+    func share() -> Share { Share(self) }
 
     private func take(_ bytes: Int) -> Bool {
         state.withLockedValue { state in
-            guard state.held + bytes <= state.total else { return false }
-            state.held += bytes
+            guard state.taken + bytes <= state.total else { return false }
+            state.taken += bytes
             return true
         }
     }
 
-    private func give(back bytes: Int) { state.withLockedValue { $0.held -= bytes } }
+    private func giveBack(_ bytes: Int) { state.withLockedValue { $0.taken -= bytes } }
 }

@@ -5,7 +5,7 @@ internal import HummingbirdCore
 internal import Logging
 internal import NIOHTTP1
 
-/// Answers the public API: finds the route, reads the body within its limit, asks the service; one log line a request.
+/// Answers the public API: finds the route, reads the body within its limit, calls the service, writes one log line.
 struct PublicResponder: ListenerResponder {
     let service: AuthService
     let settings: LiveSettings
@@ -15,207 +15,213 @@ struct PublicResponder: ListenerResponder {
     let metrics: ServerMetrics
     let log: RequestLog
 
-    /// What became known of a request on the way, whether it was answered or refused.
-    private struct Progress {
-        var route: Route?
-        /// Where the request is one of a device's own, and it verified.
-        var verified: VerifiedRequest?
-        /// Whether a refusal from here on is a verdict on somebody else's request.
-        var judgesAnother = false
-        /// The app that a verdict counts for.
-        var judgedApp: AppID?
-        /// Whose request it says it is, where its own headers do not say that.
-        var claimed: ClaimedIdentity?
-        /// Whether a signature verified: then the time in the headers is the client's.
-        var isSigned = false
-        /// What its body takes.
-        var body: BodyBudget.Hold
-    }
-
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {
         let started = ContinuousClock.now
-        var progress = Progress(body: bodies.hold)
-        defer { progress.body.release() }
-        var refusal: Refusal?
-        var answer: Answer?
-        do {
-            answer = try await self.answer(request, connection, &progress)
-        } catch let error as HTTPParserError {
-            throw error
-        } catch {
-            refusal = Refusal(answering: error)
-        }
+        let room = bodies.share()
+        defer { room.release() }
+        let outcome = try await outcome(of: request, over: connection, within: room)
         let frame = AnswerFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
-        let final = rotating(
-            answer ?? refused(refusal, progress, frame), progress,
-            progress.verified?.rotationDemand ?? refusal?.rotationDemand)
+        let answer = answer(outcome, frame)
         let took = started.duration(to: .now)
-        metrics.publicRequest(progress.route, final, took: took)
-        if !request.headers[values: .developmentMode].isEmpty { metrics.developmentRequest(final) }
-        let claimed = progress.claimed ?? ClaimedIdentity(request.headers)
-        if progress.isSigned || final.outcome == ErrorCode.clockSkew.rawValue, let time = claimed.time {
+        metrics.publicRequest(outcome.route, answer, took: took)
+        if !request.headers[values: .developmentMode].isEmpty { metrics.developmentRequest(answer) }
+        if outcome.isTimeSigned || answer.outcome == ErrorCode.clockSkew.rawValue, let time = outcome.time {
             metrics.clockOffset(time.subtractingSaturating(frame.now.seconds))
         }
         log.write(
-            requestID: frame.requestID, method: request.method.rawValue, route: progress.route?.rawValue, answer: final,
-            reason: refusal?.reason, took: took, claimed: claimed)
-        return frame.response(final)
+            requestID: frame.requestID, method: request.method.rawValue, route: outcome.route?.rawValue, answer: answer,
+            reason: outcome.reason, took: took, app: outcome.app, device: outcome.device)
+        return frame.response(answer)
     }
 
-    private func refused(_ refusal: Refusal?, _ progress: Progress, _ frame: AnswerFrame) -> Answer {
-        let refusal = refusal ?? Refusal(.internalError, "answered neither way")
-        // Errors of the caller's own credential never look like a verdict on the request it asks about.
-        let isVerdict = progress.judgesAnother && refusal.code != .unauthorized && refusal.code != .forbidden
-        var answer = frame.answer(refusal, verified: isVerdict ? false : nil)
-        if isVerdict { metrics.verdict(refusal.code.rawValue, of: progress.judgedApp) }
-        if refusal.code == .methodNotAllowed, let route = progress.route {
-            answer.headers.append(("Allow", route.methods.joined(separator: ", ")))
+    // MARK: From the request to its outcome
+
+    private func outcome(
+        of http: Request, over connection: ConnectionContext, within room: BodyBudget.Share
+    ) async throws -> RequestOutcome {
+        let headers = HeaderFields(http.headers.lazy.map { ($0.name.rawName, $0.value) })
+        let route: Route
+        let target: RequestTarget
+        do {
+            (route, target) = try PublicRequest.route(of: http.head)
+        } catch {
+            return RequestOutcome(nil, .failure(Refusal(answering: error)), claimedBy: headers)
         }
-        if refusal.code == .unauthorized, progress.route == .verify {
-            answer.headers.append(("WWW-Authenticate", "Bearer"))
+        do {
+            return try await outcome(
+                of: try PublicRequest(
+                    http, to: route, target, headers, over: connection, trusting: proxies, room: room))
+        } catch let error as HTTPParserError {
+            throw error
+        } catch {
+            return RequestOutcome(route, .failure(Refusal(answering: error)), claimedBy: headers)
         }
-        return answer
     }
 
-    /// Tells a device that it must rotate, with every answer to a request of its own, until it has.
-    private func rotating(_ answer: Answer, _ progress: Progress, _ demand: RotationDemand?) -> Answer {
-        guard let demand else { return answer }
-        if progress.route == .rotateKey, answer.status == 200 { return answer }
-        var answer = answer
-        answer.headers.append((HeaderName.rotate, demand.headerValue))
-        return answer
-    }
-
-    private func answer(
-        _ request: Request, _ connection: ConnectionContext, _ progress: inout Progress
-    ) async throws -> Answer {
-        try Expectation.check(request.head)
-        let target = try RequestTarget(request.head.path ?? "")
-        guard let route = Route(rawValue: target.path.text) else { throw Refusal(.notFound, "no such path") }
-        progress.route = route
-        guard route.methods.contains(request.method.rawValue) else {
-            throw Refusal(.methodNotAllowed, "not \(route.method)")
-        }
-        let provenance = try RequestProvenance(of: request.head, over: connection, trusting: proxies)
-        if route.hasJSONBody { try request.requireJSON() }
-        switch route {
-        case .challenge:
-            try service.admitEnrolment(from: provenance.address)
-            let (http, body) = try await read(request, target, provenance, connection, &progress)
-            let question = try ChallengeRequest(received: body)
-            progress.claimed = ClaimedIdentity(app: question.appID)
-            return .json(try await service.issueChallenge(question, http))
-        case .register:
-            try service.admitEnrolment(from: provenance.address)
-            let (http, body) = try await read(request, target, provenance, connection, &progress)
-            return try await register(try RegisterRequest(received: body), http, &progress)
+    private func outcome(of request: PublicRequest) async throws -> RequestOutcome {
+        switch request.route {
+        case .challenge: try await challenge(request)
+        case .register: try await register(request)
         case .status:
-            let (verified, _) = try await authenticate(request, target, provenance, connection, for: .status, &progress)
-            return .json(try await service.status(verified))
+            try await signed(request, for: .status) { verified, _ in .json(try await service.status(verified)) }
         case .rotateKey:
-            let (verified, body) = try await authenticate(
-                request, target, provenance, connection, for: .rotateKey, &progress)
-            return .json(try await service.rotateKey(RotateKeyRequest(received: body), verified))
+            try await signed(request, for: .rotateKey) { verified, body in
+                .json(try await service.rotateKey(RotateKeyRequest(received: body), verified))
+            }
         case .device:
-            let (verified, _) = try await authenticate(
-                request, target, provenance, connection, for: .deregister, &progress)
-            try await service.deregister(verified)
-            return .noContent
+            try await signed(request, for: .deregister) { verified, _ in
+                try await service.deregister(verified)
+                return .noContent
+            }
         case .token:
-            let (verified, body) = try await authenticate(
-                request, target, provenance, connection, for: .token, &progress)
-            return .json(try await service.issueToken(TokenRequest(received: body), verified))
-        case .verify:
-            let credential = try await service.credentials.authenticate(
-                authorization: request.authorization, from: provenance.address)
-            metrics.used(credential, at: service.clock.now)
-            let question = try VerifyRequest(
-                received: try await request.bytes(
-                    upTo: settings.limits.verifyBody, within: &progress.body, over: connection))
-            try requireWithinLimit(question)
-            progress.judgesAnother = true
-            progress.claimed = ClaimedIdentity(question.headers)
-            progress.judgedApp = credential.judgedApp(claimed: progress.claimed?.app)
-            let response = try await service.verify(question, by: credential, address: provenance.address)
-            metrics.verdict(response.outcome, of: progress.judgedApp)
+            try await signed(request, for: .token) { verified, body in
+                .json(try await service.issueToken(TokenRequest(received: body), verified))
+            }
+        case .verify: try await verify(request)
+        case .keySet:
+            RequestOutcome(
+                .keySet,
+                try await RequestOutcome.result {
+                    var answer = Answer.json(try await service.signingKeys.keySet())
+                    answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
+                    return answer
+                }, claimedBy: request.headers)
+        }
+    }
+
+    private func challenge(_ request: PublicRequest) async throws -> RequestOutcome {
+        try service.admitEnrolment(from: request.provenance.address)
+        let bytes = try await request.body(upTo: settings.limits.deviceBody)
+        let body = try ChallengeRequest(received: bytes)
+        let result = try await RequestOutcome.result {
+            .json(try await service.issueChallenge(body, request.incoming(bytes)))
+        }
+        return RequestOutcome(.challenge, result, app: body.appID)
+    }
+
+    private func register(_ request: PublicRequest) async throws -> RequestOutcome {
+        try service.admitEnrolment(from: request.provenance.address)
+        let bytes = try await request.body(upTo: settings.limits.deviceBody)
+        let body = try RegisterRequest(received: bytes)
+        do throws(Refusal) {
+            let response = try await service.register(body, request.incoming(bytes))
+            metrics.registration(body, response.status.rawValue)
+            return RequestOutcome(
+                .register, .success(.json(response, outcome: response.status.rawValue)), app: body.appID,
+                device: response.deviceID)
+        } catch {
+            metrics.registration(body, error.code.rawValue)
+            return RequestOutcome(.register, .failure(error), app: body.appID)
+        }
+    }
+
+    /// Judges a device's own request, and lets `handler` answer it if it is accepted.
+    private func signed(
+        _ request: PublicRequest, for operation: Operation,
+        _ handler: (VerifiedRequest, _ body: [UInt8]) async throws -> Answer
+    ) async throws -> RequestOutcome {
+        let body = try await request.body(upTo: settings.limits.deviceBody)
+        let judgement = await service.judge(request.incoming(body), for: operation)
+        var outcome: RequestOutcome
+        switch judgement.result {
+        case .success(let verified):
+            metrics.verified(verified.scheme, keyAgeSeconds: verified.keyAgeSeconds)
+            outcome = RequestOutcome(
+                request.route, try await RequestOutcome.result { try await handler(verified, body) },
+                app: verified.appID,
+                device: verified.deviceID, time: verified.signedAt.seconds)
+            outcome.isTimeSigned = true
+        case .failure(let refusal):
+            outcome = RequestOutcome(request.route, .failure(refusal), claimedBy: request.headers)
+        }
+        outcome.signed = judgement.signed
+        outcome.missingAssertion = judgement.signed?.missingAssertion
+        return outcome
+    }
+
+    /// Judges a request that another service received.
+    private func verify(_ request: PublicRequest) async throws -> RequestOutcome {
+        let address = request.provenance.address
+        let credential = try await service.credentials.authenticate(
+            authorization: request.http.authorization, from: address)
+        metrics.used(credential, at: service.clock.now)
+        let question = try VerifyRequest(received: try await request.body(upTo: settings.limits.verifyBody))
+        try requireWithinLimit(question)
+        let verdict = await service.verify(question, by: credential, address: address)
+        var outcome = RequestOutcome(
+            .verify, verdict.result.map { .json($0, outcome: $0.outcome) }, claimedBy: question.headers)
+        let app = credential.judgedApp(claimed: outcome.app)
+        switch verdict.result {
+        case .success(let response):
+            metrics.verdict(response.outcome, of: app)
             if let identity = response.identity {
-                progress.isSigned = true
+                outcome.isTimeSigned = true
                 metrics.verified(identity.signatureScheme, keyAgeSeconds: identity.keyAgeSeconds)
             }
-            return .json(response, outcome: response.outcome)
-        case .keySet:
-            var answer = Answer.json(try await service.signingKeys.keySet())
-            answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
-            return answer
+        case .failure(let refusal):
+            // An error of the caller's own credential never looks like a verdict.
+            guard refusal.code != .unauthorized, refusal.code != .forbidden else { break }
+            outcome.isVerdict = true
+            outcome.missingAssertion = verdict.missingAssertion
+            metrics.verdict(refusal.code.rawValue, of: app)
         }
-    }
-
-    private func register(
-        _ body: RegisterRequest, _ http: IncomingRequest, _ progress: inout Progress
-    ) async throws -> Answer {
-        progress.claimed = ClaimedIdentity(app: body.appID)
-        do {
-            let response = try await service.register(body, http)
-            progress.claimed?.device = response.deviceID
-            metrics.registration(body, response.status.rawValue)
-            return .json(response, outcome: response.status.rawValue)
-        } catch {
-            metrics.registration(body, Refusal(answering: error).code.rawValue)
-            throw error
-        }
-    }
-
-    private func authenticate(
-        _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance,
-        _ connection: ConnectionContext, for operation: Operation, _ progress: inout Progress
-    ) async throws -> (VerifiedRequest, body: [UInt8]) {
-        let (http, body) = try await read(request, target, provenance, connection, &progress)
-        let verified = try await service.authenticate(http, for: operation)
-        progress.verified = verified
-        progress.claimed = ClaimedIdentity(verified)
-        progress.isSigned = true
-        metrics.verified(verified.scheme, keyAgeSeconds: verified.keyAgeSeconds)
-        return (verified, body)
-    }
-
-    /// The request as the rules see it, with its body read to the end.
-    private func read(
-        _ request: Request, _ target: RequestTarget, _ provenance: RequestProvenance,
-        _ connection: ConnectionContext, _ progress: inout Progress
-    ) async throws -> (IncomingRequest, body: [UInt8]) {
-        let body = try await request.bytes(upTo: settings.limits.deviceBody, within: &progress.body, over: connection)
-        let incoming = IncomingRequest(
-            method: request.method.rawValue, scheme: provenance.scheme, authority: provenance.authority,
-            path: target.path.text, query: target.query,
-            headers: HeaderFields(request.headers.lazy.map { ($0.name.rawName, $0.value) }), body: .bytes(body),
-            address: provenance.address)
-        return (incoming, body)
+        return outcome
     }
 
     private func requireWithinLimit(_ question: VerifyRequest) throws(Refusal) {
         guard case .bytes(let body) = question.body, body.count > settings.limits.verifiedBody else { return }
-        throw Refusal(.payloadTooLarge, "the body asked about has \(body.count) bytes")
+        throw Refusal(.payloadTooLarge, "the described body has \(body.count) bytes")
+    }
+
+    // MARK: From the outcome to the answer
+
+    private func answer(_ outcome: RequestOutcome, _ frame: AnswerFrame) -> Answer {
+        var answer: Answer
+        switch outcome.result {
+        case .success(let success): answer = success
+        case .failure(let refusal): answer = self.answer(refusal, outcome, frame)
+        }
+        // The device reads it with every answer to its own requests until it has rotated.
+        if let demand = outcome.signed?.rotationDemand, outcome.route != .rotateKey || answer.status != 200 {
+            answer.headers.append((HeaderName.rotate, demand.headerValue))
+        }
+        return answer
+    }
+
+    private func answer(_ refusal: Refusal, _ outcome: RequestOutcome, _ frame: AnswerFrame) -> Answer {
+        var answer = frame.answer(refusal, verified: outcome.isVerdict ? false : nil)
+        switch (refusal.code, outcome.route) {
+        case (.assertionRequired, _):
+            if let demand = outcome.missingAssertion {
+                answer.headers.append((HeaderName.assertion, demand.headerValue))
+            }
+        case (.methodNotAllowed, let route?):
+            answer.headers.append(("Allow", route.methods.joined(separator: ", ")))
+        case (.unauthorized, .verify): answer.headers.append(("WWW-Authenticate", "Bearer"))
+        default: break
+        }
+        return answer
+    }
+}
+
+extension RequestOutcome {
+    /// The reason of a refusal, for the log.
+    fileprivate var reason: String? {
+        if case .failure(let refusal) = result { refusal.reason } else { nil }
     }
 }
 
 extension Int64 {
-    /// The difference, of numbers of which one is a client's.
+    /// The difference. A client may have sent one of the numbers.
     fileprivate func subtractingSaturating(_ other: Int64) -> Int64 {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (self < other ? .min : .max) : difference
     }
 }
 
-extension Route {
-    /// The methods that the route answers. HEAD is nothing that a device could sign a read with, so only what is public has it.
-    var methods: [String] { self == .keySet ? ["GET", "HEAD"] : [method] }
-
-    /// Whether a request has a body of JSON.
-    var hasJSONBody: Bool { method == "POST" }
-}
-
 extension Credential {
-    /// The app that a request counts for: the one it names, where the credential is for that, or the only one there is.
+    /// The app that a verdict counts for: the one that the request names, if the credential is for it, or the credential's
+    /// only app.
     fileprivate func judgedApp(claimed app: AppID?) -> AppID? {
         if let app { return apps.contains(app) ? app : nil }
         return apps.count == 1 ? apps.first : nil

@@ -61,7 +61,8 @@ public final class ProvisionedApp: Sendable {
             }
             if body.proof != nil { return try rebind(device, body, nonce, by: apple, at: at) }
             guard let evidence = device.appAttest, let assertion = body.assertion else {
-                throw EvidenceRefusal(.invalidAttestation, "a rotation attests again by an assertion of the attested key")
+                throw EvidenceRefusal(
+                    .invalidAttestation, "a rotation attests again by an assertion of the attested key")
             }
             let counter: UInt32
             do {
@@ -74,7 +75,9 @@ public final class ProvisionedApp: Sendable {
                 advanced = try await store.advanceCounter(
                     device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)
             } catch { throw EvidenceRefusal(Refusal(error)) }
-            guard advanced else { throw EvidenceRefusal(.invalidAttestation, "the assertion's counter was used already") }
+            guard advanced else {
+                throw EvidenceRefusal(.invalidAttestation, "the assertion's counter was used already")
+            }
             return Reattestation(key: .appVouched)
         case .android:
             guard let google, let challenge = body.challenge else {
@@ -100,7 +103,9 @@ public final class ProvisionedApp: Sendable {
         guard body.reason != .compromise, !device.isCompromised(under: record.keys, at: at) else {
             throw EvidenceRefusal(.invalidAttestation, "a compromised key may not bring a new App Attest key")
         }
-        guard body.newKeyProof != nil else { throw EvidenceRefusal(.invalidAttestation, "a rebind needs new_key_proof") }
+        guard body.newKeyProof != nil else {
+            throw EvidenceRefusal(.invalidAttestation, "a rebind needs new_key_proof")
+        }
         // What is sent is verified, and of two keys it would not be clear which one is to count.
         guard body.assertion == nil else {
             throw EvidenceRefusal(.invalidAttestation, "an assertion and a new attestation exclude each other")

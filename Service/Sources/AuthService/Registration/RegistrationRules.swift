@@ -18,7 +18,7 @@ struct RegistrationRules: Sendable {
     let random: any RandomSource
 
     func register(_ request: RegisterRequest, _ http: IncomingRequest) async throws(Refusal) -> RegisterResponse {
-        let app = try await verifier.enabledApp(request.appID, for: http.address)
+        let app = try await verifier.enabledApp(request.appID, for: http.provenance.address)
         try await verifier.refuseDevelopmentHeader(http, of: app)
         try requirePlatform(request.platform, of: app)
         try await challenges.take(request.challenge, of: request.appID, for: .register)

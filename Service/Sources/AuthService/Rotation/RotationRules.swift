@@ -20,9 +20,9 @@ struct RotationRules: Sendable {
         guard verified.signedBy == .current, device.key == verified.device.key else {
             throw Refusal(.rotationFailed, "signed by a key that is no longer the current one")
         }
-        // What the body brings in its place is judged below, and refuses where it is wrong.
-        if let demand = verified.owedAssertion, body.assertion == nil, body.proof == nil {
-            throw Refusal(demanding: demand, "no assertion on rotate-key, in the header or the body")
+        // The body may bring the assertion, or a proof in its place. It is judged below.
+        if verified.missingAssertion != nil, body.assertion == nil, body.proof == nil {
+            throw Refusal(.assertionRequired, "no assertion on rotate-key, in the header or the body")
         }
         try protection.admitRotation(of: device.deviceID)
         try checkKeyProof(body, newKey, policy: verified.app.record.keys)

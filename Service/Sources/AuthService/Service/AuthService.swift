@@ -127,9 +127,9 @@ public struct AuthService: Sendable {
     public func issueChallenge(
         _ request: ChallengeRequest, _ http: IncomingRequest
     ) async throws(Refusal) -> ChallengeResponse {
-        let app = try await verifier.enabledApp(request.appID, for: http.address)
+        let app = try await verifier.enabledApp(request.appID, for: http.provenance.address)
         try await verifier.refuseDevelopmentHeader(http, of: app)
-        return try await challenges.issue(request, source: http.address)
+        return try await challenges.issue(request, source: http.provenance.address)
     }
 
     /// `POST /auth/v1/device/register`.
@@ -139,12 +139,17 @@ public struct AuthService: Sendable {
     }
 
     /// Judges a signed request on one of our own routes.
+    public func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
+        let judgement = await verifier.judge(request, for: operation)
+        if case .success(let verified) = judgement.result { seen.note(verified.deviceID, at: verified.at) }
+        return judgement
+    }
+
+    /// Judges a signed request on one of our own routes, for callers that need no more than the accepted request.
     public func authenticate(
         _ request: IncomingRequest, for operation: Operation
     ) async throws(Refusal) -> VerifiedRequest {
-        let verified = try await verifier.verify(request, for: operation)
-        seen.note(verified.deviceID, at: verified.at)
-        return verified
+        try await judge(request, for: operation).get()
     }
 
     /// `GET /auth/v1/device/status`: which key counts now, however old the row is that the request was judged by.
@@ -207,50 +212,57 @@ public struct AuthService: Sendable {
 
     // MARK: Other services' requests
 
-    /// `POST /auth/v1/verify`: accepted, or observed, or a thrown refusal.
+    /// `POST /auth/v1/verify`: judges a request that another service received.
     ///
-    /// A request that names no app is judged as one of the credential's app, where that has just one: a client that does not
-    /// sign at all is what a rollout under observation meets first.
+    /// A request that names no app is judged as a request of the credential's app, if the credential has exactly one. During
+    /// a rollout under observation, the first requests come from clients that do not sign at all.
     public func verify(
         _ question: VerifyRequest, by credential: Credential, address: ClientAddress
-    ) async throws(Refusal) -> VerifyResponse {
-        let request = IncomingRequest(question, address: address)
-        let appID = try Self.claimedApp(request, credential)
-        guard credential.role == .service, credential.apps.contains(appID) else {
-            throw Refusal(.forbidden, "credential \(credential.id) is not for \(appID)")
-        }
-        guard let id = question.verificationID else { return try await judge(request, of: appID).get() }
-        return try await verdicts.verdict(
+    ) async -> Verdict {
+        let appID: AppID
+        do throws(Refusal) {
+            appID = try Self.claimedApp(question.headers, credential)
+            guard credential.role == .service, credential.apps.contains(appID) else {
+                throw Refusal(.forbidden, "credential \(credential.id) is not for \(appID)")
+            }
+        } catch { return Verdict(.failure(error)) }
+        guard let id = question.verificationID else { return await verdict(on: question, of: appID, address) }
+        return await verdicts.verdict(
             on: VerdictMemory.Question(credential: credential.id, id: id, request: question), now: clock.now
-        ) { await judge(request, of: appID) }.get()
+        ) { await verdict(on: question, of: appID, address) }
     }
 
-    private static func claimedApp(_ request: IncomingRequest, _ credential: Credential) throws(Refusal) -> AppID {
-        if !request.headers.contains(HeaderName.appID), credential.apps.count == 1,
-            let only = credential.apps.first
-        {
+    private static func claimedApp(_ headers: HeaderFields, _ credential: Credential) throws(Refusal) -> AppID {
+        if !headers.contains(HeaderName.appID), credential.apps.count == 1, let only = credential.apps.first {
             return only
         }
-        return try wellFormed { try AppID(request.headers.one(HeaderName.appID)) }
+        return try wellFormed { try AppID(headers.one(HeaderName.appID)) }
     }
 
-    private func judge(_ request: IncomingRequest, of appID: AppID) async -> VerdictMemory.Verdict {
-        do throws(RequestVerifier.Refused) {
-            let verified = try await verifier.judge(request, for: .foreign)
-            seen.note(verified.deviceID, at: verified.at)
-            return .success(.verified(verified.identity))
-        } catch {
-            let (refusal, known) = (error.refusal, error.known)
-            // What failed on our side is no verdict, whatever the mode.
-            guard refusal.code.httpStatus < 500 else { return .failure(refusal) }
-            // A malformed request is refused before its app is looked at.
-            let app: ProvisionedApp
-            do {
-                if let known = known.app { app = known } else { app = try await apps.enabled(appID) }
-            } catch { return .failure(error.code == .serviceUnavailable ? error : refusal) }
-            guard app.record.mode == .observe else { return .failure(refusal) }
-            return .success(.observed(refusal.code, known.identified?.identity))
+    private func verdict(on question: VerifyRequest, of appID: AppID, _ address: ClientAddress) async -> Verdict {
+        let judgement: Judgement
+        do throws(Refusal) {
+            let request = try wellFormed { try IncomingRequest(question, address: address) }
+            judgement = await judge(request, for: .foreign)
+        } catch { judgement = .refused(error, app: nil) }
+        switch judgement.result {
+        case .success(let verified): return Verdict(.success(.verified(verified.identity)))
+        case .failure(let refusal): return await verdict(refusing: refusal, judgement, of: appID)
         }
+    }
+
+    private func verdict(refusing refusal: Refusal, _ judgement: Judgement, of appID: AppID) async -> Verdict {
+        // A fault on our side is no verdict, whatever the mode.
+        guard refusal.code.httpStatus < 500 else { return Verdict(.failure(refusal)) }
+        let app: ProvisionedApp
+        do throws(Refusal) {
+            // A malformed request is refused before its app is found.
+            if let found = judgement.app { app = found } else { app = try await apps.enabled(appID) }
+        } catch { return Verdict(.failure(error.code == .serviceUnavailable ? error : refusal)) }
+        guard app.record.mode == .observe else {
+            return Verdict(.failure(refusal), missingAssertion: judgement.signed?.missingAssertion)
+        }
+        return Verdict(.success(.observed(refusal.code, judgement.signed?.identity)))
     }
 
     // MARK: For operators

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Judges signed requests: cheap checks first, replay last, fail closed. The order is the contract's.
+/// Judges signed requests: cheap checks first, replay last, fail closed. The order is the contract's (*Verification order*).
 struct RequestVerifier: Sendable {
     let apps: AppRegistry
     let devices: DeviceDirectory
@@ -10,113 +10,96 @@ struct RequestVerifier: Sendable {
     let audit: any AuditLog
     let protection: Protection
     let clock: any ServiceClock
-    /// Where clients reach our own routes; nil: loopback alone.
+    /// Where clients reach our own routes; nil: scheme 2 works at loopback only.
     let publicOrigin: RequestOrigin?
     let recorder: EvidenceRecorder
 
     /// Seconds after its timestamp that a request's claims live, whatever the app's window is.
     static let claimLife: Int64 = 600 + 60
 
-    /// A refusal, and what became known on the way to it: the caller of an observed app learns the identity, if the signature
-    /// verified.
-    struct Refused: Error {
-        let refusal: Refusal
-        let known: Known
-    }
-
-    struct Known: Sendable {
+    /// Judges a request.
+    func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
+        let address = request.provenance.address
         var app: ProvisionedApp?
-        var identified: VerifiedRequest?
-    }
-
-    /// Accepts a request or throws.
-    func verify(_ request: IncomingRequest, for operation: Operation) async throws(Refusal) -> VerifiedRequest {
-        do throws(Refused) {
-            return try await judge(request, for: operation)
-        } catch {
-            var refusal = error.refusal
-            refusal.rotationDemand = error.known.identified?.rotationDemand
-            throw refusal
-        }
-    }
-
-    /// Accepts a request, or says with the refusal what became known.
-    func judge(_ request: IncomingRequest, for operation: Operation) async throws(Refused) -> VerifiedRequest {
-        var known = Known()
+        var signed: VerifiedRequest?
         do throws(Refusal) {
-            return try await judge(request, for: operation, &known)
-        } catch {
-            // An unknown id costs a read of the store, a wrong signature a verification.
-            if [.invalidSignature, .notRegistered, .unknownApp].contains(error.code), operation != .foreign {
-                protection.countFailure(from: request.address)
-            }
-            throw Refused(refusal: error, known: known)
-        }
-    }
-
-    @inline(__always)  // As are the steps that may have to wait and hardly ever do: a call of such a one has its price.
-    private func judge(
-        _ request: IncomingRequest, for operation: Operation, _ known: inout Known
-    ) async throws(Refusal) -> VerifiedRequest {
-        let signed = try SignedRequest(request)
-        // Another service's clients are not known by address: its own limits hold for them.
-        if operation != .foreign { try protection.admitUnproven(from: request.address) }
-        let app = try await apps.enabled(signed.appID)
-        known.app = app
-        try await refuseDevelopmentHeader(request, of: app)
-        let now = clock.now
-        try requireFresh(signed.timestamp, now: now, app)
-        guard let found = try await devices.find(signed.deviceID, of: signed.appID) else {
-            throw Refusal(.notRegistered, "no such device")
-        }
-        let path = try signedPath(signed.target.path, of: app, operation)
-        try requireQueryAllowed(signed, app)
-        let attempt = Attempt(
-            signed: signed,
-            message: try signed.message(
-                path: path, origin: signed.scheme == .one ? nil : try origin(of: request, app: app, operation)),
-            app: app, operation: operation, canUseSchemeTwo: canUseSchemeTwo(request, operation), now: now)
-        var verified: VerifiedRequest
-        do {
-            verified = try admit(attempt, found.row, &known)
-        } catch {
-            // A cached row never refuses a request. Re-read it first: another node may have approved the device or rotated
-            // its key.
-            guard !found.isFresh else { throw error }
-            known.identified = nil
-            guard protection.allowsReread(of: signed.deviceID, from: operation == .foreign ? nil : request.address)
-            else { throw Refusal(.rateLimited, "too many rows read again", retryAfter: 1) }
-            guard let row = try await devices.readRow(signed.deviceID, of: signed.appID) else {
+            let headers = try wellFormed { try SignatureHeaders(request.headers) }
+            try requireLetters(request.method)
+            // The clients of another service have no address here: that service limits them itself.
+            if operation != .foreign { try protection.admitUnproven(from: address) }
+            let found = try await apps.enabled(headers.appID)
+            app = found
+            try await refuseDevelopmentHeader(request, of: found)
+            let now = clock.now
+            try requireFresh(headers.timestamp, now: now, found)
+            guard let cached = try await devices.find(headers.deviceID, of: headers.appID) else {
                 throw Refusal(.notRegistered, "no such device")
             }
-            verified = try admit(attempt, row, &known)
-        }
-        do throws(Refusal) {
-            try protection.admitDevice(signed.deviceID)
+            let path = try signedPath(request.target.path, of: found, operation)
+            try requireQueryAllowed(request, headers.scheme, found)
+            let attempt = try SignedRequest(
+                request, headers, of: found, for: operation, path: path,
+                origin: headers.scheme == .one ? nil : try origin(of: request, app: found, operation),
+                canUseSchemeTwo: canUseSchemeTwo(request, operation), now: now)
+            let admitted = try await neverRefuseByCachedRow(
+                cached, attempt, from: operation == .foreign ? nil : address)
+            signed = admitted.signed
+            var verified = try admitted.get()
+            try protection.admitDevice(attempt.deviceID)
             try await claim(attempt)
-            verified.owedAssertion = try await checkAssertion(request, verified, path: path, for: operation)
+            verified.missingAssertion = try await checkAssertion(request, attempt, verified)
+            signed = verified
+            // The body of rotate-key may bring it.
+            if verified.missingAssertion != nil, operation != .rotateKey {
+                throw Refusal(.assertionRequired, "no assertion on \(path)")
+            }
+            await raiseScheme(verified)
+            return .accepted(verified)
         } catch {
-            known.identified = verified
-            throw error
+            // An unknown id costs a read of the store, a wrong signature a verification.
+            if operation != .foreign, [.invalidSignature, .notRegistered, .unknownApp].contains(error.code) {
+                protection.countFailure(from: address)
+            }
+            return .refused(error, app: app, signed: signed)
         }
-        await raiseScheme(verified)
-        return verified
     }
 
-    private struct Attempt {
-        let signed: SignedRequest
-        let message: SignedMessage
-        let app: ProvisionedApp
-        let operation: Operation
-        /// False on our own routes at an authority that is not loopback, while no public origin is configured.
-        let canUseSchemeTwo: Bool
-        let now: UnixTime
+    /// A cached row never refuses a request. The row is re-read first, because another node may have approved the device or
+    /// rotated its key.
+    ///
+    /// - Parameter address: the address that the re-read counts for; nil: it counts for the device.
+    private func neverRefuseByCachedRow(
+        _ cached: DeviceDirectory.Found, _ request: SignedRequest, from address: ClientAddress?
+    ) async throws(Refusal) -> Judgement {
+        let judgement = admit(request, cached.row)
+        if cached.isFresh { return judgement }
+        if case .success = judgement.result { return judgement }
+        guard protection.allowsReread(of: request.deviceID, from: address) else {
+            throw Refusal(.rateLimited, "too many rows were re-read", retryAfter: 1)
+        }
+        guard let row = try await devices.readRow(request.deviceID, of: request.appID) else {
+            throw Refusal(.notRegistered, "no such device")
+        }
+        return admit(request, row)
     }
 
     // MARK: Steps
 
-    /// The app of a challenge or a registration. An address that named too many unknown ones is refused before the store is
-    /// read for it.
+    /// The method becomes part of what is signed: letters cannot move a line break into it.
+    private func requireLetters(_ method: String) throws(Refusal) {
+        let letters = method.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+        guard letters, (1...32).contains(method.utf8.count) else {
+            throw Refusal(malformed: ContractError("the method must be letters"))
+        }
+    }
+
+    /// The app of a challenge or a registration. An address that named too many unknown apps is refused before the store is
+    /// read.
     func enabledApp(_ id: AppID, for address: ClientAddress) async throws(Refusal) -> ProvisionedApp {
         if !apps.isKnown(id) { try protection.admitUnproven(from: address) }
         do {
@@ -128,16 +111,16 @@ struct RequestVerifier: Sendable {
     }
 
     /// On a production app the development header is a security event, whatever its value.
-    @inline(__always)
     func refuseDevelopmentHeader(_ request: IncomingRequest, of app: ProvisionedApp) async throws(Refusal) {
         guard app.record.buildChannel == .production,
             request.headers.contains(HeaderName.developmentMode)
         else { return }
-        if let unrecorded = protection.securityEvent(app: app.record.appID, address: request.address) {
+        let address = request.provenance.address
+        if let unrecorded = protection.securityEvent(app: app.record.appID, address: address) {
             let event = AuditEvent(
                 .securityEvent, at: clock.now, actor: "service", appID: app.record.appID,
                 detail: JSONObject([
-                    ("event", "development_header_on_production"), ("address", .string(request.address.network)),
+                    ("event", "development_header_on_production"), ("address", .string(address.network)),
                     ("unrecorded_before", .integer(unrecorded.ofAddress)),
                     ("unrecorded_of_app_before", .integer(unrecorded.ofApp)),
                 ]))
@@ -167,80 +150,31 @@ struct RequestVerifier: Sendable {
         return try wellFormed { try RequestPath(stripped.isEmpty ? "/" : stripped) }
     }
 
-    private func requireQueryAllowed(_ signed: SignedRequest, _ app: ProvisionedApp) throws(Refusal) {
-        guard signed.scheme == .one, signed.target.query != nil else { return }
+    private func requireQueryAllowed(
+        _ request: IncomingRequest, _ scheme: SignatureScheme, _ app: ProvisionedApp
+    ) throws(Refusal) {
+        guard scheme == .one, request.target.query != nil else { return }
         switch app.record.signature.unsignedQuery {
         case .allow: return
-        case .refuseOnWrites where signed.isRead: return
+        case .refuseOnWrites where SignedRequest.isRead(request.method): return
         case .refuseOnWrites, .refuse:
             let hint = "a query is not covered by signature scheme 1 and is refused here"
             throw Refusal(.invalidRequest, hint, hint: hint)
         }
     }
 
-    /// Signature, then status, key age and scheme floor.
-    private func admit(
-        _ attempt: Attempt, _ row: DeviceRow, _ known: inout Known
-    ) throws(Refusal) -> VerifiedRequest {
-        let device = row.device
-        guard device.status != .deregistered else { throw Refusal(.notRegistered, "the device is deregistered") }
-        guard let role = signingKey(attempt, row) else {
-            throw Refusal(.invalidSignature, "neither key of the device verifies")
-        }
-        let verified = VerifiedRequest(
-            app: attempt.app, row: row, scheme: attempt.signed.scheme, signedBy: role, at: attempt.now,
-            signedAt: attempt.signed.timestamp, message: attempt.message.bytes)
-        do throws(Refusal) {
-            try requireAccess(attempt, device, signedBy: role)
-        } catch {
-            known.identified = verified
-            throw error
-        }
-        return verified
-    }
-
-    private func requireAccess(
-        _ attempt: Attempt, _ device: DeviceRecord, signedBy role: SigningKeyRole
-    ) throws(Refusal) {
-        let states = AccessTable.states(of: device, signedBy: role, app: attempt.app.record, now: attempt.now)
-        // Which rotation it is shows in the body, which the rule of rotation reads.
-        if case .refused(let code) = AccessTable.access(states, attempt.operation) {
-            throw Refusal(code, "a device in state \(states) may not \(attempt.operation.rawValue)")
-        }
-        try requireTrusted(device, app: attempt.app)
-        // Where scheme 2 cannot be used, for want of an origin, the device's own floor would lock it out.
-        let minimum = attempt.app.record.signature.minimumScheme
-        let floor = attempt.canUseSchemeTwo ? max(minimum, device.highestScheme) : minimum
-        guard attempt.signed.scheme >= floor else {
-            throw Refusal(.unsupportedSigVersion, "below the floor, scheme \(floor.rawValue)")
-        }
-    }
-
-    private func signingKey(_ attempt: Attempt, _ row: DeviceRow) -> SigningKeyRole? {
-        func verifies(_ key: DevicePublicKey, named name: @autoclosure () -> String) -> Bool {
-            (attempt.message.keyID.map { $0 == name() } ?? true)
-                && attempt.signed.signature.isValid(for: attempt.message.bytes, by: key)
-        }
-        let device = row.device
-        if verifies(device.key, named: row.thumbprint) { return .current }
-        guard let previous = device.previousKey, let until = device.previousKeyUntil, attempt.now <= until,
-            verifies(previous, named: previous.thumbprint)
-        else { return nil }
-        return .previous
-    }
-
-    /// Where the request was sent to, as far as the service or the app's operator vouches for it: never the Host header
-    /// alone. Nil: scheme 2 is refused.
+    /// Where the request was sent, if the service or the app's operator vouches for it: the Host header alone never does.
+    /// Nil: scheme 2 is refused.
     private func origin(
         of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
     ) throws(Refusal) -> RequestOrigin? {
         guard operation == .foreign else {
             if let publicOrigin { return publicOrigin }
-            let received = try wellFormed { try RequestOrigin(scheme: request.scheme, authority: request.authority) }
+            let received = try wellFormed { try RequestOrigin(request.provenance) }
             return received.isLoopback ? received : nil
         }
         guard !app.authorities.isEmpty else { return nil }
-        let received = try wellFormed { try RequestOrigin(scheme: request.scheme, authority: request.authority) }
+        let received = try wellFormed { try RequestOrigin(request.provenance) }
         guard app.authorities.contains(received) else {
             throw Refusal(.invalidSignature, "sent to \(received), which is not one of the app's authorities")
         }
@@ -249,10 +183,51 @@ struct RequestVerifier: Sendable {
 
     private func canUseSchemeTwo(_ request: IncomingRequest, _ operation: Operation) -> Bool {
         if operation == .foreign || publicOrigin != nil { return true }
-        return (try? RequestOrigin(scheme: request.scheme, authority: request.authority))?.isLoopback ?? false
+        return (try? RequestOrigin(request.provenance))?.isLoopback ?? false
     }
 
-    /// On production what a test kit or development mode vouched for never counts, however it got into the store.
+    /// Signature, then status, key age and scheme floor.
+    private func admit(_ request: SignedRequest, _ row: DeviceRow) -> Judgement {
+        guard row.device.status != .deregistered else {
+            return .refused(Refusal(.notRegistered, "the device is deregistered"), app: request.app)
+        }
+        guard let role = signingKey(request, row) else {
+            return .refused(Refusal(.invalidSignature, "neither key of the device verifies"), app: request.app)
+        }
+        let verified = VerifiedRequest(
+            app: request.app, row: row, scheme: request.scheme, signedBy: role, at: request.now,
+            signedAt: request.timestamp)
+        do throws(Refusal) {
+            try requireAccess(request, row.device, signedBy: role)
+            try requireTrusted(row.device, app: request.app)
+            try requireFloor(request, row.device)
+            return .accepted(verified)
+        } catch { return .refused(error, app: request.app, signed: verified) }
+    }
+
+    private func signingKey(_ request: SignedRequest, _ row: DeviceRow) -> SigningKeyRole? {
+        func verifies(_ key: DevicePublicKey, named name: @autoclosure () -> String) -> Bool {
+            (request.keyID.map { $0 == name() } ?? true) && request.signature.isValid(for: request.message, by: key)
+        }
+        let device = row.device
+        if verifies(device.key, named: row.thumbprint) { return .current }
+        guard let previous = device.previousKey, let until = device.previousKeyUntil, request.now <= until,
+            verifies(previous, named: previous.thumbprint)
+        else { return nil }
+        return .previous
+    }
+
+    /// *Who may do what*. Whether a rotation is the same one again shows in the body, which `RotationRules` reads.
+    private func requireAccess(
+        _ request: SignedRequest, _ device: DeviceRecord, signedBy role: SigningKeyRole
+    ) throws(Refusal) {
+        let states = AccessTable.states(of: device, signedBy: role, app: request.app.record, now: request.now)
+        if case .refused(let code) = AccessTable.access(states, request.operation) {
+            throw Refusal(code, "a device in state \(states) may not \(request.operation.rawValue)")
+        }
+    }
+
+    /// On production, what a test kit or development mode vouched for never counts, however it got into the store.
     private func requireTrusted(_ device: DeviceRecord, app: ProvisionedApp) throws(Refusal) {
         guard app.record.buildChannel == .production else { return }
         guard device.assurance.app != .test, device.assurance.app != .development else {
@@ -260,18 +235,25 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    @inline(__always)
-    private func claim(_ attempt: Attempt) async throws(Refusal) {
-        let signed = attempt.signed
-        guard attempt.app.record.signature.replayOnReads || !signed.isRead else { return }
-        let (claims, expiry) = (attempt.message.claims, signed.timestamp + Self.claimLife)
-        try protection.admitClaims(claims.count, of: signed.appID, until: expiry)
+    /// Where scheme 2 cannot be used because no origin is configured, the device's own floor would lock it out.
+    private func requireFloor(_ request: SignedRequest, _ device: DeviceRecord) throws(Refusal) {
+        let minimum = request.app.record.signature.minimumScheme
+        let floor = request.canUseSchemeTwo ? max(minimum, device.highestScheme) : minimum
+        guard request.scheme >= floor else {
+            throw Refusal(.unsupportedSigVersion, "below the floor, scheme \(floor.rawValue)")
+        }
+    }
+
+    private func claim(_ request: SignedRequest) async throws(Refusal) {
+        guard request.app.record.signature.replayOnReads || !request.isRead else { return }
+        let expiry = request.timestamp + Self.claimLife
+        try protection.admitClaims(request.claims.count, of: request.appID, until: expiry)
         var isClaimed = false
-        defer { if !isClaimed { protection.giveBackClaims(claims.count, of: signed.appID, until: expiry) } }
+        defer { if !isClaimed { protection.giveBackClaims(request.claims.count, of: request.appID, until: expiry) } }
         let outcome = try await asking { () async throws(StoreError) in
             try await replay.claim(
-                claims, timestamp: signed.timestamp, expiresAt: expiry, now: attempt.now,
-                futureWindow: attempt.app.record.signature.futureWindowSeconds)
+                request.claims, timestamp: request.timestamp, expiresAt: expiry, now: request.now,
+                futureWindow: request.app.record.signature.futureWindowSeconds)
         }
         switch outcome {
         case .claimed: isClaimed = true
@@ -282,12 +264,16 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// A device that has shown that it can do better is not let back; losing this note only postpones it.
-    @inline(__always)
+    /// Raises the device's floor after its first request under a higher scheme. If the store fails, a later request does it.
     private func raiseScheme(_ verified: VerifiedRequest) async {
         guard verified.scheme > verified.device.highestScheme else { return }
-        try? await deviceStore.raiseScheme(
-            verified.deviceID, of: verified.appID, to: verified.scheme)
+        try? await deviceStore.raiseScheme(verified.deviceID, of: verified.appID, to: verified.scheme)
         devices.forget(verified.deviceID)
+    }
+}
+
+extension RequestOrigin {
+    fileprivate init(_ provenance: RequestProvenance) throws(ContractError) {
+        try self.init(scheme: provenance.scheme, authority: provenance.authority)
     }
 }

@@ -1,71 +1,80 @@
 internal import AuthContract
 
-/// The signed part of a request, in the exact form of its scheme. Nothing of it is proven yet.
-///
-/// A class, because each step of a judgement is handed it.
-final class SignedRequest: Sendable {
+/// A signed request with everything that it is judged by, except the device's row. Nothing of it is proven.
+struct SignedRequest: Sendable {
     let headers: SignatureHeaders
-    /// As on the wire, a token of letters.
-    let method: String
-    let target: RequestTarget
-    private let body: VerifyRequest.Body
+    let app: ProvisionedApp
+    let operation: Operation
+    /// Whether the method only reads.
+    let isRead: Bool
+    /// The path as the client signed it.
+    let path: RequestPath
+    /// Whether the client can use scheme 2: not on our own routes at an authority that is not loopback, while no public
+    /// origin is configured.
+    let canUseSchemeTwo: Bool
+    /// The time of the judgement.
+    let now: UnixTime
+    /// The bytes that the signature must sign.
+    let message: [UInt8]
+    /// The thumbprint of the key that the signer names; scheme 2 only.
+    let keyID: String?
+    /// Each of these may be seen once.
+    let claims: [ReplayClaim]
 
     var appID: AppID { headers.appID }
     var deviceID: DeviceID { headers.deviceID }
     var timestamp: UnixTime { headers.timestamp }
+    var signature: RequestSignature { headers.signature }
+    var scheme: SignatureScheme { headers.scheme }
 
-    var scheme: SignatureScheme {
+    /// - Parameters:
+    ///   - path: the path as the client signed it.
+    ///   - origin: where the request was sent, if the service or the app's operator vouches for it. Without it scheme 2 is
+    ///     refused.
+    init(
+        _ request: IncomingRequest, _ headers: SignatureHeaders, of app: ProvisionedApp, for operation: Operation,
+        path: RequestPath, origin: RequestOrigin?, canUseSchemeTwo: Bool, now: UnixTime
+    ) throws(Refusal) {
+        self.headers = headers
+        self.app = app
+        self.operation = operation
+        self.path = path
+        self.canUseSchemeTwo = canUseSchemeTwo
+        self.now = now
+        isRead = Self.isRead(request.method)
         switch headers {
-        case .one: .one
-        case .two: .two
+        case .one(let headers):
+            guard case .bytes(let body) = request.body else {
+                throw Refusal(malformed: ContractError("scheme 1 needs the body itself, not its digest"))
+            }
+            message = SchemeOneMessage.bytes(
+                method: request.method, path: path.text, timestamp: headers.timestamp, body: body)
+            keyID = nil
+            claims = [
+                .nonce(headers.nonce, of: headers.deviceID), .signatureR(headers.signature, of: headers.deviceID),
+            ]
+        case .two(let headers):
+            guard let origin else { throw Refusal(.unsupportedSigVersion, "the app names no authorities") }
+            try Self.requireDigest(headers.contentDigest, of: request.body)
+            let base = try wellFormed {
+                try headers.base(
+                    method: request.method, origin: origin,
+                    target: RequestTarget(path: path, query: request.target.query))
+            }
+            message = base.bytes
+            keyID = headers.parameters.keyID
+            claims = [.signatureBase(base.digest, of: headers.deviceID)]
         }
     }
 
-    var signature: RequestSignature { headers.signature }
+    /// Whether a method only reads.
+    static func isRead(_ method: String) -> Bool { reads.contains(method.uppercased()) }
 
     private static let reads: Set = ["GET", "HEAD", "OPTIONS"]
 
-    /// Whether the method only reads.
-    var isRead: Bool { Self.reads.contains(method.uppercased()) }
-
-    /// Reads a request strictly: exactly one of each header, each in its form.
-    init(_ request: borrowing IncomingRequest) throws(Refusal) {
-        body = request.body
-        method = request.method
-        target = try wellFormed { try RequestTarget(path: RequestPath(request.path), query: request.query) }
-        headers = try wellFormed { try SignatureHeaders(request.headers) }
-        // Letters alone, so that no line break can move into what is signed.
-        guard (1...32).contains(method.utf8.count), method.utf8.allSatisfy(Self.isMethodLetter) else {
-            throw Refusal(malformed: ContractError("the method must be letters"))
-        }
-    }
-
-    /// What must be signed, where the path is signed as `path` and the request was sent to `origin`.
-    func message(path: RequestPath, origin: RequestOrigin?) throws(Refusal) -> SignedMessage {
-        switch headers {
-        case .one(let headers):
-            guard case .bytes(let body) = body else {
-                throw Refusal(malformed: ContractError("scheme 1 needs the body itself, not its digest"))
-            }
-            let bytes = SchemeOneMessage.bytes(
-                method: method, path: path.text, timestamp: headers.timestamp, body: body)
-            return SignedMessage(
-                bytes: bytes, keyID: nil,
-                claims: [.nonce(headers.nonce, of: deviceID), .signatureR(headers.signature, of: deviceID)])
-        case .two(let headers):
-            guard let origin else { throw Refusal(.unsupportedSigVersion, "the app names no authorities") }
-            try checkDigest(headers.contentDigest)
-            let base = try wellFormed {
-                try headers.base(
-                    method: method, origin: origin, target: RequestTarget(path: path, query: target.query))
-            }
-            return SignedMessage(
-                bytes: base.bytes, keyID: headers.parameters.keyID,
-                claims: [.signatureBase(base.digest, of: deviceID)])
-        }
-    }
-
-    private func checkDigest(_ digest: ContentDigest) throws(Refusal) {
+    private static func requireDigest(
+        _ digest: ContentDigest, of body: VerifyRequest.Body
+    ) throws(Refusal) {
         let actual: [UInt8] =
             switch body {
             case .bytes(let body): ContentDigest(of: body).sha256
@@ -75,19 +84,13 @@ final class SignedRequest: Sendable {
             throw Refusal(.invalidSignature, "the body is not the one of Content-Digest")
         }
     }
-
-    private static func isMethodLetter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"): true
-        default: false
-        }
-    }
 }
 
-/// What a request's signature must sign, and what it may be seen by once.
-struct SignedMessage: Sendable {
-    let bytes: [UInt8]
-    /// The thumbprint of the key that the signer says it used; scheme 2 alone.
-    let keyID: String?
-    let claims: [ReplayClaim]
+extension SignatureHeaders {
+    var scheme: SignatureScheme {
+        switch self {
+        case .one: .one
+        case .two: .two
+        }
+    }
 }

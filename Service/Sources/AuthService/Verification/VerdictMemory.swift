@@ -1,8 +1,21 @@
-internal import AuthContract
+public import AuthContract
 internal import Crypto
 
-/// Remembers what `/verify` answered, so that a caller may retry after a time-out: a request is verified exactly once, and a
-/// second verification of it would be a replay.
+/// The verdict of `/verify` on a request of another service.
+public struct Verdict: Sendable {
+    /// Accepted, observed, or refused.
+    public let result: Result<VerifyResponse, Refusal>
+    /// The assertion that a refused request lacks: the value of `X-Synheart-Assertion` beside `ASSERTION_REQUIRED`.
+    public let missingAssertion: AssertionDemand?
+
+    init(_ result: Result<VerifyResponse, Refusal>, missingAssertion: AssertionDemand? = nil) {
+        self.result = result
+        self.missingAssertion = missingAssertion
+    }
+}
+
+/// Keeps the verdicts of `/verify` for a minute, so that a caller may retry after a timeout: a request verifies exactly once,
+/// and judging it again would find a replay.
 actor VerdictMemory {
     /// The same credential, id and content.
     struct Question: Hashable, Sendable {
@@ -16,8 +29,6 @@ actor VerdictMemory {
             content = Array(SHA256.hash(data: request.bytes))
         }
     }
-
-    typealias Verdict = Result<VerifyResponse, Refusal>
 
     private struct Remembered {
         let verdict: Task<Verdict, Never>
@@ -37,7 +48,7 @@ actor VerdictMemory {
     /// A store that failed and a rate that was exceeded have judged nothing: the retry may. Also under observation.
     private static func isVerdict(_ verdict: Verdict) -> Bool {
         let code: ErrorCode
-        switch verdict {
+        switch verdict.result {
         case .success(.verified): return true
         case .success(.observed(let observed, _)): code = observed
         case .failure(let refusal): code = refusal.code

@@ -55,6 +55,6 @@ import Testing
             (";created=99999999999999999999", nil), ("created=1", nil),
         ] as [(String, Int64?)])
     func theTimeOfASignatureInputIsReadOrNot(input: String, time: Int64?) {
-        #expect(ClaimedIdentity(HeaderFields([(HeaderName.signatureInput, input)])).time == time)
+        #expect(HeaderFields([(HeaderName.signatureInput, input)]).claimedTime == time)
     }
 }

@@ -83,8 +83,8 @@ struct AppleWorld {
 
     /// The request with an assertion over what its signature signs, or with a forged one; scheme 1.
     func asserting(
-        _ request: IncomingRequest, _ key: inout AppleAttestKey, moving map: [UInt8]? = nil
-    ) throws -> IncomingRequest {
+        _ request: SentRequest, _ key: inout AppleAttestKey, moving map: [UInt8]? = nil
+    ) throws -> SentRequest {
         guard case .bytes(let body) = request.body else { return request }
         let message = SchemeOneMessage.bytes(
             method: request.method, path: request.path,

@@ -65,7 +65,7 @@ struct RequestDraft {
 
     func signed(
         by device: TestDevice, at now: UnixTime, random: SeededRandom, address: ClientAddress
-    ) throws -> IncomingRequest {
+    ) throws -> SentRequest {
         let timestamp = now + ahead
         let nonce = nonce ?? RequestNonce(from: random)
         let (appID, deviceID) = (appID ?? device.appID, deviceID ?? device.id)
@@ -96,18 +96,53 @@ struct RequestDraft {
                     signature: RequestSignature(try device.key.signature(for: base.bytes))
                 ).fields
         }
-        return IncomingRequest(
+        return SentRequest(
             method: method, scheme: sent.scheme.rawValue, authority: sent.authority, path: path, query: query,
             headers: HeaderFields(fields.map { ($0.name, $0.value) }), body: .bytes(body), address: address)
     }
 }
 
-extension IncomingRequest {
+/// A request as it is sent: any text may stand in it.
+struct SentRequest: Sendable {
+    var method: String
+    var scheme: String
+    var authority: String
+    var path: String
+    var query: String?
+    var headers: HeaderFields
+    var body: VerifyRequest.Body
+    var address: ClientAddress
+
+    /// The request as `/verify` is asked about it.
+    func described(id: String? = nil) -> VerifyRequest {
+        VerifyRequest(
+            method: method, scheme: scheme, authority: authority, path: path, query: query, headers: headers,
+            body: body, verificationID: id)
+    }
+}
+
+extension AuthService {
+    /// Judges a request to one of our own routes, which the listener parses first.
+    func judge(_ request: SentRequest, for operation: Operation) async throws -> Judgement {
+        let incoming: IncomingRequest
+        do {
+            incoming = try IncomingRequest(request.described(), address: request.address)
+        } catch { throw Refusal(malformed: error) }
+        return await judge(incoming, for: operation)
+    }
+
+    /// Accepts a request to one of our own routes.
+    func authenticate(_ request: SentRequest, for operation: Operation) async throws -> VerifiedRequest {
+        try await judge(request, for: operation).get()
+    }
+}
+
+extension SentRequest {
     /// The value of a header.
     func header(_ name: String) -> String { headers.values(name).first ?? "" }
 
     /// The request with one header in place of those of its name; nil removes them.
-    func with(_ name: String, _ value: String?) -> IncomingRequest {
+    func with(_ name: String, _ value: String?) -> SentRequest {
         var request = self
         request.headers.lines.removeAll { $0.name.lowercased() == name.lowercased() }
         if let value { request.headers.lines.append(.init(name, value)) }
@@ -115,19 +150,19 @@ extension IncomingRequest {
     }
 
     /// The request with one more header line.
-    func adding(_ name: String, _ value: String) -> IncomingRequest {
+    func adding(_ name: String, _ value: String) -> SentRequest {
         var request = self
         request.headers.lines.append(.init(name, value))
         return request
     }
 
     /// The request under a fresh nonce, which scheme 1 does not sign.
-    func underNewNonce(_ random: SeededRandom) -> IncomingRequest {
+    func underNewNonce(_ random: SeededRandom) -> SentRequest {
         with(HeaderName.nonce, RequestNonce(from: random).text)
     }
 
     /// The request with s replaced by n - s, which verifies just as well.
-    func withOtherS() throws -> IncomingRequest {
+    func withOtherS() throws -> SentRequest {
         let signature = try RequestSignature(base64: header(HeaderName.signature))
         return with(HeaderName.signature, try RequestSignature(raw: Array(signature.r) + signature.negatedS).base64)
     }

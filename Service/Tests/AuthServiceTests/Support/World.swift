@@ -108,10 +108,11 @@ struct World {
 
     // MARK: Registration
 
-    func http(_ headers: [(String, String)] = []) -> IncomingRequest {
+    func http(_ headers: [(String, String)] = []) throws -> IncomingRequest {
         IncomingRequest(
-            method: "POST", scheme: "http", authority: "127.0.0.1:8080", path: Route.register.rawValue, query: nil,
-            headers: HeaderFields(headers), body: .bytes([]), address: address)
+            method: "POST", target: try RequestTarget(Route.register.rawValue), headers: HeaderFields(headers),
+            body: .bytes([]),
+            provenance: RequestProvenance(address: address, scheme: "http", authority: "127.0.0.1:8080"))
     }
 
     static let developmentHeader = (HeaderName.developmentMode, "true")
@@ -157,24 +158,36 @@ struct World {
     // MARK: Requests
 
     /// A request to another service, signed under scheme 1.
-    func signed(_ device: TestDevice, _ draft: RequestDraft = RequestDraft()) throws -> IncomingRequest {
+    func signed(_ device: TestDevice, _ draft: RequestDraft = RequestDraft()) throws -> SentRequest {
         try draft.signed(by: device, at: clock.now, random: random, address: address)
     }
 
     /// A request to one of our own routes.
-    func signed(_ device: TestDevice, for operation: Operation, body: [UInt8] = []) throws -> IncomingRequest {
+    func signed(_ device: TestDevice, for operation: Operation, body: [UInt8] = []) throws -> SentRequest {
         try signed(device, RequestDraft(operation, body: body))
     }
 
     /// Asks `/verify`.
     @discardableResult
     func verify(
-        _ request: IncomingRequest, id: String? = nil, by credential: Credential? = nil, at node: AuthService? = nil
+        _ request: SentRequest, id: String? = nil, by credential: Credential? = nil, at node: AuthService? = nil
     ) async throws -> VerifyResponse {
-        let question = VerifyRequest(
-            method: request.method, scheme: request.scheme, authority: request.authority, path: request.path,
-            query: request.query, headers: request.headers, body: request.body, verificationID: id)
-        return try await (node ?? service).verify(question, by: credential ?? self.credential, address: address)
+        try await verdict(request, id: id, by: credential, at: node).result.get()
+    }
+
+    /// The verdict of `/verify`.
+    func verdict(
+        _ request: SentRequest, id: String? = nil, by credential: Credential? = nil, at node: AuthService? = nil
+    ) async -> Verdict {
+        await (node ?? service).verify(
+            request.described(id: id), by: credential ?? self.credential, address: address)
+    }
+
+    /// The assertion that `/verify` demands, of a request that it refuses for that.
+    func demandedAssertion(_ device: TestDevice, _ draft: RequestDraft) async throws -> AssertionDemand? {
+        let verdict = await verdict(try signed(device, draft))
+        try await expect(.assertionRequired) { try verdict.result.get() }
+        return verdict.missingAssertion
     }
 
     /// Signs a fresh request and asks `/verify`.

@@ -1,21 +1,15 @@
 internal import AuthContract
 
 extension RequestVerifier {
-    /// Verifies an App Attest assertion over the bytes that the request signs, wherever one is sent, and demands one where
-    /// the app's policy does.
+    /// Verifies an App Attest assertion over the bytes that the request signs, if there is one.
     ///
-    /// - Returns: the demand that is still to be satisfied: on rotate-key the body may do it. Else nil.
-    @inline(__always)
+    /// - Returns: the assertion that the app's policy demands on this path and that is missing.
     func checkAssertion(
-        _ request: IncomingRequest, _ verified: VerifiedRequest, path: RequestPath, for operation: Operation
+        _ request: IncomingRequest, _ signed: SignedRequest, _ verified: VerifiedRequest
     ) async throws(Refusal) -> AssertionDemand? {
         let text = try wellFormed { try request.headers.atMostOne(HeaderName.assertion) }
         guard let text else {
-            guard verified.device.platform == .ios, let demand = verified.app.assertionPaths.demand(on: path) else {
-                return nil
-            }
-            guard operation == .rotateKey else { throw Refusal(demanding: demand, "no assertion on \(path)") }
-            return demand
+            return verified.device.platform == .ios ? verified.app.assertionPaths.demand(on: signed.path) : nil
         }
         guard let object = Base64.standard.decode(text) else {
             throw Refusal(malformed: ContractError("\(HeaderName.assertion) must be padded standard base64"))
@@ -26,7 +20,7 @@ extension RequestVerifier {
         else { throw Refusal(.invalidAssertion, "the device has no attested key") }
         let counter: UInt32
         do {
-            counter = try verified.app.verifyAssertion(object, by: evidence, over: verified.message)
+            counter = try verified.app.verifyAssertion(object, by: evidence, over: signed.message)
         } catch {
             await recorder.note(error.proof, .request, of: verified.app, device: device.deviceID)
             throw error.refusal

@@ -1,0 +1,33 @@
+internal import AuthContract
+internal import AuthService
+internal import Crypto
+
+/// The signer that a request's headers name. Nothing of it is proven: it is for logs and metrics only.
+extension HeaderFields {
+    /// The app, if the header holds an id.
+    var claimedApp: AppID? { values(HeaderName.appID).first.flatMap { try? AppID($0) } }
+
+    /// The device, if the header holds an id.
+    var claimedDevice: DeviceID? { values(HeaderName.deviceID).first.flatMap { try? DeviceID($0) } }
+
+    /// When the request says that it was signed, in unix seconds: its timestamp under scheme 1, the `created` parameter of
+    /// its `Signature-Input` (RFC 9421 section 2.3) under scheme 2.
+    var claimedTime: Int64? {
+        if let timestamp = values(HeaderName.timestamp).first.flatMap({ Int64($0) }) { return timestamp }
+        guard let input = values(HeaderName.signatureInput).first, let found = input.firstRange(of: ";created=") else {
+            return nil
+        }
+        return Int64(input[found.upperBound...].prefix { $0.isASCII && $0.isNumber })
+    }
+}
+
+extension DeviceID {
+    /// The id as it is logged: the first 16 hexadecimal digits of the SHA-256 of its text.
+    ///
+    /// An id has 122 random bits, so its hash does not lead back to it. Whoever has the id finds its lines:
+    /// `printf %s "$DEVICE_ID" | sha256sum | cut -c1-16`.
+    var logged: String {
+        let digest = SHA256.hash(data: Array(text.utf8))
+        return Hexadecimal.encode(digest.prefix(8))
+    }
+}

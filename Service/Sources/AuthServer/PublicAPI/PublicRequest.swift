@@ -1,0 +1,132 @@
+internal import AuthContract
+internal import AuthService
+internal import HTTPTypes
+internal import HummingbirdCore
+internal import NIOCore
+internal import StrictJSON
+
+/// A request to a route of the public API with its head parsed. Its body is still to be read.
+struct PublicRequest {
+    let http: Request
+    let connection: ConnectionContext
+    /// What its body takes of the listener's memory.
+    let room: BodyBudget.Share
+    let route: Route
+    let target: RequestTarget
+    let headers: HeaderFields
+    let provenance: RequestProvenance
+
+    /// Finds the route of a request.
+    ///
+    /// - Throws: a `Refusal` or a `ContractError`.
+    static func route(of head: HTTPRequest) throws -> (Route, RequestTarget) {
+        try Expectation.check(head)
+        let target = try RequestTarget(head.path ?? "")
+        guard let route = Route(rawValue: target.path.text) else { throw Refusal(.notFound, "no such path") }
+        return (route, target)
+    }
+
+    /// Parses the rest of the head.
+    ///
+    /// - Throws: a `Refusal` or a `ContractError`.
+    init(
+        _ http: Request, to route: Route, _ target: RequestTarget, _ headers: HeaderFields,
+        over connection: ConnectionContext, trusting proxies: TrustedProxies, room: BodyBudget.Share
+    ) throws {
+        guard route.methods.contains(http.method.rawValue) else {
+            throw Refusal(.methodNotAllowed, "not \(route.method)")
+        }
+        provenance = try RequestProvenance(of: http.head, over: connection, trusting: proxies)
+        if route.hasJSONBody { try http.requireJSON() }
+        self.http = http
+        self.connection = connection
+        self.room = room
+        self.route = route
+        self.target = target
+        self.headers = headers
+    }
+
+    /// The body, exactly as it stood on the wire.
+    ///
+    /// - Parameter limit: the most bytes that are accepted.
+    func body(upTo limit: Int) async throws -> [UInt8] {
+        try await http.bytes(upTo: limit, within: room, over: connection)
+    }
+
+    /// The request as the rules see it.
+    func incoming(_ body: [UInt8]) -> IncomingRequest {
+        IncomingRequest(
+            method: http.method.rawValue, target: target, headers: headers, body: .bytes(body), provenance: provenance)
+    }
+}
+
+extension Request {
+    /// The bytes of the body, exactly as they stood on the wire. A client that waits for `100 Continue` is told to send
+    /// them.
+    ///
+    /// A body of more than `limit` bytes is refused before all of it has arrived, and so is one for which `room` does not
+    /// suffice.
+    func bytes(
+        upTo limit: Int, within room: BodyBudget.Share, over connection: ConnectionContext
+    ) async throws -> [UInt8] {
+        if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
+            throw Refusal(.payloadTooLarge, "\(length) bytes")
+        }
+        // A request that names no length has no body (RFC 9112 section 6.3).
+        guard headers.contains(.contentLength) || headers.contains(.transferEncoding) else { return [] }
+        if headers.contains(.expect) { try await connection.sendContinue() }
+        var bytes: [UInt8] = []
+        for try await buffer in body {
+            guard bytes.count + buffer.readableBytes <= limit else {
+                throw Refusal(.payloadTooLarge, "more than \(limit) bytes")
+            }
+            try room.cover(bytes.count + buffer.readableBytes)
+            bytes.append(contentsOf: buffer.readableBytesView)
+        }
+        return bytes
+    }
+
+    /// Refuses a body that is not declared as plain JSON.
+    func requireJSON() throws(Refusal) {
+        let mediaType = (headers[.contentType] ?? "").prefix { $0 != ";" }
+        guard mediaType.lowercased().trimmingSuffix(" ") == "application/json" else {
+            throw Refusal(.unsupportedMediaType, "Content-Type is not application/json")
+        }
+        // The service does not decompress. The signature would cover other bytes than the parser reads.
+        guard headers[.contentEncoding].map({ $0.lowercased() == "identity" }) ?? true else {
+            throw Refusal(.unsupportedMediaType, "Content-Encoding is not identity")
+        }
+    }
+
+    /// The value of `Authorization`; nil unless there is exactly one.
+    var authorization: String? {
+        let values = headers[values: .authorization]
+        return values.count == 1 ? values.first : nil
+    }
+}
+
+extension Route {
+    /// The methods that the route answers. Only the public key set answers HEAD: a device signs GET.
+    var methods: [String] { self == .keySet ? ["GET", "HEAD"] : [method] }
+
+    /// Whether a request has a body of JSON.
+    var hasJSONBody: Bool { method == "POST" }
+}
+
+/// The most levels of JSON in a body.
+let maximumJSONDepth = 16
+
+extension WireBody {
+    /// Parses a body whose size was bounded when it was received.
+    init(received bytes: [UInt8]) throws {
+        try self.init(parsing: bytes, limits: JSONValue.Limits(bytes: max(bytes.count, 1), depth: maximumJSONDepth))
+    }
+}
+
+extension String {
+    fileprivate func trimmingSuffix(_ character: Character) -> Substring {
+        var text = self[...]
+        while text.last == character { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,51 @@
+internal import AuthContract
+internal import AuthService
+internal import NIOHTTP1
+
+/// The outcome of a request to the public API: what became known, and the result.
+struct RequestOutcome {
+    /// Nil: no such path.
+    let route: Route?
+    let result: Result<Answer, Refusal>
+    /// The app, device and time for the log and the metrics: as proven, else as the request claims.
+    let app: AppID?
+    let device: DeviceID?
+    let time: Int64?
+    /// The device's own request as its signature proves it, also if it was refused after that.
+    var signed: VerifiedRequest?
+    /// Whether `time` is proven.
+    var isTimeSigned = false
+    /// Whether a refusal is the verdict on a request that another service received.
+    var isVerdict = false
+    /// The assertion that a refused request lacks.
+    var missingAssertion: AssertionDemand?
+
+    init(_ route: Route?, _ result: Result<Answer, Refusal>, app: AppID?, device: DeviceID? = nil, time: Int64? = nil) {
+        self.route = route
+        self.result = result
+        self.app = app
+        self.device = device
+        self.time = time
+    }
+
+    /// An outcome of a request whose headers name the signer.
+    init(_ route: Route?, _ result: Result<Answer, Refusal>, claimedBy headers: HeaderFields) {
+        self.init(
+            route, result, app: headers.claimedApp, device: headers.claimedDevice, time: headers.claimedTime)
+    }
+}
+
+extension RequestOutcome {
+    /// What a handler returns or throws.
+    ///
+    /// - Throws: an `HTTPParserError` only, which the HTTP library answers.
+    static func result(of handler: () async throws -> Answer) async throws -> Result<Answer, Refusal> {
+        do {
+            return .success(try await handler())
+        } catch let error as HTTPParserError {
+            throw error
+        } catch {
+            return .failure(Refusal(answering: error))
+        }
+    }
+}

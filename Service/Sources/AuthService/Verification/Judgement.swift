@@ -1,0 +1,57 @@
+public import AuthContract
+
+/// The outcome of a signed request: what became known, and the result.
+public struct Judgement: Sendable {
+    /// Accepted, or the reason against it.
+    public let result: Result<VerifiedRequest, Refusal>
+    /// The request as its signature proves it. A request may be refused after its signature verified, such as a replay.
+    public let signed: VerifiedRequest?
+    /// The app that the request names; nil if the request was refused before the app was found.
+    let app: ProvisionedApp?
+
+    static func accepted(_ request: VerifiedRequest) -> Judgement {
+        Judgement(result: .success(request), signed: request, app: request.app)
+    }
+
+    static func refused(_ refusal: Refusal, app: ProvisionedApp?, signed: VerifiedRequest? = nil) -> Judgement {
+        Judgement(result: .failure(refusal), signed: signed, app: app)
+    }
+
+    /// The accepted request.
+    ///
+    /// - Throws: the `Refusal`.
+    public func get() throws(Refusal) -> VerifiedRequest { try result.get() }
+}
+
+/// A request whose signature verified.
+public struct VerifiedRequest: Sendable {
+    /// The app as it was when the request was judged.
+    public let app: ProvisionedApp
+    /// The device as it was when the request was judged.
+    public var device: DeviceRecord { row.device }
+    let row: DeviceRow
+    /// The app of the device that signed.
+    public var appID: AppID { row.device.appID }
+    /// The device that signed.
+    public var deviceID: DeviceID { row.device.deviceID }
+    /// Seconds since the key was registered, or rotated to.
+    public var keyAgeSeconds: Int64 { max(0, at - row.device.keySince) }
+    public let scheme: SignatureScheme
+    public let signedBy: SigningKeyRole
+    /// The time of the judgement.
+    public let at: UnixTime
+    /// The time that the client signed.
+    public let signedAt: UnixTime
+    /// The assertion that policy demands and that no header brought. Only the body of rotate-key may still bring it.
+    public internal(set) var missingAssertion: AssertionDemand?
+
+    /// The value of `X-Synheart-Rotate` for the device; nil if it need not rotate.
+    public var rotationDemand: RotationDemand? { device.rotationDemand(under: app.record.keys, at: at) }
+
+    /// The identity of the signer.
+    public var identity: VerifiedIdentity {
+        VerifiedIdentity(
+            appID: appID, deviceID: deviceID, platform: device.platform, assurance: device.assurance,
+            signatureScheme: scheme, keyAgeSeconds: keyAgeSeconds)
+    }
+}
