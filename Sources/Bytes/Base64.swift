@@ -26,7 +26,7 @@ public struct Base64: Sendable {
     }
 
     /// The text of the bytes.
-    public func encode(_ bytes: some Collection<UInt8>) -> String { encode(Array(bytes)) }
+    public func encode(_ bytes: some Sequence<UInt8>) -> String { encode(Array(bytes)) }
 
     private func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
@@ -78,6 +78,13 @@ public struct Base64: Sendable {
         // The last characters carry 2 or 4 bits that belong to no byte.
         guard pending == 0, text.dropFirst(length).allSatisfy({ $0 == Self.padding }) else { return nil }
         return bytes
+    }
+
+    /// Whether the text has characters of the alphabet alone, in a number that some byte string needs.
+    ///
+    /// Not whether it can be decoded: bits behind the last byte and padding are not examined.
+    public func isText(_ text: some StringProtocol) -> Bool {
+        text.utf8.count % 4 != 1 && text.utf8.allSatisfy { values[Int($0)] != Self.invalid }
     }
 
     /// The bytes of text in either alphabet, with or without padding, with ASCII white space anywhere; nil for anything else.

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// Writes DER (X.690), and what is not DER where a test kit asks for it.
 ///
 /// Every function returns one whole element: tag, length, content.
@@ -23,7 +25,8 @@ public enum DERWriter {
     }
 
     /// INTEGER, or the same content under another tag.
-    public static func integer(_ value: Int64, tag: UInt8 = 0x02) -> [UInt8] {
+    public static func integer(_ value: some SignedInteger & FixedWidthInteger, tag: UInt8 = 0x02) -> [UInt8] {
+        let value = Int64(value)
         var octets = (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }
         while octets.count > 1, (octets[0] == 0 && octets[1] < 0x80) || (octets[0] == 0xFF && octets[1] >= 0x80) {
             octets.removeFirst()
@@ -39,7 +42,9 @@ public enum DERWriter {
     }
 
     /// ENUMERATED.
-    public static func enumerated(_ value: Int64) -> [UInt8] { integer(value, tag: 0x0A) }
+    public static func enumerated(_ value: some SignedInteger & FixedWidthInteger) -> [UInt8] {
+        integer(value, tag: 0x0A)
+    }
 
     /// BOOLEAN.
     public static func boolean(_ value: Bool) -> [UInt8] { boolean(octet: value ? 0xFF : 0x00) }
@@ -59,8 +64,8 @@ public enum DERWriter {
     public static let null: [UInt8] = [0x05, 0x00]
 
     /// `[number] EXPLICIT`.
-    public static func explicit(_ number: UInt64, _ content: [UInt8]) -> [UInt8] {
-        number < 31 ? element([0xA0 | UInt8(number)], content) : element([0xBF] + base128(number), content)
+    public static func explicit(_ number: UInt32, _ content: [UInt8]) -> [UInt8] {
+        number < 31 ? element([0xA0 | UInt8(number)], content) : element([0xBF] + base128(UInt64(number)), content)
     }
 
     /// OBJECT IDENTIFIER of at least two arcs.
@@ -83,6 +88,9 @@ public enum DERWriter {
             ? element([0x17], Array((CivilTime.digits(time.year % 100, 2) + rest + "Z").utf8))
             : element([0x18], Array((CivilTime.digits(time.year, 4) + rest + "Z").utf8))
     }
+
+    /// UTCTime or GeneralizedTime, as ``time(secondsSince1970:)``.
+    public static func time(_ date: Date) -> [UInt8] { time(secondsSince1970: CivilTime(date).secondsSince1970) }
 
     private static func length(_ count: Int) -> [UInt8] {
         guard count > 0x7F else { return [UInt8(count)] }

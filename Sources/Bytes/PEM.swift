@@ -3,32 +3,53 @@ public enum PEM {
     /// Bytes beyond which a text is not read: 1 MiB.
     public static let maximumLength = 1024 * 1024
 
-    /// The contents of the blocks with this label, in order; text between blocks is skipped, blank lines too.
+    /// One block of a text.
+    public struct Block: Sendable, Hashable {
+        /// What it says it holds, such as `CERTIFICATE`.
+        public let label: String
+        /// Its content.
+        public let der: [UInt8]
+    }
+
+    /// The blocks of a text, in order. Text between blocks is skipped, and so are blank lines.
     ///
-    /// Nil where a block of any label does not end, is not base64, or is inside another, and where a text is longer than
-    /// ``maximumLength``. Blocks with another label are refused too: a key among certificates is a mistake.
-    public static func blocks(in text: String, label: String) -> [[UInt8]]? {
+    /// Nil where a block does not end, is empty, is not base64 or is inside another one, and where the text is longer
+    /// than `maximumLength` bytes.
+    public static func blocks(in text: String, maximumLength: Int = maximumLength) -> [Block]? {
         guard text.utf8.count <= maximumLength else { return nil }
-        var blocks: [[UInt8]] = []
-        var base64: [UInt8]?
+        var blocks: [Block] = []
+        var open: (label: String, base64: [UInt8])?
         for line in text.utf8.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             let line = trimmed(line)
-            if line.elementsEqual("-----BEGIN \(label)-----".utf8) {
-                guard base64 == nil else { return nil }
-                base64 = []
-            } else if line.elementsEqual("-----END \(label)-----".utf8) {
-                guard let text = base64, !text.isEmpty, let block = Base64.standard.decode(bytes: text) else {
-                    return nil
-                }
-                blocks.append(block)
-                base64 = nil
+            if let label = label(of: line, "-----BEGIN ") {
+                guard open == nil else { return nil }
+                open = (label, [])
+            } else if let label = label(of: line, "-----END ") {
+                guard let (begun, base64) = open, label == begun, !base64.isEmpty,
+                    let der = Base64.standard.decode(bytes: base64)
+                else { return nil }
+                blocks.append(Block(label: label, der: der))
+                open = nil
             } else if line.starts(with: "-----".utf8) {
                 return nil
             } else {
-                base64?.append(contentsOf: line)
+                open?.base64.append(contentsOf: line)
             }
         }
-        return base64 == nil ? blocks : nil
+        return open == nil ? blocks : nil
+    }
+
+    /// The contents of the blocks of a text that holds blocks with this label alone.
+    ///
+    /// Nil as for ``blocks(in:maximumLength:)``, and where a block has another label: a private key among certificates
+    /// is a mistake.
+    public static func blocks(
+        in text: String, label: String, maximumLength: Int = maximumLength
+    ) -> [[UInt8]]? {
+        guard let blocks = blocks(in: text, maximumLength: maximumLength),
+            blocks.allSatisfy({ $0.label == label })
+        else { return nil }
+        return blocks.map(\.der)
     }
 
     /// One block, with lines of 64 characters and a line feed at the end.
@@ -40,6 +61,15 @@ public enum PEM {
             rest = rest.dropFirst(64)
         }
         return text + "-----END \(label)-----\n"
+    }
+
+    /// The label in a line that begins a block or ends one; nil for any other line.
+    private static func label(of line: Substring.UTF8View, _ start: String) -> String? {
+        let end = "-----".utf8
+        guard line.starts(with: start.utf8), line.count > start.utf8.count + end.count,
+            line.suffix(end.count).elementsEqual(end)
+        else { return nil }
+        return String(decoding: line.dropFirst(start.utf8.count).dropLast(end.count), as: UTF8.self)
     }
 
     private static func trimmed(_ line: Substring.UTF8View) -> Substring.UTF8View {

@@ -63,6 +63,12 @@ import Testing
         #expect(Base64.decodeLenient("A") == nil)
     }
 
+    @Test func `a text of the alphabet is told apart from any other, whatever its last bits are`() {
+        #expect(Base64.url.isText("") && Base64.url.isText("Zh") && Base64.url.isText("-_-_"))
+        #expect(!Base64.url.isText("Z") && !Base64.url.isText("Zg==") && !Base64.url.isText("+w"))
+        #expect(!Base64.url.isText("Zm\n9"))
+    }
+
     @Test func `normalizing changes alphabet and padding alone`() {
         #expect(Base64.normalized("a+/b==") == "a-_b")
         #expect(Base64.normalized("a-_b") == "a-_b")

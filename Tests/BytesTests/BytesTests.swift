@@ -132,6 +132,14 @@ import Testing
         #expect(PEM.blocks(in: text, label: "CERTIFICATE") == nil)
     }
 
+    @Test func `blocks of several kinds keep their labels`() throws {
+        let text = PEM.encode([1], label: "CERTIFICATE") + PEM.encode([2], label: "PRIVATE KEY")
+        let blocks = try #require(PEM.blocks(in: text))
+        #expect(blocks.map(\.label) == ["CERTIFICATE", "PRIVATE KEY"])
+        #expect(blocks.map(\.der) == [[1], [2]])
+        #expect(PEM.blocks(in: text, label: "CERTIFICATE") == nil)
+    }
+
     @Test func `a text beyond the limit is refused`() {
         let block = PEM.encode([1], label: "CERTIFICATE")
         let filler = String(repeating: "x", count: PEM.maximumLength - block.utf8.count - 1)
