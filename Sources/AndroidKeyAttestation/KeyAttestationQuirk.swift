@@ -1,3 +1,4 @@
+internal import Bytes
 internal import LenientDER
 
 /// Something in a chain that the standards do not allow or do not expect, and that genuine devices do all the same.
@@ -52,7 +53,7 @@ struct QuirkCollector {
 extension DERQuirk.Kind {
     fileprivate func name(in field: String) -> String {
         switch self {
-        case .nonCanonicalBoolean(let octet): "bool-nonDER:\(field)=\(hexadecimalByte(octet))"
+        case .nonCanonicalBoolean(let octet): "bool-nonDER:\(field)=\(Hexadecimal.encode([octet]))"
         case .unsortedSet: "set-unsorted:\(field)"
         case .nonMinimalBitString: "\(field)-trailing-zero-bits(non-minimal)"
         case .nonMinimalInteger: "integer-non-minimal:\(field)"

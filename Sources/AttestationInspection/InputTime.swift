@@ -1,14 +1,14 @@
-internal import AppAttest
+internal import Bytes
 internal import Foundation
 
 /// A time of RFC 3339, as input lines give it: with or without fractions of a second, in UTC or with an offset from it.
 enum InputTime {
     static func parse(_ text: String) -> Date? {
         let offset = Array(text.utf8.suffix(6))
-        guard text.utf8.count >= 25, let sign = sign(offset[0]) else { return Timestamp.parse(text) }
+        guard text.utf8.count >= 25, let sign = sign(offset[0]) else { return RFC3339.date(text) }
         guard offset[3] == UInt8(ascii: ":"), let hours = number(offset[1...2]), hours < 24,
             let minutes = number(offset[4...5]), minutes < 60,
-            let local = Timestamp.parse(String(decoding: text.utf8.dropLast(6), as: UTF8.self) + "Z")
+            let local = RFC3339.date(String(decoding: text.utf8.dropLast(6), as: UTF8.self) + "Z")
         else { return nil }
         return local.addingTimeInterval(-sign * Double(hours * 3600 + minutes * 60))
     }

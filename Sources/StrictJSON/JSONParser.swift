@@ -1,3 +1,5 @@
+internal import Bytes
+
 extension JSONValue {
     /// What a text may not exceed.
     public struct Limits: Sendable {
@@ -221,13 +223,8 @@ private struct JSONParser {
     private mutating func parseHexadecimal() throws(JSONError) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<4 {
-            let byte = try peek()
-            let digit: UInt8
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - UInt8(ascii: "a") + 10
-            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte - UInt8(ascii: "A") + 10
-            default: throw JSONError(.unexpectedByte, offset: position)
+            guard let digit = Hexadecimal.value(of: try peek()) else {
+                throw JSONError(.unexpectedByte, offset: position)
             }
             value = value << 4 | UInt32(digit)
             position += 1

@@ -1,3 +1,5 @@
+internal import Bytes
+
 extension JSONValue {
     /// How a text is laid out.
     public enum Layout: Sendable {
@@ -102,7 +104,7 @@ struct JSONWriter {
     private static func lineEnd(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> (escape: String, length: Int)? {
         let next = text.dropFirst()
         guard let second = next.first else { return nil }
-        if text.first == 0xC2 { return second < 0xA0 ? ("\\u00" + String(second, radix: 16), 2) : nil }
+        if text.first == 0xC2 { return second < 0xA0 ? ("\\u00" + Hexadecimal.encode([second]), 2) : nil }
         guard second == 0x80, let third = next.dropFirst().first, third == 0xA8 || third == 0xA9 else { return nil }
         return (third == 0xA8 ? "\\u2028" : "\\u2029", 3)
     }
@@ -114,7 +116,7 @@ struct JSONWriter {
         case UInt8(ascii: "\n"): append("\\n")
         case UInt8(ascii: "\r"): append("\\r")
         case UInt8(ascii: "\t"): append("\\t")
-        default: append((byte < 0x10 ? "\\u000" : "\\u00") + String(byte, radix: 16))
+        default: append("\\u00" + Hexadecimal.encode([byte]))
         }
     }
 

@@ -1,3 +1,4 @@
+import Bytes
 import Foundation
 import LenientDER
 import Testing
@@ -60,7 +61,7 @@ struct AuthorizationListTests {
     @Test("every known tag is read by its type, and a value of another type is kept and reported")
     func types() throws {
         let root = DERWriter.sequence(
-            DERWriter.octetString([UInt8](repeating: 1, count: 32)), DERWriter.boolean(0xFF), DERWriter.enumerated(0))
+            DERWriter.octetString([UInt8](repeating: 1, count: 32)), DERWriter.boolean(true), DERWriter.enumerated(0))
         let application = DERWriter.octetString(
             DERWriter.sequence(
                 DERWriter.set(of: [DERWriter.sequence(DERWriter.octetString([0x61]), DERWriter.integer(7))]),
@@ -175,8 +176,8 @@ struct AuthorizationListTests {
         func value(_ tag: UInt32, _ content: [UInt8]) throws -> Value? {
             try read([DERWriter.explicit(tag, content)]).list[tag]
         }
-        #expect(try value(701, DERWriter.integer(.max)) == .integer(.max))
-        #expect(try value(701, DERWriter.integer(.min)) == .integer(.min))
+        #expect(try value(701, DERWriter.integer(Int64.max)) == .integer(.max))
+        #expect(try value(701, DERWriter.integer(Int64.min)) == .integer(.min))
         let nineOctets = DERWriter.element([0x02], [0x00, 0x80, 0, 0, 0, 0, 0, 0, 0])
         #expect(try value(701, nineOctets) == .unknown(nineOctets))
         #expect(try value(1, DERWriter.set(of: [nineOctets])) == .unknown(DERWriter.set(of: [nineOctets])))
@@ -242,7 +243,7 @@ struct KeyDescriptionTests {
         let whole = try appending(fixture.description())
         #expect(try quirks { $0.keyDescription = whole }.contains("kd:unknown-element:keyDescription"))
         let root = DERWriter.sequence(
-            DERWriter.octetString([UInt8](repeating: 1, count: 32)), DERWriter.boolean(0xFF), DERWriter.enumerated(0),
+            DERWriter.octetString([UInt8](repeating: 1, count: 32)), DERWriter.boolean(true), DERWriter.enumerated(0),
             DERWriter.octetString([UInt8](repeating: 2, count: 32)))
         #expect(try !quirks { $0.additionalAuthorizations = [704: root] }.contains { $0.contains("unknown") })
         let longer = try appending(root)
@@ -278,7 +279,7 @@ struct KeyDescriptionTests {
             var noted = QuirkCollector()
             return try RootOfTrust(
                 DERNode(
-                    parsing: DERWriter.sequence(DERWriter.octetString(key), DERWriter.boolean(0), state)),
+                    parsing: DERWriter.sequence(DERWriter.octetString(key), DERWriter.boolean(false), state)),
                 noting: &noted)
         }
         for state in VerifiedBootState.allCases {

@@ -1,4 +1,5 @@
 import AttestationTestKit
+import Bytes
 import Crypto
 import Foundation
 import Testing
@@ -104,7 +105,7 @@ struct ClaimTests {
         }
         let shorter = Array(Fixture.challenge.dropLast())
         #expect(refusal { _ = try fixture.verify(encodings, challenge: shorter) } == .challengeMismatch)
-        #expect(isEqualInConstantTime([], []) && !isEqualInConstantTime([0], []) && !isEqualInConstantTime([1], [2]))
+        #expect(constantTimeEquals([], []) && !constantTimeEquals([0], []) && !constantTimeEquals([1], [2]))
     }
 
     @Test("an attested key that is not of P-256 registers nothing")

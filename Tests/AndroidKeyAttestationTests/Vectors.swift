@@ -1,3 +1,4 @@
+import Bytes
 import Foundation
 import StrictJSON
 import Testing
@@ -56,7 +57,7 @@ struct Vector: Sendable {
 
     func chain() throws -> KeyAttestationChain { try KeyAttestationChain(pem: pem) }
 
-    func encodings() throws -> [[UInt8]] { try #require(PEM.certificates(in: pem)) }
+    func encodings() throws -> [[UInt8]] { try #require(PEM.blocks(in: pem, label: "CERTIFICATE")) }
 }
 
 extension KeyAttestationVerifier {

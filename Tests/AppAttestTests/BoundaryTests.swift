@@ -1,5 +1,6 @@
 import AppAttest
 import AttestationTestKit
+import Bytes
 import CBOR
 import Crypto
 import Foundation
@@ -141,15 +142,15 @@ struct BoundaryTests {
         #expect(AppID("T." + String(repeating: "a", count: 254)) == nil)
         #expect(BundleVersion("1.2.3.4.5.6.7.8") != nil)
         #expect(BundleVersion(String(repeating: "9", count: 18)) != nil)
-        #expect(Timestamp.parse("2026-04-21T18:13:12.123456789Z") != nil)
-        #expect(Timestamp.parse("2024-02-29T23:59:59Z") != nil)
-        #expect(Timestamp.parse("2000-02-29T00:00:00Z") != nil)
-        #expect(Timestamp.parse("1900-02-29T00:00:00Z") == nil)
+        #expect(RFC3339.date("2026-04-21T18:13:12.123456789Z") != nil)
+        #expect(RFC3339.date("2024-02-29T23:59:59Z") != nil)
+        #expect(RFC3339.date("2000-02-29T00:00:00Z") != nil)
+        #expect(RFC3339.date("1900-02-29T00:00:00Z") == nil)
         for end in ["01-31", "03-31", "04-30", "06-30", "09-30", "11-30", "12-31"] {
-            #expect(Timestamp.parse("2026-\(end)T00:00:00Z") != nil)
+            #expect(RFC3339.date("2026-\(end)T00:00:00Z") != nil)
         }
         for end in ["01-32", "06-31", "09-31", "11-31", "12-32", "00-01"] {
-            #expect(Timestamp.parse("2026-\(end)T00:00:00Z") == nil)
+            #expect(RFC3339.date("2026-\(end)T00:00:00Z") == nil)
         }
     }
 }

@@ -43,6 +43,9 @@ import Testing
         #expect(
             KeyID(base64: "lQc/dOWrL7j4B2ZV0He+1XjrQfJNh/40V3bPbXDt7bI=")?.base64
                 == "lQc/dOWrL7j4B2ZV0He+1XjrQfJNh/40V3bPbXDt7bI=")
+        // The same 32 octets, with bits set behind the last one: a key id has one text.
+        #expect(KeyID(base64: "lQc/dOWrL7j4B2ZV0He+1XjrQfJNh/40V3bPbXDt7bJ=") == nil)
+        #expect(KeyID(base64: "lQc/dOWrL7j4B2ZV0He+1XjrQfJNh/40V3bPbXDt7bI") == nil)
     }
 
     @Test func bundleVersionsAreComparedByTheirNumbers() throws {
@@ -56,28 +59,4 @@ import Testing
             #expect(BundleVersion(text) == nil)
         }
     }
-
-    @Test(
-        arguments: [
-            ("1970-01-01T00:00:00Z", 0), ("2026-04-21T18:13:12.153Z", 1_776_795_192.153),
-            ("2024-02-29T23:59:59.9Z", 1_709_251_199.9),
-            ("2024-08-10T15:17:08.99Z", 1_723_303_028.99), ("0000-03-01T00:00:00Z", -62_162_035_200),
-            ("9999-12-31T23:59:59Z", 253_402_300_799),
-        ] as [(String, Double)])
-    func aTimeIsRead(_ text: String, _ seconds: Double) throws {
-        let date = try #require(Timestamp.parse(text))
-        #expect(abs(date.timeIntervalSince1970 - seconds) < 0.0005)
-        let written = try #require(Timestamp.format(date))
-        #expect(Timestamp.parse(written).map { abs($0.timeIntervalSince(date)) < 0.001 } == true)
-        #expect(written.prefix(19) == text.prefix(19))
-    }
-
-    @Test(arguments: [
-        "", "2026-04-21", "2026-04-21T18:13:12", "2026-04-21T18:13:12.Z", "2026-02-29T00:00:00Z",
-        "2026-13-01T00:00:00Z",
-        "2026-04-31T00:00:00Z", "2026-04-21T24:00:00Z", "2026-04-21T18:60:00Z", "2026-04-21T18:13:60Z",
-        "2026-04-21T18:13:12+00:00",
-        "2026-04-21 18:13:12Z", "+026-04-21T18:13:12Z", "2026-04-21T18:13:12.1234567890Z", "2026-04-00T00:00:00Z",
-        "२०२६-04-21T18:13:12Z",
-    ]) func isNoTime(_ text: String) { #expect(Timestamp.parse(text) == nil) }
 }

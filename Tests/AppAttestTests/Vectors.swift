@@ -1,4 +1,5 @@
 import AppAttest
+import Bytes
 import Crypto
 import Foundation
 import StrictJSON
@@ -49,7 +50,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
     var counter: UInt32 { UInt32((try? fields.optionalInteger("counter")) ?? 0) }
 
     func bytes(_ name: String) -> [UInt8]? { self[name].flatMap { Data(base64Encoded: $0) }.map { Array($0) } }
-    func date(_ name: String) -> Date? { self[name].flatMap(Timestamp.parse) }
+    func date(_ name: String) -> Date? { self[name].flatMap(RFC3339.date) }
 
     /// A policy that this vector fits.
     func policy() throws -> AppAttestPolicy {

@@ -1,4 +1,5 @@
 import AttestationTestKit
+import Bytes
 import Crypto
 import Foundation
 import StrictJSON
@@ -21,8 +22,8 @@ import Testing
         options.rootsPEM = authority.rootsPEM
         options.policy = ["ios": ["app_ids": [.string(Self.appID)], "categories": [2]]]
         let line = JSONObject([
-            ("format", "app-attest-attestation"), ("object", .string(Base64.encode(object))),
-            ("client_data_hash", .string(Base64.encode([1, 2, 3]))), ("valid_at", "2026-09-21T14:13:20Z"),
+            ("format", "app-attest-attestation"), ("object", .string(Base64.standard.encode(object))),
+            ("client_data_hash", .string(Base64.standard.encode([1, 2, 3]))), ("valid_at", "2026-09-21T14:13:20Z"),
         ])
         return try EvidenceFile(
             of: line, options: options, about: JSONObject([("occasion", "test")]), refusal: refusal)

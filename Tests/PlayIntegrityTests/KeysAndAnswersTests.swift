@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import Foundation
 import StrictJSON
@@ -42,7 +43,7 @@ struct ResponseKeysTests {
     func encryptedFile() throws {
         let file = try Vectors.json("keys.json")
         let encrypted = try #require(
-            try Base64.decodeAnyForm(file.string("play_console_enc_file_base64")))
+            try Base64.decodeLenient(file.string("play_console_enc_file_base64")))
         let pem = try file.string("play_console_rsa_private_key_pem")
         let keys = try ResponseKeys(encryptedFile: encrypted, privateKeyPEM: pem)
         #expect(throws: Never.self) { try Vectors.token("valid-classic").verify(with: [keys]) }

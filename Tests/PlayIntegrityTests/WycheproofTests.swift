@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import Foundation
 import StrictJSON
@@ -32,11 +33,11 @@ struct WycheproofTests {
     }
 
     private static func token(wrappedKey: [UInt8], contentKey: [UInt8]) throws -> String {
-        let header = Base64.encodeURL(Array(#"{"alg":"A256KW","enc":"A256GCM"}"#.utf8))
+        let header = Base64.url.encode(Array(#"{"alg":"A256KW","enc":"A256GCM"}"#.utf8))
         let key = SymmetricKey(data: contentKey.count == 32 ? contentKey : Array(repeating: 0, count: 32))
         let box = try AES.GCM.seal(Array("content".utf8), using: key, authenticating: Array(header.utf8))
         let parts = [wrappedKey, Array(box.nonce), Array(box.ciphertext), Array(box.tag)]
-        return ([header] + parts.map { Base64.encodeURL($0) }).joined(separator: ".")
+        return ([header] + parts.map { Base64.url.encode($0) }).joined(separator: ".")
     }
 
     /// Of the suite's tokens one kind is Google's: compact, A256KW with A256GCM. All the others are valid somewhere and must
@@ -48,7 +49,7 @@ struct WycheproofTests {
         for group in try #require(try Vectors.json("json_web_encryption_test.json").optionalArray("testGroups"))
             .map({ try JSONFields($0) })
         {
-            let secret = try group.object("private").optionalString("k").flatMap(Base64.decodeAnyForm)
+            let secret = try group.object("private").optionalString("k").flatMap(Base64.decodeLenient)
             let key = SymmetricKey(data: secret ?? Array(repeating: 0, count: 32))
             for test in try #require(try group.optionalArray("tests")).map({ try JSONFields($0) }) {
                 let id = try test.integer("tcId")
@@ -92,7 +93,7 @@ struct WycheproofTests {
     }
 
     private static func key(_ jwk: JSONFields) throws -> P256.Signing.PublicKey {
-        let coordinates = try ["x", "y"].map { try #require(try Base64.decodeURL(jwk.string($0).utf8)) }
+        let coordinates = try ["x", "y"].map { try #require(try Base64.url.decode(jwk.string($0))) }
         return try P256.Signing.PublicKey(rawRepresentation: coordinates.flatMap(\.self))
     }
 }

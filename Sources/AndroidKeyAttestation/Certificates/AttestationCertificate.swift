@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 public import LenientDER
 
@@ -111,19 +112,9 @@ public struct AttestationCertificate: Sendable {
     }
 
     static func hexadecimal(_ integer: ArraySlice<UInt8>) -> String {
-        let digits = integer.map(hexadecimalByte).joined().drop { $0 == "0" }
+        let digits = Hexadecimal.encode(integer).drop { $0 == "0" }
         return digits.isEmpty ? "0" : String(digits)
     }
-}
-
-func hexadecimalByte(_ byte: UInt8) -> String {
-    let digits = String(byte, radix: 16)
-    return byte < 16 ? "0" + digits : digits
-}
-
-/// Lower-case hexadecimal digits.
-func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    bytes.map(hexadecimalByte).joined()
 }
 
 extension DEROID {

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 internal import LenientDER
 
@@ -40,7 +41,7 @@ public struct AttestationAnchors: Sendable {
     /// - Throws: `CHAIN_UNREADABLE`, `CERTIFICATE_MALFORMED` or `SIGNATURE_ALGORITHM_UNSUPPORTED` where the text is no
     ///   PEM of certificates whose keys may sign.
     public init(pem text: String) throws(KeyAttestationError) {
-        guard let encodings = PEM.certificates(in: text), !encodings.isEmpty else {
+        guard let encodings = PEM.blocks(in: text, label: "CERTIFICATE"), !encodings.isEmpty else {
             throw KeyAttestationError(.chainUnreadable, .anchor, "the trust anchors are not PEM")
         }
         anchors = []

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import Bytes
 
 /// The keys of Google's roots, from [its list](https://android.googleapis.com/attestation/root).
 enum GoogleRoots {
@@ -9,8 +9,8 @@ enum GoogleRoots {
 
         init(_ label: String, spki: String, subject: String) {
             self.label = label
-            self.spki = Array(Data(base64Encoded: spki) ?? Data())
-            self.subject = Array(Data(base64Encoded: subject) ?? Data())
+            self.spki = Base64.standard.decode(spki) ?? []
+            self.subject = Base64.standard.decode(subject) ?? []
         }
     }
 

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// A certificate chain as a device sent it, leaf first: read, and not verified.
 public struct KeyAttestationChain: Sendable {
     /// The certificates, the leaf first.
@@ -7,6 +9,9 @@ public struct KeyAttestationChain: Sendable {
 
     /// More than any device sends: five, or six where an attested key signed another.
     public static let maximumCount = 6
+
+    /// Bytes beyond which a PEM text is not read.
+    static let maximumPEMLength = 128 * 1024
 
     /// Reads a chain from DER certificates, the leaf first.
     public init(der encodings: [[UInt8]]) throws(KeyAttestationError) {
@@ -30,7 +35,7 @@ public struct KeyAttestationChain: Sendable {
 
     /// Reads a chain from a PEM text, the leaf first.
     public init(pem text: String) throws(KeyAttestationError) {
-        guard let encodings = PEM.certificates(in: text) else {
+        guard let encodings = PEM.blocks(in: text, label: "CERTIFICATE", maximumLength: Self.maximumPEMLength) else {
             throw KeyAttestationError(.chainUnreadable, .chain, "not PEM")
         }
         try self.init(der: encodings)

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import CBOR
 internal import LenientDER
 public import StrictJSON
@@ -54,7 +55,7 @@ extension CBORMap {
     fileprivate var json: JSONObject {
         var object = JSONObject()
         for entry in entries {
-            let encoded = hexadecimal(entry.key.encoded)
+            let encoded = Hexadecimal.encode(entry.key.encoded)
             let name = entry.key.text ?? entry.key.integer.map { String($0) } ?? encoded
             object[object[name] == nil ? name : encoded] = entry.value.json
         }
@@ -66,13 +67,13 @@ extension CBORValue {
     fileprivate var json: JSONValue {
         switch self {
         case .text(let text): .string(text)
-        case .bytes(let octets): .string(hexadecimal(octets))
+        case .bytes(let octets): .string(Hexadecimal.encode(octets))
         case .array(let elements): .array(elements.map(\.json))
         case .map(let map): .object(map.json)
         case .simple(20): false
         case .simple(21): true
         case .simple(22): .null
-        default: integer.map { .integer($0) } ?? .string(hexadecimal(encoded))
+        default: integer.map { .integer($0) } ?? .string(Hexadecimal.encode(encoded))
         }
     }
 }

@@ -1,3 +1,4 @@
+internal import Bytes
 public import StrictJSON
 
 extension KeyDescription {
@@ -8,8 +9,8 @@ extension KeyDescription {
             "attestationSecurityLevel": .string(attestationSecurityLevel.name),
             "keyMintVersion": .integer(keyMintVersion),
             "keyMintSecurityLevel": .string(keyMintSecurityLevel.name),
-            "attestationChallenge": .string(hexadecimal(attestationChallenge)),
-            "uniqueId": .string(hexadecimal(uniqueID)),
+            "attestationChallenge": .string(Hexadecimal.encode(attestationChallenge)),
+            "uniqueId": .string(Hexadecimal.encode(uniqueID)),
             "softwareEnforced": softwareEnforced.json,
             "hardwareEnforced": hardwareEnforced.json,
         ]
@@ -29,20 +30,20 @@ extension AuthorizationList.Value {
         case .integer(let value): .integer(value)
         case .integers(let values): .array(values.map { .integer($0) })
         case .flag: true
-        case .octets(let octets), .unknown(let octets): .string(hexadecimal(octets))
+        case .octets(let octets), .unknown(let octets): .string(Hexadecimal.encode(octets))
         case .text(let text): .string(text)
         case .rootOfTrust(let root):
             [
-                "verifiedBootKey": .string(hexadecimal(root.verifiedBootKey)),
+                "verifiedBootKey": .string(Hexadecimal.encode(root.verifiedBootKey)),
                 "deviceLocked": .bool(root.isDeviceLocked),
                 "verifiedBootState": .integer(root.verifiedBootState.rawValue),
-                "verifiedBootHash": root.verifiedBootHash.map { .string(hexadecimal($0)) } ?? .null,
+                "verifiedBootHash": root.verifiedBootHash.map { .string(Hexadecimal.encode($0)) } ?? .null,
             ]
         case .applicationID(let application):
             [
                 "packages": .array(
                     application.packages.map { ["name": .string($0.name), "version": .integer($0.version)] }),
-                "signatureDigests": .array(application.signatureDigests.map { .string(hexadecimal($0)) }),
+                "signatureDigests": .array(application.signatureDigests.map { .string(Hexadecimal.encode($0)) }),
             ]
         }
     }

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import Bytes
 public import StrictJSON
 
 extension KeyAttestationPolicy {
@@ -49,13 +49,13 @@ extension KeyAttestationPolicy {
         return JSONObject([
             ("minimum_security_level", minimumSecurityLevel.map { .string($0.name) } ?? .null),
             ("require_equal_levels", .bool(requiresEqualLevels)), ("boot_states", names(bootStates) { $0.name }),
-            ("boot_keys", names(bootKeys) { hexadecimal($0) }),
+            ("boot_keys", names(bootKeys) { Hexadecimal.encode($0) }),
             ("purposes", names(purposes?.allowed) { KeyMintNames.purposes[$0] }),
             ("algorithms", names(algorithms) { KeyMintNames.algorithms[$0] }),
             ("maximum_patch_age_days", maximumPatchAgeDays.map { .integer($0) } ?? .null),
             ("dates", .string(dates.rawValue)), ("require_chained_names", .bool(requiresChainedNames)),
             ("packages", names(packages) { $0 }),
-            ("certificate_digests", names(certificateDigests) { hexadecimal($0) }),
+            ("certificate_digests", names(certificateDigests) { Hexadecimal.encode($0) }),
         ])
     }
 }
@@ -74,21 +74,8 @@ extension JSONValue {
 extension KeyAttestationPolicy {
     /// The 32 octets of a SHA-256 in hexadecimal, or in base64url with or without padding; nil for another text.
     @_spi(Service) public static func digest(_ text: String) -> [UInt8]? {
-        if text.utf8.count == 64 {
-            var octets: [UInt8] = []
-            var rest = text[...]
-            while !rest.isEmpty {
-                guard rest.prefix(2).allSatisfy({ $0.isASCII && $0.isHexDigit }),
-                    let octet = UInt8(rest.prefix(2), radix: 16)
-                else { return nil }
-                octets.append(octet)
-                rest = rest.dropFirst(2)
-            }
-            return octets
-        }
-        let unpadded = text.hasSuffix("=") ? String(text.dropLast()) : text
-        guard unpadded.utf8.count == 43, !unpadded.contains("+"), !unpadded.contains("/") else { return nil }
-        let base64 = unpadded.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/") + "="
-        return Data(base64Encoded: base64).flatMap { $0.count == 32 ? Array($0) : nil }
+        if text.utf8.count == 64 { return Hexadecimal.decode(text) }
+        let unpadded = text.hasSuffix("=") ? text.dropLast() : text[...]
+        return Base64.url.decode(unpadded).flatMap { $0.count == 32 ? $0 : nil }
     }
 }

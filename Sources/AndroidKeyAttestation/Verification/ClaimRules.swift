@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 internal import Foundation
 
@@ -30,7 +31,7 @@ struct ClaimRules {
     }
 
     func checkChallenge(_ challenge: [UInt8]) throws(KeyAttestationError) {
-        guard isEqualInConstantTime(description.attestationChallenge, challenge) else {
+        guard constantTimeEquals(description.attestationChallenge, challenge) else {
             throw KeyAttestationError(.challengeMismatch, .challenge, "made for another challenge")
         }
     }
@@ -62,7 +63,7 @@ struct ClaimRules {
         guard policy.certificateDigests.map({ !$0.isDisjoint(with: application.signatureDigests) }) ?? true else {
             throw KeyAttestationError(
                 .certificateDigestMismatch, .package,
-                "signed with \(application.signatureDigests.map { hexadecimal($0) })")
+                "signed with \(application.signatureDigests.map { Hexadecimal.encode($0) })")
         }
     }
 
@@ -114,10 +115,4 @@ struct ClaimRules {
             throw KeyAttestationError(.patchLevelTooOld, .patchLevels, "patch level \(level.value)")
         }
     }
-}
-
-/// Compares without telling by its time where the first difference is; the lengths are no secret.
-func isEqualInConstantTime(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-    guard left.count == right.count else { return false }
-    return zip(left, right).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
 }

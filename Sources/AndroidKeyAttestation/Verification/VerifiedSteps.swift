@@ -1,5 +1,5 @@
+internal import Bytes
 internal import Crypto
-internal import Foundation
 
 /// The signature of one certificate, by all the bytes that it depends on: the issuer's key and the whole certificate.
 struct SignatureStep: Sendable, Hashable {
@@ -25,30 +25,35 @@ struct SignatureStep: Sendable, Hashable {
 /// add an entry. Leaves never enter: an attested key signs as many as its holder likes. Nor do remotely provisioned
 /// attestation certificates: each device has its own. A factory's attestation certificates, which the devices of a batch
 /// share, have a space of their own, so that they cannot push out the authorities above all of them.
-final class VerifiedSteps: @unchecked Sendable {  // The spaces are only touched under `lock`.
-    private let lock = NSLock()
-    private var authorities: RecentSteps
-    private var attestations: RecentSteps
+final class VerifiedSteps: Sendable {
+    private struct Spaces {
+        var authorities: RecentSteps
+        var attestations: RecentSteps
+    }
+
+    private let spaces: Locked<Spaces>
 
     /// Digests of 32 bytes: a full cache takes less than 100 KiB.
     init(authorityCapacity: Int = 256, attestationCapacity: Int = 1024) {
-        authorities = RecentSteps(capacity: authorityCapacity)
-        attestations = RecentSteps(capacity: attestationCapacity)
+        spaces = Locked(
+            Spaces(
+                authorities: RecentSteps(capacity: authorityCapacity),
+                attestations: RecentSteps(capacity: attestationCapacity)))
     }
 
     func contains(_ step: SignatureStep) -> Bool {
-        lock.withLock { authorities.contains(step) || attestations.contains(step) }
+        spaces.withLock { $0.authorities.contains(step) || $0.attestations.contains(step) }
     }
 
     /// Adds the signatures of a path that passed every path rule.
     func insert(authorities new: [SignatureStep], attestation: SignatureStep?) {
-        lock.withLock {
-            for step in new { authorities.insert(step) }
-            if let attestation { attestations.insert(attestation) }
+        spaces.withLock { spaces in
+            for step in new { spaces.authorities.insert(step) }
+            if let attestation { spaces.attestations.insert(attestation) }
         }
     }
 
-    var count: Int { lock.withLock { authorities.count + attestations.count } }
+    var count: Int { spaces.withLock { $0.authorities.count + $0.attestations.count } }
 }
 
 /// A set that forgets what was not used lately: when the newer half is full, the older half is dropped.

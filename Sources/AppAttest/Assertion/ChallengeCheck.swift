@@ -1,10 +1,12 @@
+internal import Bytes
+
 /// How client data is held to a challenge that the server issued. Challenges are compared in constant time.
 public struct ChallengeCheck: Sendable {
     private let check: @Sendable ([UInt8]) -> Bool
 
     /// The client data is the challenge and nothing else.
     public static func clientDataIs(_ challenge: [UInt8]) -> Self {
-        Self { constantTimeEqual($0, challenge) }
+        Self { constantTimeEquals($0, challenge) }
     }
 
     /// The client data holds the challenge where `extract` finds it; nil means that there is none.
@@ -12,7 +14,7 @@ public struct ChallengeCheck: Sendable {
         holds challenge: [UInt8], foundBy extract: @escaping @Sendable (_ clientData: [UInt8]) -> [UInt8]?
     ) -> Self {
         Self { clientData in
-            extract(clientData).map { constantTimeEqual($0, challenge) } ?? false
+            extract(clientData).map { constantTimeEquals($0, challenge) } ?? false
         }
     }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import CBOR
 package import Crypto
 package import Foundation
@@ -39,7 +40,7 @@ package struct AttestationSteps: Sendable {
             throw AppAttestError(.nonceMalformed, .nonce, "the nonce extension has another form")
         }
         let nonce = clientDataHash.nonce(with: object.authenticatorData.bytes)
-        guard constantTimeEqual(value.dropFirst(Self.nonceHead.count), nonce) else {
+        guard constantTimeEquals(value.dropFirst(Self.nonceHead.count), nonce) else {
             throw AppAttestError(.nonceMismatch, .nonce, "the leaf certifies another nonce")
         }
     }

@@ -1,10 +1,9 @@
-internal import Foundation
+internal import Bytes
 
-/// Intermediates that an anchor has been seen to have signed, by their exact bytes.
+/// A cache of intermediates that an anchor has signed, by their exact bytes.
 ///
-/// Nothing enters that a pinned root has not signed, so nobody else can fill it; it is bounded all the same.
-/// Dates are no part of what is remembered.
-final class KnownIssuers: @unchecked Sendable {  // `issuers` is only touched under `lock`.
+/// Only what a pinned root has signed enters. The cache is bounded all the same. Dates are not cached.
+final class KnownIssuers: Sendable {
     struct Issuer: Sendable {
         let certificate: AppleCertificate
         let anchor: AppleCertificate
@@ -12,15 +11,14 @@ final class KnownIssuers: @unchecked Sendable {  // `issuers` is only touched un
 
     static let capacity = 16
 
-    private let lock = NSLock()
-    private var issuers: [[UInt8]: Issuer] = [:]
+    private let issuers = Locked<[[UInt8]: Issuer]>([:])
 
     subscript(bytes: [UInt8]) -> Issuer? {
-        lock.withLock { issuers[bytes] }
+        issuers.withLock { $0[bytes] }
     }
 
     func remember(_ issuer: Issuer) {
-        lock.withLock {
+        issuers.withLock { issuers in
             if issuers.count >= Self.capacity { issuers.removeAll(keepingCapacity: true) }
             issuers[issuer.certificate.bytes] = issuer
         }

@@ -1,5 +1,4 @@
-internal import Foundation
-internal import SwiftASN1
+internal import Bytes
 
 /// The roots that certificates are traced to: one set for attestations, another for receipts.
 ///
@@ -45,8 +44,7 @@ public struct TrustAnchors: Sendable {
     }
 
     private static func certificates(inPEM text: String) -> [AppleCertificate] {
-        let documents = (try? PEMDocument.parseMultiple(pemString: text)) ?? []
-        return documents.compactMap { AppleCertificate($0.derBytes) }
+        (PEM.blocks(in: text, label: "CERTIFICATE") ?? []).compactMap(AppleCertificate.init)
     }
 }
 

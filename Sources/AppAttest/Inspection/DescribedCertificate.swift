@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Foundation
 internal import SwiftASN1
 internal import X509
@@ -9,8 +10,8 @@ extension AppleCertificate {
             "subject": .text(String(describing: certificate.subject)),
             "issuer": .text(String(describing: certificate.issuer)),
             "serialNumber": .bytes(Array(certificate.serialNumber.bytes)),
-            "notBefore": Timestamp.format(notBefore).map { .text($0) },
-            "notAfter": Timestamp.format(notAfter).map { .text($0) },
+            "notBefore": RFC3339.text(notBefore).map { .text($0) },
+            "notAfter": RFC3339.text(notAfter).map { .text($0) },
             "signatureAlgorithm": .text(String(describing: certificate.signatureAlgorithm)),
             "publicKey": .text(String(describing: certificate.publicKey)),
             "publicKeyX963": x963.map { .bytes($0) },

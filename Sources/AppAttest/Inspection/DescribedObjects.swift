@@ -1,3 +1,4 @@
+internal import Bytes
 internal import CBOR
 internal import SwiftASN1
 
@@ -27,7 +28,7 @@ extension AuthenticatorData {
     package var described: DescribedValue {
         .named([
             "rpIdHash": .bytes(relyingPartyIDHash),
-            "flags": .text("0x" + hexadecimal([flags])),
+            "flags": .text("0x" + Hexadecimal.encode([flags])),
             "counter": .number(Int64(counter)),
             "credential": credential.map { credential in
                 .named([

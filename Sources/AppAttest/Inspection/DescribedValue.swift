@@ -1,3 +1,4 @@
+internal import Bytes
 internal import CBOR
 
 /// A part of an object, with names, for people who look into it. Nothing of it is verified.
@@ -37,15 +38,9 @@ package indirect enum DescribedValue: Sendable, Hashable {
     init(_ map: CBORMap) {
         self = .fields(
             map.entries.map { entry in
-                let name = entry.key.text ?? entry.key.integer.map { String($0) } ?? hexadecimal(entry.key.encoded)
+                let name =
+                    entry.key.text ?? entry.key.integer.map { String($0) } ?? Hexadecimal.encode(entry.key.encoded)
                 return Field(name: name, value: Self(entry.value))
             })
-    }
-}
-
-/// Two lower-case digits an octet.
-package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    bytes.reduce(into: "") { text, byte in
-        text += (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }
 }

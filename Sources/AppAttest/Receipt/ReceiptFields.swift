@@ -1,3 +1,4 @@
+internal import Bytes
 public import Foundation
 internal import SwiftASN1
 
@@ -111,7 +112,7 @@ private struct RawFields {
     }
 
     func date(_ type: Int) throws(AppAttestError) -> Date {
-        guard let date = Timestamp.parse(try text(type)) else { throw malformed(type) }
+        guard let date = RFC3339.date(try text(type)) else { throw malformed(type) }
         return date
     }
 

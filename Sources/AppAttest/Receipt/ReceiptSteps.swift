@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 package import Foundation
 internal import SwiftASN1
@@ -87,7 +88,7 @@ package struct ReceiptSteps: Sendable {
     package func verifyClientDataHash(
         _ receipt: Receipt, _ clientDataHash: ClientDataHash
     ) throws(AppAttestError) {
-        guard constantTimeEqual(receipt.fields.clientHash, clientDataHash.bytes) else {
+        guard constantTimeEquals(receipt.fields.clientHash, clientDataHash.bytes) else {
             throw AppAttestError(
                 .clientDataHashMismatch, .clientDataHash, "the receipt is for another attestation of the key")
         }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 internal import Foundation
 internal import SwiftASN1
@@ -34,15 +35,14 @@ struct SignedAttributes: Sendable {
 
     /// Whether the attributes are about this content, created at this time. A receipt is signed a moment after its creation.
     func describe(_ content: [UInt8], createdAt time: Date) -> Bool {
-        constantTimeEqual(messageDigest, Array(SHA256.hash(data: content)))
+        constantTimeEquals(messageDigest, Array(SHA256.hash(data: content)))
             && [time, time + 1].contains { Self.universalTime($0) == signingTime }
     }
 
+    /// A UTCTime without its head, of the second in which this time is: of its last half millisecond too.
     private static func universalTime(_ time: Date) -> [UInt8]? {
-        // From 2020-09-28T20:28:20.000Z to 200928202820Z. Rounded down: the last half millisecond is of its second too.
-        let second = Date(timeIntervalSince1970: time.timeIntervalSince1970.rounded(.down))
-        return Timestamp.format(second).map { text in
-            text.utf8.filter { (0x30...0x39).contains($0) }.dropFirst(2).prefix(12) + [UInt8(ascii: "Z")]
+        Int64(exactly: time.timeIntervalSince1970.rounded(.down)).map { seconds in
+            Array(DERWriter.time(secondsSince1970: seconds).dropFirst(2))
         }
     }
 

@@ -1,5 +1,5 @@
+internal import Bytes
 public import Crypto
-internal import Foundation
 
 /// The name of an App Attest key: SHA-256 of its public point, as `DCAppAttestService.generateKey()` returns it.
 public struct KeyID: Sendable, Hashable {
@@ -14,8 +14,8 @@ public struct KeyID: Sendable, Hashable {
 
     /// A key id in standard base64, as the device gives it.
     public init?(base64: String) {
-        guard let data = Data(base64Encoded: base64) else { return nil }
-        self.init(Array(data))
+        guard let bytes = Base64.standard.decode(base64) else { return nil }
+        self.init(bytes)
     }
 
     /// The key id of a P-256 public key: SHA-256 of its 65 octets in X9.63 form.
@@ -29,7 +29,7 @@ public struct KeyID: Sendable, Hashable {
     }
 
     /// Standard base64.
-    public var base64: String { Data(bytes).base64EncodedString() }
+    public var base64: String { Base64.standard.encode(bytes) }
 }
 
 extension KeyID: CustomStringConvertible {

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Foundation
 internal import StrictJSON
 
@@ -14,11 +15,10 @@ enum AndroidInputLine {
     /// Octets in hexadecimal. A text that is none makes the line unreadable.
     static func hexadecimal(_ name: String, in line: JSONFields) throws(JSONError) -> [UInt8]? {
         try line.optionalParsed(name) { text in
-            let digits = text.compactMap { $0.isASCII ? $0.hexDigitValue : nil }
-            guard digits.count == text.count, digits.count % 2 == 0 else {
+            guard let octets = Hexadecimal.decode(text) else {
                 throw JSONError(.wrongType, path: line.pathOf(name))
             }
-            return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+            return octets
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import AndroidKeyAttestation
+internal import Bytes
 internal import Crypto
 internal import Foundation
 public import StrictJSON
@@ -16,7 +17,7 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
         let challenge = try AndroidInputLine.hexadecimal("challenge_hex", in: line)
         let package = try line.optionalString("package")
         let publicKey = try line.optionalParsed("public_key_spki") { text in
-            try P256.Signing.PublicKey(derRepresentation: Base64.decode(text) ?? [])
+            try P256.Signing.PublicKey(derRepresentation: Base64.url.decode(Base64.normalized(text)) ?? [])
         }
         let time = try AndroidInputLine.time("valid_at", in: line)
         guard let pem else { return .missing("chain_pem") }

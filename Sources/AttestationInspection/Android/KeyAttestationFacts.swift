@@ -1,6 +1,6 @@
 internal import AndroidKeyAttestation
+internal import Bytes
 internal import Crypto
-internal import Foundation
 internal import StrictJSON
 
 /// Everything that a chain says, in clear names.
@@ -9,7 +9,7 @@ enum KeyAttestationFacts {
         var facts = JSONObject()
         if let description = try? chain.unverifiedDescription() { add(description, to: &facts) }
         facts["attested_key_spki_sha256"] = .string(
-            hexadecimal(SHA256.hash(data: chain.leaf.subjectPublicKeyInfo)))
+            Hexadecimal.encode(SHA256.hash(data: chain.leaf.subjectPublicKeyInfo)))
         facts["quirks"] = .array(chain.quirks.map { .string($0.description) })
         facts["certificates"] = .array(chain.certificates.map(certificate))
         return facts
@@ -22,7 +22,7 @@ enum KeyAttestationFacts {
         facts["root"] = .object(
             JSONObject([
                 ("label", .string(verified.anchor.label)), ("origin", .string(verified.anchor.origin.rawValue)),
-                ("spki_sha256", .string(hexadecimal(verified.anchor.keyDigest))),
+                ("spki_sha256", .string(Hexadecimal.encode(verified.anchor.keyDigest))),
                 ("in_chain", .bool(verified.isRootIncluded)),
             ]))
         if let info = verified.provisioningInfo {
@@ -42,11 +42,11 @@ enum KeyAttestationFacts {
         facts["keymint_version"] = .integer(description.keyMintVersion)
         facts["keymint_security_level"] = .string(description.keyMintSecurityLevel.name)
         facts["security_level"] = .string(description.securityLevel.name)
-        facts["challenge_hex"] = .string(hexadecimal(description.attestationChallenge))
+        facts["challenge_hex"] = .string(Hexadecimal.encode(description.attestationChallenge))
         facts["verified_boot_state"] = hardware.rootOfTrust.map { .string($0.verifiedBootState.name) }
         facts["device_locked"] = hardware.rootOfTrust.map { .bool($0.isDeviceLocked) }
-        facts["verified_boot_key"] = hardware.rootOfTrust.map { .string(hexadecimal($0.verifiedBootKey)) }
-        facts["verified_boot_hash"] = hardware.rootOfTrust?.verifiedBootHash.map { .string(hexadecimal($0)) }
+        facts["verified_boot_key"] = hardware.rootOfTrust.map { .string(Hexadecimal.encode($0.verifiedBootKey)) }
+        facts["verified_boot_hash"] = hardware.rootOfTrust?.verifiedBootHash.map { .string(Hexadecimal.encode($0)) }
         facts["os_version"] = hardware.osVersion.map { .integer($0) }
         facts["os_patch_level"] = hardware.osPatchLevel.map { .integer($0) }
         facts["vendor_patch_level"] = hardware.vendorPatchLevel.map { .integer($0) }
@@ -59,7 +59,8 @@ enum KeyAttestationFacts {
                 application.packages.map { package in
                     .object(JSONObject([("name", .string(package.name)), ("version", .integer(package.version))]))
                 })
-            facts["signature_digests_hex"] = .array(application.signatureDigests.map { .string(hexadecimal($0)) })
+            facts["signature_digests_hex"] = .array(
+                application.signatureDigests.map { .string(Hexadecimal.encode($0)) })
         }
         facts["creation_time"] = (software.creationDateTime ?? hardware.creationDateTime).flatMap { time($0 / 1000) }
         facts["key_description"] = description.json
@@ -72,7 +73,7 @@ enum KeyAttestationFacts {
         ])
         object["not_before"] = certificate.notBefore.flatMap(time)
         object["not_after"] = certificate.notAfter.flatMap(time)
-        object["sha256"] = .string(hexadecimal(SHA256.hash(data: certificate.encoded)))
+        object["sha256"] = .string(Hexadecimal.encode(SHA256.hash(data: certificate.encoded)))
         return .object(object)
     }
 
@@ -84,10 +85,6 @@ enum KeyAttestationFacts {
     /// A time of RFC 3339, where it is within the years 1900 to 9999.
     private static func time(_ secondsSince1970: Int64) -> JSONValue? {
         guard -2_208_988_800...253_402_300_799 ~= secondsSince1970 else { return nil }
-        return .string(Date(timeIntervalSince1970: Double(secondsSince1970)).formatted(.iso8601))
-    }
-
-    private static func hexadecimal(_ octets: some Sequence<UInt8>) -> String {
-        octets.map { octet in (octet < 16 ? "0" : "") + String(octet, radix: 16) }.joined()
+        return .string(CivilTime(secondsSince1970: secondsSince1970).iso8601)
     }
 }

@@ -1,9 +1,10 @@
 internal import AppAttest
+internal import Bytes
 internal import StrictJSON
 
 extension JSONValue {
     /// Octets as hexadecimal digits.
-    static func hex(_ bytes: some Sequence<UInt8>) -> JSONValue { .string(hexadecimal(bytes)) }
+    static func hex(_ bytes: some Sequence<UInt8>) -> JSONValue { .string(Hexadecimal.encode(bytes)) }
 
     /// A part of an Apple object: octets as hexadecimal digits.
     init(_ described: DescribedValue) {
@@ -24,13 +25,13 @@ enum AppAttestFacts {
         var facts = facts(of: object.authenticatorData)
         facts["environment"] = object.authenticatorData.claimedEnvironment.map { .string($0.rawValue) } ?? .null
         if let credential = object.authenticatorData.credential {
-            facts["key_id"] = .string(Base64.encode(credential.identifier))
+            facts["key_id"] = .string(Base64.standard.encode(credential.identifier))
             facts["aaguid"] = .hex(credential.aaguid)
         }
         guard let leaf = object.certificates.first.flatMap(AppleCertificate.init) else { return facts }
-        facts["public_key_x963"] = leaf.x963.map { .string(Base64.encode($0)) }
-        facts["leaf_not_before"] = Timestamp.format(leaf.notBefore).map { .string($0) }
-        facts["leaf_not_after"] = Timestamp.format(leaf.notAfter).map { .string($0) }
+        facts["public_key_x963"] = leaf.x963.map { .string(Base64.standard.encode($0)) }
+        facts["leaf_not_before"] = RFC3339.text(leaf.notBefore).map { .string($0) }
+        facts["leaf_not_after"] = RFC3339.text(leaf.notAfter).map { .string($0) }
         guard let properties = try? LeafProperties(leaf) else { return facts }
         facts["app_id"] = properties.appID.map { .string($0) }
         facts["platform"] = properties.platform.map { .string($0.rawValue) }
@@ -44,7 +45,7 @@ enum AppAttestFacts {
     private static func facts(of data: AuthenticatorData) -> JSONObject {
         var facts = JSONObject()
         facts["counter"] = .integer(data.counter)
-        facts["auth_data_flags"] = .string("0x" + hexadecimal([data.flags]))
+        facts["auth_data_flags"] = .string("0x" + Hexadecimal.encode([data.flags]))
         facts["rp_id_hash"] = .hex(data.relyingPartyIDHash)
         guard let extensions = data.describedExtensions else { return facts }
         facts["extensions"] = JSONValue(extensions)
@@ -63,7 +64,7 @@ enum AppAttestFacts {
         facts["app_id"] = .string(fields.appID)
         facts["environment"] = fields.environment.map { .string($0) }
         facts["key_id"] = ReceiptSteps.keyID(of: receipt).map { .string($0.base64) }
-        facts["client_hash_b64"] = .string(Base64.encode(fields.clientHash))
+        facts["client_hash_b64"] = .string(Base64.standard.encode(fields.clientHash))
         facts["risk_metric"] = fields.texts[17].map { .string($0) }
         facts["creation_time"] = fields.texts[12].map { .string($0) }
         facts["not_before"] = fields.texts[19].map { .string($0) }

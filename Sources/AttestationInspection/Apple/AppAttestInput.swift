@@ -1,4 +1,5 @@
 internal import AppAttest
+internal import Bytes
 internal import Crypto
 internal import Foundation
 internal import StrictJSON
@@ -31,16 +32,18 @@ struct AppAttestInput {
         let used = names.compactMap { name in line.optionalValue(name).map { (name, $0) } }
         let line = try JSONFields(.object(JSONObject(used)))
         // Object and key id come from a device: text that cannot be theirs is a matter of the verdict, not of the line.
-        object = try line.optionalString("object").map { Base64.decode($0) ?? [] }
+        object = try line.optionalString("object").map { Base64.url.decode(Base64.normalized($0)) ?? [] }
         appIDs = try line.optionalString("app_id").map { text in Set([AppID(text)].compactMap(\.self)) }
-        keyID = try line.optionalString("key_id").map { KeyID(Base64.decode($0) ?? []) ?? Self.idOfNoKey }
+        keyID = try line.optionalString("key_id").map {
+            KeyID(Base64.url.decode(Base64.normalized($0)) ?? []) ?? Self.idOfNoKey
+        }
         clientDataHash = try Self.clientDataHash(line)
         environment = try line.optionalParsed("environment") { word in
             try AttestEnvironment.allCases.first { [$0.rawValue, $0.receiptName].contains(word) }.orThrow()
         }
         validAt = try line.optionalParsed("valid_at") { text in try InputTime.parse(text).orThrow() }
         publicKey = try line.optionalParsed("public_key_x963") { text in
-            try P256.Signing.PublicKey(x963Representation: Base64.decode(text) ?? [])
+            try P256.Signing.PublicKey(x963Representation: Base64.url.decode(Base64.normalized(text)) ?? [])
         }
         previousCounter = UInt32(
             clamping: try line.optionalInteger("previous_counter", in: 0...Int64(UInt32.max)) ?? 0)
@@ -63,7 +66,7 @@ struct AppAttestInput {
 
 extension JSONFields {
     fileprivate func optionalBase64(_ name: String) throws(JSONError) -> [UInt8]? {
-        try optionalParsed(name) { text in try Base64.decode(text).orThrow() }
+        try optionalParsed(name) { text in try Base64.url.decode(Base64.normalized(text)).orThrow() }
     }
 }
 

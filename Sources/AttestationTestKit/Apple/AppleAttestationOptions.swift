@@ -41,7 +41,7 @@ public struct AppleAttestationOptions: Sendable {
     /// Key usage bits, the first in the highest bit.
     public var keyUsage: UInt8 = 0xF0
     /// Object identifiers of the extended key usage; by default what the system's version has.
-    public var extendedKeyUsage: [[UInt]]?
+    public var extendedKeyUsage: [[UInt64]]?
     /// The nonce extension.
     public var nonce = Nonce.correct
     /// The curve of the key that is certified.

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 public import Foundation
 internal import SwiftASN1
@@ -76,14 +77,14 @@ public struct AppleAuthority: Sendable {
             life: decade, algorithm: .sha384,
             extensions: [
                 .basicConstraints(authority: true), .keyUsage(0x06),
-                AppleCertificateExtension([1, 2, 840, 113635, 100, 6, 2, 3], AppleDER.null),
+                AppleCertificateExtension([1, 2, 840, 113635, 100, 6, 2, 3], DERWriter.null),
             ])
         fraudSigner = try Self.member(
             "Test Attestation Fraud Receipt Signing", .p256(P256.Signing.PrivateKey()), by: fraudIntermediate,
             from: start, life: options.signerLife, algorithm: .sha256,
             extensions: [.basicConstraints(authority: false), .keyUsage(0x80)]
                 + (options.signerIsForReceipts
-                    ? [AppleCertificateExtension([1, 2, 840, 113635, 100, 12, 15], AppleDER.null)] : []))
+                    ? [AppleCertificateExtension([1, 2, 840, 113635, 100, 12, 15], DERWriter.null)] : []))
     }
 
     private static func selfSigned(
@@ -123,13 +124,11 @@ extension AppleAuthority {
 
     /// An authority that was saved as ``pem``.
     public init(pem: String) throws {
-        let documents = try PEMDocument.parseMultiple(pemString: pem)
-        guard documents.count == 10 else {
-            throw LoadingError(reason: "five certificates, each with its key, are expected")
+        guard let blocks = PEM.blocks(in: pem), blocks.count == 10 else {
+            throw LoadingError(reason: "five certificates, each followed by its private key, are expected")
         }
         let members = try stride(from: 0, to: 10, by: 2).map { index in
-            try Member(
-                certificate: documents[index].derBytes, key: AppleSigningKey(pem: documents[index + 1].pemString))
+            try Member(certificate: blocks[index].der, key: AppleSigningKey(der: blocks[index + 1].der))
         }
         (root, intermediate, fraudRoot) = (members[0], members[1], members[2])
         (fraudIntermediate, fraudSigner) = (members[3], members[4])
@@ -137,9 +136,7 @@ extension AppleAuthority {
 
     private var members: [Member] { [root, intermediate, fraudRoot, fraudIntermediate, fraudSigner] }
 
-    private static func pem(_ certificate: [UInt8]) -> String {
-        PEMDocument(type: "CERTIFICATE", derBytes: certificate).pemString + "\n"
-    }
+    private static func pem(_ certificate: [UInt8]) -> String { PEM.encode(certificate, label: "CERTIFICATE") }
 }
 
 extension AppleAuthority.Member {

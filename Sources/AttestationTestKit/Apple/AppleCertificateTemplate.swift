@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 internal import Foundation
 
@@ -20,11 +21,11 @@ enum AppleSigningKey: Sendable {
         }
     }
 
-    init(pem: String) throws {
-        if let key = try? P384.Signing.PrivateKey(pemRepresentation: pem) {
+    init(der: [UInt8]) throws {
+        if let key = try? P384.Signing.PrivateKey(derRepresentation: der) {
             self = .p384(key)
         } else {
-            self = .p256(try P256.Signing.PrivateKey(pemRepresentation: pem))
+            self = .p256(try P256.Signing.PrivateKey(derRepresentation: der))
         }
     }
 
@@ -46,23 +47,23 @@ public enum AppleSignatureAlgorithm: Sendable {
     case sha1, sha256, sha384
 
     var identifier: [UInt8] {
-        let arcs: [UInt] =
+        let arcs: [UInt64] =
             switch self {
             case .sha1: [1, 2, 840, 10045, 4, 1]
             case .sha256: [1, 2, 840, 10045, 4, 3, 2]
             case .sha384: [1, 2, 840, 10045, 4, 3, 3]
             }
-        return AppleDER.sequence(AppleDER.identifier(arcs))
+        return DERWriter.sequence(DERWriter.objectIdentifier(arcs))
     }
 
     var digestIdentifier: [UInt8] {
-        let arcs: [UInt] =
+        let arcs: [UInt64] =
             switch self {
             case .sha1: [1, 3, 14, 3, 2, 26]
             case .sha256: [2, 16, 840, 1, 101, 3, 4, 2, 1]
             case .sha384: [2, 16, 840, 1, 101, 3, 4, 2, 2]
             }
-        return AppleDER.sequence(AppleDER.identifier(arcs), AppleDER.null)
+        return DERWriter.sequence(DERWriter.objectIdentifier(arcs), DERWriter.null)
     }
 
     func digest(_ message: [UInt8]) -> [UInt8] {
@@ -77,31 +78,35 @@ public enum AppleSignatureAlgorithm: Sendable {
 /// A certificate's extension, as bytes.
 public struct AppleCertificateExtension: Sendable {
     /// The object identifier's arcs.
-    public var identifier: [UInt]
+    public var identifier: [UInt64]
     /// Whether a verifier that does not know it must refuse.
     public var isCritical: Bool
     /// The content of the OCTET STRING.
     public var value: [UInt8]
 
     /// An extension of these parts.
-    public init(_ identifier: [UInt], critical: Bool = false, _ value: [UInt8]) {
+    public init(_ identifier: [UInt64], critical: Bool = false, _ value: [UInt8]) {
         self.identifier = identifier
         self.isCritical = critical
         self.value = value
     }
 
     var der: [UInt8] {
-        AppleDER.sequence(
-            AppleDER.identifier(identifier), isCritical ? AppleDER.true : [], AppleDER.octets(value))
+        DERWriter.sequence(
+            DERWriter.objectIdentifier(identifier), isCritical ? DERWriter.boolean(true) : [],
+            DERWriter.octetString(value))
     }
 
     static func basicConstraints(authority: Bool, pathLength: Int? = nil) -> Self {
-        let length = (authority ? pathLength : nil).map { AppleDER.integer($0) } ?? []
-        return Self([2, 5, 29, 19], critical: true, AppleDER.sequence(authority ? AppleDER.true : [], length))
+        let length = (authority ? pathLength : nil).map { DERWriter.integer($0) } ?? []
+        return Self(
+            [2, 5, 29, 19], critical: true, DERWriter.sequence(authority ? DERWriter.boolean(true) : [], length))
     }
 
     static func keyUsage(_ bits: UInt8) -> Self {
-        Self([2, 5, 29, 15], critical: true, AppleDER.bits([bits], unused: UInt8(bits.trailingZeroBitCount & 7)))
+        Self(
+            [2, 5, 29, 15], critical: true,
+            DERWriter.bitString([bits], unusedBits: UInt8(bits.trailingZeroBitCount & 7)))
     }
 }
 
@@ -118,25 +123,25 @@ struct AppleCertificateTemplate {
 
     /// The certificate in DER, signed by its issuer's key.
     func signed(by key: AppleSigningKey) throws -> [UInt8] {
-        let content = AppleDER.sequence(
-            AppleDER.tagged(0, AppleDER.integer(2)),
-            AppleDER.integer(magnitude: serialNumber),
+        let content = DERWriter.sequence(
+            DERWriter.explicit(0, DERWriter.integer(2)),
+            DERWriter.integer(magnitude: serialNumber),
             algorithm.identifier,
             issuer,
-            AppleDER.sequence(AppleDER.time(notBefore), AppleDER.time(notAfter)),
+            DERWriter.sequence(DERWriter.time(notBefore), DERWriter.time(notAfter)),
             subject,
             subjectPublicKeyInfo,
-            AppleDER.tagged(3, AppleDER.sequence(extensions.flatMap(\.der))))
+            DERWriter.explicit(3, DERWriter.sequence(extensions.flatMap(\.der))))
         let signature = try key.sign(content, with: algorithm)
-        return AppleDER.sequence(content, algorithm.identifier, AppleDER.bits(signature))
+        return DERWriter.sequence(content, algorithm.identifier, DERWriter.bitString(signature))
     }
 
     /// A distinguished name of common name and organisation.
     static func name(_ common: String, unit: String? = nil) -> [UInt8] {
-        func part(_ arcs: [UInt], _ value: String) -> [UInt8] {
-            AppleDER.set(AppleDER.sequence(AppleDER.identifier(arcs), AppleDER.text(value)))
+        func part(_ arcs: [UInt64], _ value: String) -> [UInt8] {
+            DERWriter.set(DERWriter.sequence(DERWriter.objectIdentifier(arcs), DERWriter.utf8String(value)))
         }
-        return AppleDER.sequence(
+        return DERWriter.sequence(
             part([2, 5, 4, 3], common), unit.map { part([2, 5, 4, 11], $0) } ?? [],
             part([2, 5, 4, 10], "Attestation Test Kit"))
     }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 internal import Foundation
 
@@ -8,7 +9,7 @@ extension AppleDevice {
     ) throws -> [UInt8] {
         let certified = options.leafKey ?? key
         let signer = (options.signedBy ?? authority).intermediate
-        let identifier = certified.keyID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let identifier = Hexadecimal.encode(certified.keyID)
         let publicKey: [UInt8] =
             switch options.leafCurve {
             case .p256: Array(certified.privateKey.publicKey.derRepresentation)
@@ -29,17 +30,18 @@ extension AppleDevice {
             .basicConstraints(authority: options.leafIsAuthority), .keyUsage(options.keyUsage),
         ]
         if let usages = options.extendedKeyUsage ?? (system.hasExtendedKeyUsage ? [Self.attestedKeyUsage] : nil) {
-            extensions.append(.init([2, 5, 29, 37], AppleDER.node([0x30], usages.flatMap(AppleDER.identifier))))
+            extensions.append(
+                .init([2, 5, 29, 37], DERWriter.element([0x30], usages.flatMap { DERWriter.objectIdentifier($0) })))
         }
         let keyProperties = options.keyProperties(keyProperties(appID: options.leafAppID ?? app.appID))
-        extensions.append(.init(Self.apple + [8, 5], AppleDER.node([0x30], keyProperties.flatMap(\.self))))
+        extensions.append(.init(Self.apple + [8, 5], DERWriter.element([0x30], keyProperties.flatMap(\.self))))
         if let properties = options.systemProperties(systemProperties) {
-            extensions.append(.init(Self.apple + [8, 7], AppleDER.node([0x30], properties.flatMap(\.self))))
+            extensions.append(.init(Self.apple + [8, 7], DERWriter.element([0x30], properties.flatMap(\.self))))
         }
         extensions += nonceExtensions(nonce, options.nonce)
         let accessControl = options.accessControl ?? (system.namesAccessControl ? defaultAccessControl : [])
         if !accessControl.isEmpty {
-            let value = AppleDER.sequence(AppleDER.tagged(3, AppleDER.octets(accessControl)))
+            let value = DERWriter.sequence(DERWriter.explicit(3, DERWriter.octetString(accessControl)))
             extensions.append(.init(Self.apple + [8, 6], options.accessControlExtension(value)))
         }
         return extensions + options.leafExtensions
@@ -48,29 +50,31 @@ extension AppleDevice {
     private func nonceExtensions(
         _ nonce: [UInt8], _ form: AppleAttestationOptions.Nonce
     ) -> [AppleCertificateExtension] {
-        let octets = AppleDER.octets(nonce)
-        let value = AppleDER.sequence(AppleDER.tagged(1, octets))
+        let octets = DERWriter.octetString(nonce)
+        let value = DERWriter.sequence(DERWriter.explicit(1, octets))
         func made(_ value: [UInt8]) -> AppleCertificateExtension { .init(Self.apple + [8, 2], value) }
         switch form {
         case .correct: return [made(value)]
         case .missing: return []
         case .doubled: return [made(value), made(value)]
-        case .twoOctetStrings: return [made(AppleDER.sequence(AppleDER.tagged(1, octets + octets)))]
+        case .twoOctetStrings: return [made(DERWriter.sequence(DERWriter.explicit(1, octets + octets)))]
         case .trailingByte: return [made(value + [0])]
         case .other(let value): return [made(value)]
         }
     }
 
     private func keyProperties(appID: String) -> [[UInt8]] {
-        let named = appID.isEmpty ? [] : [AppleDER.tagged(1204, AppleDER.octets(Array(appID.utf8)))]
+        let named = appID.isEmpty ? [] : [DERWriter.explicit(1204, DERWriter.octetString(Array(appID.utf8)))]
         return [
-            AppleDER.tagged(4, AppleDER.integer(system.platform == .macOS ? 13 : 10)),
-            AppleDER.tagged(1200, AppleDER.integer(0)),
-        ] + named + [AppleDER.tagged(1206, AppleDER.integer(4))]
+            DERWriter.explicit(4, DERWriter.integer(system.platform == .macOS ? 13 : 10)),
+            DERWriter.explicit(1200, DERWriter.integer(0)),
+        ] + named + [DERWriter.explicit(1206, DERWriter.integer(4))]
     }
 
     private var systemProperties: [[UInt8]] {
-        func text(_ tag: UInt, _ value: String) -> [UInt8] { AppleDER.tagged(tag, AppleDER.octets(Array(value.utf8))) }
+        func text(_ tag: UInt32, _ value: String) -> [UInt8] {
+            DERWriter.explicit(tag, DERWriter.octetString(Array(value.utf8)))
+        }
         guard system.namesPlatform else { return [text(1400, system.version)] }
         return [
             text(1400, system.version), text(1403, system.build), text(1026, system.platform.rawValue),
@@ -84,8 +88,8 @@ extension AppleDevice {
         }
     }
 
-    private static let apple: [UInt] = [1, 2, 840, 113635, 100]
-    private static let attestedKeyUsage: [UInt] = apple + [4, 24]
+    private static let apple: [UInt64] = [1, 2, 840, 113635, 100]
+    private static let attestedKeyUsage: [UInt64] = apple + [4, 24]
 }
 
 /// The access controls of attested keys that real certificates show.
@@ -97,5 +101,5 @@ public enum AppleAccessControl {
     public static let iPhone = decode(
         "MEMMAjExMD0wCgwDb2tkoQMBAf8wCQwCb2GhAwEB/zALDARvc2duoQMBAf8wCwwEb2RlbKEDAQH/MAoMA29ja6EDAQH/")
 
-    private static func decode(_ base64: String) -> [UInt8] { Data(base64Encoded: base64).map { Array($0) } ?? [] }
+    private static func decode(_ base64: String) -> [UInt8] { Base64.standard.decode(base64) ?? [] }
 }

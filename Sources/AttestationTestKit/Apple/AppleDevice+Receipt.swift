@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 internal import Foundation
 
@@ -10,10 +11,11 @@ extension AppleDevice {
         let fields = options.fields(
             receiptFields(leaf: leaf, clientDataHash: clientDataHash, at: date.addingTimeInterval(options.age), options)
         )
-        let content = AppleDER.node(
+        let content = DERWriter.element(
             [0x31],
             fields.flatMap { field in
-                AppleDER.sequence(AppleDER.integer(field.type), AppleDER.integer(1), AppleDER.octets(field.value))
+                DERWriter.sequence(
+                    DERWriter.integer(field.type), DERWriter.integer(1), DERWriter.octetString(field.value))
             })
         let certificates = options.certificates([
             signer.fraudSigner.certificate, signer.fraudIntermediate.certificate, signer.fraudRoot.certificate,
@@ -23,15 +25,15 @@ extension AppleDevice {
         let parts = AppleBER(isIndefinite: options.isIndefinite)
         let receipt = parts.node(
             [0x30],
-            AppleDER.identifier([1, 2, 840, 113549, 1, 7, 2]),
+            DERWriter.objectIdentifier([1, 2, 840, 113549, 1, 7, 2]),
             parts.node(
                 [0xA0],
                 parts.node(
-                    [0x30], AppleDER.integer(1), AppleDER.set(options.algorithm.digestIdentifier),
+                    [0x30], DERWriter.integer(1), DERWriter.set(options.algorithm.digestIdentifier),
                     parts.node(
-                        [0x30], AppleDER.identifier([1, 2, 840, 113549, 1, 7, 1]),
+                        [0x30], DERWriter.objectIdentifier([1, 2, 840, 113549, 1, 7, 1]),
                         parts.node([0xA0], parts.chunks(of: content, size: options.chunkSize))),
-                    parts.node([0xA0], certificates.flatMap(\.self)), AppleDER.set(infos))))
+                    parts.node([0xA0], certificates.flatMap(\.self)), DERWriter.set(infos))))
         return receipt + options.appended
     }
 
@@ -40,50 +42,52 @@ extension AppleDevice {
     ) throws -> [UInt8] {
         let attributes = attributes(of: content, at: date, options)
         let signed = options.signedAttributes == .signed ? attributes : content
-        return AppleDER.sequence(
-            AppleDER.integer(1),
-            AppleDER.sequence(
+        return DERWriter.sequence(
+            DERWriter.integer(1),
+            DERWriter.sequence(
                 options.namedIssuer ?? signer.fraudIntermediate.name,
-                AppleDER.integer(magnitude: options.namedSerialNumber ?? signer.fraudSigner.serialNumber)),
+                DERWriter.integer(magnitude: options.namedSerialNumber ?? signer.fraudSigner.serialNumber)),
             options.algorithm.digestIdentifier,
             options.signedAttributes == .none ? [] : [0xA0] + attributes.dropFirst(),
             options.algorithm.identifier,
-            AppleDER.octets(try signer.fraudSigner.key.sign(signed, with: options.algorithm)))
+            DERWriter.octetString(try signer.fraudSigner.key.sign(signed, with: options.algorithm)))
     }
 
     /// SET OF Attribute.
     private func attributes(of content: [UInt8], at date: Date, _ options: AppleReceiptOptions) -> [UInt8] {
-        let type = attribute(3, AppleDER.identifier([1, 2, 840, 113549, 1, 7, 1]))
+        let type = attribute(3, DERWriter.objectIdentifier([1, 2, 840, 113549, 1, 7, 1]))
         guard case .appleUntil2020(let delay) = options.signedAttributes else {
             let described = options.signedAttributes == .unsignedOfOtherContent ? content + [0] : content
-            return AppleDER.set(type, attribute(4, AppleDER.octets(options.algorithm.digest(described))))
+            return DERWriter.set(type, attribute(4, DERWriter.octetString(options.algorithm.digest(described))))
         }
         let second = Date(timeIntervalSince1970: (date.timeIntervalSince1970).rounded(.down) + delay)
-        let algorithms = AppleDER.sequence(
-            options.algorithm.digestIdentifier, AppleDER.tagged(1, AppleDER.identifier([1, 2, 840, 10045, 4, 3, 2])))
-        return AppleDER.set(
-            type, attribute(5, AppleDER.time(second)), attribute(52, algorithms),
-            attribute(4, AppleDER.octets(options.algorithm.digest(content))))
+        let algorithms = DERWriter.sequence(
+            options.algorithm.digestIdentifier,
+            DERWriter.explicit(1, DERWriter.objectIdentifier([1, 2, 840, 10045, 4, 3, 2])))
+        return DERWriter.set(
+            type, attribute(5, DERWriter.time(second)), attribute(52, algorithms),
+            attribute(4, DERWriter.octetString(options.algorithm.digest(content))))
     }
 
-    private func attribute(_ number: UInt, _ value: [UInt8]) -> [UInt8] {
-        AppleDER.sequence(AppleDER.identifier([1, 2, 840, 113549, 1, 9, number]), AppleDER.set(value))
+    private func attribute(_ number: UInt64, _ value: [UInt8]) -> [UInt8] {
+        DERWriter.sequence(DERWriter.objectIdentifier([1, 2, 840, 113549, 1, 9, number]), DERWriter.set(value))
     }
 
     private func receiptFields(
         leaf: [UInt8], clientDataHash: [UInt8], at date: Date, _ options: AppleReceiptOptions
     ) -> [AppleReceiptOptions.Field] {
-        let token = Data(SHA512.hash(data: leaf)).base64EncodedString()
+        let token = Base64.standard.encode(SHA512.hash(data: leaf))
         var fields: [AppleReceiptOptions.Field] = [
             .init(6, options.riskMetric == nil ? "ATTEST" : "RECEIPT"), .init(2, app.appID), .init(3, leaf),
-            .init(4, clientDataHash), .init(5, token), .init(7, app.receiptEnvironment), .init(12, date.receiptText),
+            .init(4, clientDataHash), .init(5, token), .init(7, app.receiptEnvironment),
+            .init(12, RFC3339.text(date) ?? ""),
         ]
         if let metric = options.riskMetric {
             // Apple's server writes the metric first: the SET is in no order.
             fields.insert(.init(17, String(metric)), at: 0)
-            fields.append(.init(19, date.addingTimeInterval(86400).receiptText))
+            fields.append(.init(19, RFC3339.text(date.addingTimeInterval(86400)) ?? ""))
         }
-        fields.append(.init(21, date.addingTimeInterval(90 * 86400).receiptText))
+        fields.append(.init(21, RFC3339.text(date.addingTimeInterval(90 * 86400)) ?? ""))
         return fields
     }
 }
@@ -94,13 +98,14 @@ private struct AppleBER {
 
     func node(_ tag: [UInt8], _ parts: [UInt8]...) -> [UInt8] {
         let content = parts.flatMap(\.self)
-        return isIndefinite ? tag + [0x80] + content + [0, 0] : AppleDER.node(tag, content)
+        return isIndefinite ? tag + [0x80] + content + [0, 0] : DERWriter.element(tag, content)
     }
 
     func chunks(of content: [UInt8], size: Int) -> [UInt8] {
-        guard isIndefinite else { return AppleDER.octets(content) }
+        guard isIndefinite else { return DERWriter.octetString(content) }
         let starts = stride(from: 0, to: content.count, by: max(1, size))
         return node(
-            [0x24], starts.flatMap { AppleDER.octets(Array(content[$0..<min($0 + max(1, size), content.count)])) })
+            [0x24], starts.flatMap { DERWriter.octetString(Array(content[$0..<min($0 + max(1, size), content.count)])) }
+        )
     }
 }

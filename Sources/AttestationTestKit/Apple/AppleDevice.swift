@@ -1,3 +1,4 @@
+internal import Bytes
 internal import CBOR
 internal import Crypto
 public import Foundation
@@ -120,8 +121,8 @@ public struct AppleDevice: Sendable {
         case .raw: return Array(signature.rawRepresentation)
         case .trailingByte: return Array(signature.derRepresentation) + [0]
         case .zeroR:
-            let s = AppleDER.integer(magnitude: Array(signature.rawRepresentation.suffix(32)))
-            return AppleDER.sequence(AppleDER.integer(0), s)
+            let s = DERWriter.integer(magnitude: Array(signature.rawRepresentation.suffix(32)))
+            return DERWriter.sequence(DERWriter.integer(0), s)
         }
     }
 }

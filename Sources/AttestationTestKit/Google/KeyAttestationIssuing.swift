@@ -1,3 +1,4 @@
+internal import Bytes
 internal import CBOR
 public import Crypto
 public import Foundation
@@ -53,11 +54,7 @@ extension GoogleAuthority {
 
     /// Certificates as a PEM text.
     public static func pem(_ certificates: [[UInt8]]) -> String {
-        certificates.map { certificate in
-            let base64 = Data(certificate).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
-            return "-----BEGIN CERTIFICATE-----\n\(base64)\n-----END CERTIFICATE-----\n"
-        }
-        .joined()
+        certificates.map { PEM.encode($0, label: "CERTIFICATE") }.joined()
     }
 
     /// One certificate to be made: whose it is and who signs it.

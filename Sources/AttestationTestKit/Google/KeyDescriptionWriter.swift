@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Foundation
 
 /// Writes the content of the attestation extension.
@@ -19,9 +20,9 @@ struct KeyDescriptionWriter {
         }
         return DERWriter.sequence(
             DERWriter.integer(options.attestationVersion),
-            DERWriter.enumerated(options.attestationSecurityLevel),
+            DERWriter.enumerated(Int64(options.attestationSecurityLevel)),
             DERWriter.integer(options.keyMintVersion),
-            DERWriter.enumerated(options.keyMintSecurityLevel),
+            DERWriter.enumerated(Int64(options.keyMintSecurityLevel)),
             DERWriter.octetString(challenge),
             DERWriter.octetString([]),
             Self.list(software),
@@ -62,10 +63,8 @@ struct KeyDescriptionWriter {
     }
 
     private var monthOfIssue: Int64 {
-        var calendar = Calendar(identifier: .gregorian)
-        calendar.timeZone = TimeZone(identifier: "UTC") ?? calendar.timeZone
-        let parts = calendar.dateComponents([.year, .month], from: time)
-        return Int64((parts.year ?? 2026) * 100 + (parts.month ?? 1))
+        let issued = CivilTime(time)
+        return issued.year * 100 + issued.month
     }
 
     private func integers(_ values: [Int64]) -> [UInt8] {
@@ -75,8 +74,8 @@ struct KeyDescriptionWriter {
     private static func rootOfTrust(_ root: KeyAttestationOptions.RootOfTrust) -> [UInt8] {
         DERWriter.sequence(
             of: [
-                DERWriter.octetString(root.verifiedBootKey), DERWriter.boolean(root.deviceLocked),
-                DERWriter.enumerated(root.verifiedBootState),
+                DERWriter.octetString(root.verifiedBootKey), DERWriter.boolean(octet: root.deviceLocked),
+                DERWriter.enumerated(Int64(root.verifiedBootState)),
             ] + (root.verifiedBootHash.map { [DERWriter.octetString($0)] } ?? []))
     }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 internal import CryptoExtras
 public import Foundation
@@ -9,11 +10,11 @@ extension GoogleAuthority {
     }
 
     /// `DECRYPTION_KEY`: 32 octets in base64.
-    public var decryptionKey: String { tokenEncryption.base64EncodedString() }
+    public var decryptionKey: String { Base64.standard.encode(tokenEncryption) }
 
     /// `VERIFICATION_KEY`: a SubjectPublicKeyInfo in base64.
     public func verificationKey() throws -> String {
-        Data(try tokenSigning.subjectPublicKeyInfo).base64EncodedString()
+        Base64.standard.encode(try tokenSigning.subjectPublicKeyInfo)
     }
 
     /// The file that Play Console encrypts for an uploaded RSA public key (RSA-OAEP with SHA-1).
@@ -34,20 +35,20 @@ extension GoogleAuthority {
         let payload = try VerdictWriter(options: options, nonce: nonce, requestHash: options.otherBinding, time: time)
             .text
         let signingInput =
-            Self.base64URL(Data(options.signatureHeader.utf8)) + "." + Self.base64URL(Data(payload.utf8))
-        let signed = signingInput + "." + Self.base64URL(try signature(over: signingInput, options))
+            Base64.url.encode(Array(options.signatureHeader.utf8)) + "." + Base64.url.encode(Array(payload.utf8))
+        let signed = signingInput + "." + Base64.url.encode(try signature(over: signingInput, options))
 
         let contentKey = SymmetricKey(size: .bits256)
         let wrappingKey =
             options.isEncryptedForOther ? SymmetricKey(size: .bits256) : SymmetricKey(data: tokenEncryption)
-        let header = Self.base64URL(Data(options.encryptionHeader.utf8))
+        let header = Base64.url.encode(Array(options.encryptionHeader.utf8))
         let box = try AES.GCM.seal(Data(signed.utf8), using: contentKey, authenticating: Data(header.utf8))
         var tag = Data(box.tag)
         if options.isTagBroken { tag[tag.startIndex] ^= 1 }
         let parts = [
             try AES.KeyWrap.wrap(contentKey, using: wrappingKey), Data(box.nonce), Data(box.ciphertext), tag,
         ]
-        return ([header] + parts.map { Self.base64URL($0) }).joined(separator: ".")
+        return ([header] + parts.map { Base64.url.encode($0) }).joined(separator: ".")
     }
 
     private func signature(over text: String, _ options: PlayTokenOptions) throws -> Data {
@@ -71,7 +72,7 @@ extension GoogleAuthority {
         )
         .text
         let box = try AES.GCM.seal(Data(payload.utf8), using: SymmetricKey(data: tokenEncryption))
-        return Self.base64URL(box.combined ?? Data())
+        return Base64.url.encode(box.combined ?? Data())
     }
 
     /// An answer of Google's decode service.
@@ -96,7 +97,7 @@ extension GoogleAuthority {
     }
 
     private func decode(_ token: String) -> String? {
-        let parts = token.split(separator: ".").compactMap { Self.octets(base64URL: String($0)) }
+        let parts = token.split(separator: ".").compactMap { Base64.url.decode($0) }
         if parts.count == 1, let box = try? AES.GCM.SealedBox(combined: parts[0]) {
             let opened = try? AES.GCM.open(box, using: SymmetricKey(data: tokenEncryption))
             return opened.map { String(decoding: $0, as: UTF8.self) }
@@ -109,17 +110,7 @@ extension GoogleAuthority {
         else { return nil }
         let signedParts = String(decoding: signed, as: UTF8.self).split(separator: ".")
         guard signedParts.count == 3 else { return nil }
-        return Self.octets(base64URL: String(signedParts[1])).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    static func base64URL(_ octets: Data) -> String {
-        octets.base64EncodedString().replacingOccurrences(of: "+", with: "-")
-            .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")
-    }
-
-    private static func octets(base64URL text: String) -> Data? {
-        let base64 = text.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
-        return Data(base64Encoded: base64 + String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4))
+        return Base64.url.decode(signedParts[1]).map { String(decoding: $0, as: UTF8.self) }
     }
 }
 
@@ -152,7 +143,7 @@ private struct VerdictWriter {
             ("packageName", options.appPackage ?? options.package),
             (
                 "certificateSha256Digest",
-                options.certificateDigests.map { $0.map { GoogleAuthority.base64URL(Data($0)) } }
+                options.certificateDigests.map { $0.map { Base64.url.encode($0) } }
             ),
             ("versionCode", options.versionCode.map(number)),
         ])

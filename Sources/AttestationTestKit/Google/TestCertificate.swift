@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Foundation
 
 /// A certificate to be signed.
@@ -30,7 +31,7 @@ struct TestCertificate {
         static func basicConstraints(isAuthority: Bool) -> Extension {
             Extension(
                 identifier: [2, 5, 29, 19], critical: 0xFF,
-                value: isAuthority ? DERWriter.sequence(DERWriter.boolean(0xFF)) : DERWriter.sequence())
+                value: isAuthority ? DERWriter.sequence(DERWriter.boolean(true)) : DERWriter.sequence())
         }
 
         static let keyUsageForCertificates = Extension(
@@ -55,7 +56,7 @@ struct TestCertificate {
             DERWriter.element([0x02], serialNumber),
             key.signatureAlgorithm,
             Self.name(issuer),
-            DERWriter.sequence(Self.time(notBefore), Self.time(notAfter)),
+            DERWriter.sequence(DERWriter.time(notBefore), DERWriter.time(notAfter)),
             Self.name(subject),
             subjectPublicKeyInfo,
             DERWriter.explicit(3, DERWriter.sequence(of: extensions.map(Self.extension))))
@@ -79,23 +80,8 @@ struct TestCertificate {
 
     private static func `extension`(_ found: Extension) -> [UInt8] {
         DERWriter.sequence(
-            of: [DERWriter.objectIdentifier(found.identifier)] + (found.critical.map { [DERWriter.boolean($0)] } ?? [])
+            of: [DERWriter.objectIdentifier(found.identifier)]
+                + (found.critical.map { [DERWriter.boolean(octet: $0)] } ?? [])
                 + [DERWriter.octetString(found.value)])
-    }
-
-    /// UTCTime to 2049, GeneralizedTime after (RFC 5280 section 4.1.2.5).
-    private static func time(_ date: Date) -> [UInt8] {
-        var calendar = Calendar(identifier: .gregorian)
-        calendar.timeZone = TimeZone(identifier: "UTC") ?? calendar.timeZone
-        let parts = calendar.dateComponents([.year, .month, .day, .hour, .minute, .second], from: date)
-        let digits = [parts.month, parts.day, parts.hour, parts.minute, parts.second].map { value in
-            let text = String(value ?? 0)
-            return text.count < 2 ? "0" + text : text
-        }
-        .joined()
-        let year = String(parts.year ?? 1970)
-        return (1950..<2050).contains(parts.year ?? 1970)
-            ? DERWriter.element([0x17], Array((year.suffix(2) + digits + "Z").utf8))
-            : DERWriter.element([0x18], Array((year + digits + "Z").utf8))
     }
 }

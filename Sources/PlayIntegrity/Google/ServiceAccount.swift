@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 internal import CryptoExtras
 public import Foundation
@@ -43,10 +44,10 @@ public struct ServiceAccount: Sendable {
             "iss": .string(clientEmail), "scope": .string(scope), "aud": .string(tokenURI),
             "iat": .integer(issued), "exp": .integer(issued + 3600),
         ]
-        let signingInput = Base64.encodeURL(header.bytes) + "." + Base64.encodeURL(claims.bytes)
+        let signingInput = Base64.url.encode(header.bytes) + "." + Base64.url.encode(claims.bytes)
         let signature = try privateKey.signature(
             for: SHA256.hash(data: Array(signingInput.utf8)), padding: .insecurePKCS1v1_5)
-        let assertion = signingInput + "." + Base64.encodeURL(Array(signature.rawRepresentation))
+        let assertion = signingInput + "." + Base64.url.encode(signature.rawRepresentation)
         return Array("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)".utf8)
     }
 }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 internal import StrictJSON
 
@@ -12,7 +13,7 @@ struct CompactJWE: Sendable {
 
     init(_ text: String) throws(PlayIntegrityError) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        let octets = parts.compactMap { Base64.decodeURL($0.utf8) }
+        let octets = parts.compactMap { Base64.url.decode($0) }
         guard parts.count == 5, octets.count == 5 else {
             throw PlayIntegrityError(.tokenMalformed, .token, "not five parts of base64url")
         }
@@ -50,7 +51,7 @@ struct CompactJWS: Sendable {
 
     init(_ text: [UInt8]) throws(PlayIntegrityError) {
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        let octets = parts.compactMap { Base64.decodeURL($0) }
+        let octets = parts.compactMap { Base64.url.decode(bytes: $0) }
         guard parts.count == 3, octets.count == 3 else {
             throw PlayIntegrityError(.tokenMalformed, .signature, "not three parts of base64url")
         }

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// A token as the Play Integrity API hands it to an app, by its form.
 ///
 /// A classic token is a compact JWE, which the owner of the response keys can decrypt. A standard token is opaque base64url
@@ -20,7 +22,7 @@ public enum IntegrityToken: Sendable {
         if text.utf8.contains(UInt8(ascii: ".")) {
             self = .classic(try ClassicToken(text))
         } else {
-            guard Base64.isURLText(Base64.normalized(text).utf8) else {
+            guard Base64.url.isText(Base64.normalized(text)) else {
                 throw PlayIntegrityError(.tokenMalformed, .token, "not base64url")
             }
             self = .opaque(text)

@@ -1,6 +1,6 @@
+internal import Bytes
 internal import Crypto
 internal import CryptoExtras
-internal import Foundation
 public import StrictJSON
 
 /// One pair of response encryption keys, as Play Console hands them out for an app: a key to decrypt its classic tokens
@@ -30,8 +30,8 @@ public struct ResponseKeys: Sendable {
     ///   - decryptionKey: 32 octets, base64 in either alphabet.
     ///   - verificationKey: a P-256 SubjectPublicKeyInfo in DER, base64 in either alphabet.
     public init(decryptionKey: String, verificationKey: String) throws(KeyError) {
-        guard let secret = Base64.decodeAnyForm(decryptionKey), secret.count == 32 else { throw .decryptionKey }
-        guard let der = Base64.decodeAnyForm(verificationKey),
+        guard let secret = Base64.decodeLenient(decryptionKey), secret.count == 32 else { throw .decryptionKey }
+        guard let der = Base64.decodeLenient(verificationKey),
             let key = try? P256.Signing.PublicKey(derRepresentation: der)
         else { throw .verificationKey }
         self.decryptionKey = SymmetricKey(data: secret)
@@ -82,8 +82,8 @@ extension ResponseKeys {
     /// Both keys in the clear, as an app record takes them: for the one place that stores them.
     public var exposed: JSONObject {
         JSONObject([
-            ("decryption_key", .string(decryptionKey.withUnsafeBytes { Data($0) }.base64EncodedString())),
-            ("verification_key", .string(verificationKey.derRepresentation.base64EncodedString())),
+            ("decryption_key", .string(decryptionKey.withUnsafeBytes { Base64.standard.encode($0) })),
+            ("verification_key", .string(Base64.standard.encode(verificationKey.derRepresentation))),
         ])
     }
 }

@@ -1,3 +1,4 @@
+internal import Bytes
 public import StrictJSON
 
 /// What a verifier asks of app, device and account. Nil, like an empty set of things to refuse, is: not checked.
@@ -82,7 +83,8 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
         return JSONObject([
             (
                 "certificate_digests",
-                certificateDigests.map { .array($0.map(CertificateDigest.text).sorted().map { .string($0) }) } ?? .null
+                certificateDigests.map { .array($0.map({ Hexadecimal.encode($0) }).sorted().map { .string($0) }) }
+                    ?? .null
             ),
             ("recognition_verdicts", recognitionVerdicts.map(words) ?? .null),
             ("minimum_version_code", number(minimumVersionCode)), ("device_labels", words(deviceLabels)),
@@ -99,19 +101,10 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
 
 /// A certificate digest as people and Google write it.
 enum CertificateDigest {
-    static func text(_ octets: [UInt8]) -> String {
-        octets.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
-
     /// The 32 octets of a SHA-256 in base64 of either alphabet, or in hexadecimal; nil for anything else.
     static func octets(_ text: String) -> [UInt8]? {
-        if text.utf8.count == 64 {
-            let digits = text.compactMap { $0.isASCII ? $0.hexDigitValue : nil }
-            guard digits.count == 64 else { return nil }
-            return stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
-        }
-        guard let octets = Base64.decodeURL(Base64.normalized(text).utf8), octets.count == 32 else { return nil }
-        return octets
+        if text.utf8.count == 64 { return Hexadecimal.decode(text) }
+        return Base64.url.decode(Base64.normalized(text)).flatMap { $0.count == 32 ? $0 : nil }
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Foundation
 
 /// The checks, in the order of Google's guide: what the request was first, then app, device, account and environment.
@@ -65,8 +66,7 @@ struct VerdictChecks {
     /// Google may hand back a nonce with other padding than it was given.
     private func isSameText(_ left: String, _ right: String) -> Bool {
         let (left, right) = (Array(Base64.normalized(left).utf8), Array(Base64.normalized(right).utf8))
-        guard left.count == right.count, !left.isEmpty else { return false }
-        return zip(left, right).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
+        return !left.isEmpty && constantTimeEquals(left, right)
     }
 
     func checkAge(at time: Date) throws(PlayIntegrityError) {
