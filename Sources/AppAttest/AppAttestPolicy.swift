@@ -1,7 +1,7 @@
 public import Foundation
 
 /// What is accepted from an app's devices. Anything left out is as strict as it can be without refusing real devices.
-public struct AppAttestPolicy: Sendable {
+public struct AppAttestPolicy: Sendable, Hashable {
     /// The App IDs that may attest.
     public var appIDs: Set<AppID>
     /// The environments whose keys are accepted: by default production alone.

@@ -18,7 +18,10 @@ public struct JSONFields: Sendable {
     public var names: [String] { object.members.map(\.name) }
 
     /// Refuses members other than these: for what an operator writes, where a typing error must not become a default.
-    public func allowOnly(_ names: String...) throws(JSONError) {
+    public func allowOnly(_ names: String...) throws(JSONError) { try allowOnly(names) }
+
+    /// Refuses members other than these.
+    public func allowOnly(_ names: [String]) throws(JSONError) {
         for member in object.members where !names.contains(member.name) {
             throw JSONError(.unknownName, path: pathOf(member.name))
         }

@@ -101,7 +101,7 @@ struct WycheproofTests {
 @Suite("Policies as JSON")
 struct PolicyJSONTests {
     private func policy(_ text: String) throws -> KeyAttestationPolicy {
-        try KeyAttestationPolicy.audit.applying(JSONFields(JSONValue(parsing: text)))
+        try KeyAttestationPolicy.audit.applying(JSONFields(JSONValue(parsing: text)), ignoring: ["status_list"])
     }
 
     @Test("Absent keeps, null is not checked")
@@ -174,6 +174,38 @@ struct PolicyJSONTests {
             Issue.record("accepted")
         } catch let error as JSONError {
             #expect(error.path == path)
+        }
+    }
+
+    @Test("An app record weakens no check: null keeps, and members of audits are unknown")
+    func appRecords() throws {
+        let base = KeyAttestationPolicy(packages: ["com.example.app"], certificateDigests: [])
+        func read(_ text: String) throws -> KeyAttestationPolicy {
+            try base.applying(appRecord: JSONFields(JSONValue(parsing: text)), ignoring: ["status_list"])
+        }
+        let nulls = #"{"minimum_security_level": null, "boot_states": null, "boot_keys": null, "status_list": "none"}"#
+        #expect(try read(nulls) == base)
+        let strict = try read(#"{"minimum_security_level": "StrongBox", "maximum_patch_age_days": 1}"#)
+        #expect(strict.minimumSecurityLevel == .strongBox && strict.maximumPatchAgeDays == 1)
+        #expect(try base.applying(appRecord: JSONFields(.object(strict.appRecordJSON))) == strict)
+        for text in [
+            #"{"minimum_security_level": "Software"}"#, #"{"boot_states": []}"#, #"{"boot_states": ["Unverified"]}"#,
+            #"{"maximum_patch_age_days": 0}"#, #"{"dates": "ignore"}"#, #"{"purposes": []}"#, #"{"note": ""}"#,
+        ] {
+            #expect(throws: JSONError.self, "\(text)") { try read(text) }
+        }
+    }
+
+    @Test("Every member of an audit is read back as it was written")
+    func writing() throws {
+        let policies = [
+            KeyAttestationPolicy.audit,
+            KeyAttestationPolicy(packages: ["a.b"], certificateDigests: [[UInt8](repeating: 1, count: 32)]),
+        ]
+        for policy in policies {
+            var other = KeyAttestationPolicy.audit
+            other.minimumSecurityLevel = .strongBox
+            #expect(try other.applying(JSONFields(.object(policy.json))) == policy)
         }
     }
 }

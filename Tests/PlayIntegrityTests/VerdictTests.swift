@@ -255,4 +255,24 @@ struct VerdictTests {
         #expect(policy.deviceLabels == [])
         #expect(policy.requiresLicense)
     }
+
+    @Test("An app record weakens no check: null keeps, and members of audits are unknown")
+    func appRecords() throws {
+        let base = PlayIntegrityPolicy(certificateDigests: [[UInt8](repeating: 1, count: 32)])
+        func read(_ text: String) throws -> PlayIntegrityPolicy {
+            try base.applying(appRecord: JSONFields(JSONValue(parsing: text)), ignoring: ["keys", "service_account"])
+        }
+        #expect(try read(#"{"maximum_age_seconds": null, "device_labels": null, "keys": []}"#) == base)
+        let strict = try read(#"{"require_licensed": true, "maximum_activity_level": "LEVEL_2"}"#)
+        #expect(strict.requiresLicense && strict.maximumActivityLevel == 2)
+        #expect(strict.appRecordJSON["maximum_activity_level"] == "LEVEL_2")
+        #expect(try base.applying(appRecord: JSONFields(.object(strict.appRecordJSON))) == strict)
+        #expect(try base.applying(JSONFields(.object(strict.json))) == strict)
+        for text in [
+            #"{"maximum_age_seconds": 0}"#, #"{"maximum_age_seconds": 86401}"#, #"{"recognition_verdicts": null}"#,
+            #"{"certificate_digests": null}"#, #"{"maximum_future_seconds": 1}"#, #"{"note": ""}"#,
+        ] {
+            #expect(throws: JSONError.self, "\(text)") { try read(text) }
+        }
+    }
 }

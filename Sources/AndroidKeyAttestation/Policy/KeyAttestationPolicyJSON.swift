@@ -1,81 +1,61 @@
-internal import Bytes
 public import StrictJSON
 
-extension KeyAttestationPolicy {
-    /// A policy with single members replaced by those of an app record's `key_attestation` object: absent keeps, `null`
-    /// is not checked.
-    ///
-    /// Members: `minimum_security_level`, `require_equal_levels`, `boot_states`, `boot_keys`, `purposes`, `algorithms`,
-    /// `maximum_patch_age_days`, `dates`, `require_chained_names`, `packages`, `certificate_digests`. `status_list` is left
-    /// to whoever fetches the list; `description` and `note` are for people. Any other member, and any value that is not
-    /// understood, is an error: a typing error must not become a default.
-    public func applying(_ fields: JSONFields) throws(JSONError) -> KeyAttestationPolicy {
-        try fields.allowOnly(
-            "minimum_security_level", "require_equal_levels", "boot_states", "boot_keys", "purposes", "algorithms",
-            "maximum_patch_age_days", "dates", "require_chained_names", "packages", "certificate_digests",
-            "status_list", "description", "note")
-        var policy = self
-        try fields.overlay("minimum_security_level", on: &policy.minimumSecurityLevel) { value in
-            value.string.flatMap(SecurityLevel.init(name:))
-        }
-        try fields.overlay("require_equal_levels", on: &policy.requiresEqualLevels, none: false, \.bool)
-        try fields.overlay("require_chained_names", on: &policy.requiresChainedNames, none: false, \.bool)
-        try fields.overlay("boot_states", on: &policy.bootStates) { value in
-            value.set { $0.string.flatMap(VerifiedBootState.init) }
-        }
-        try fields.overlay("boot_keys", on: &policy.bootKeys, none: []) { $0.set(of: \.digest) }
-        try fields.overlay("purposes", on: &policy.purposes) { value in
-            value.set { $0.number(in: KeyMintNames.purposes) }.map {
-                Purposes(required: $0.intersection([2]), allowed: $0)
-            }
-        }
-        try fields.overlay("algorithms", on: &policy.algorithms) { value in
-            value.set { $0.number(in: KeyMintNames.algorithms) }
-        }
-        try fields.overlay("maximum_patch_age_days", on: &policy.maximumPatchAgeDays) { value in
-            value.integer.flatMap { 0...36_500 ~= $0 ? Int($0) : nil }
-        }
-        try fields.overlay("dates", on: &policy.dates, none: .ignore) { $0.string.flatMap(Dates.init) }
-        try fields.overlay("packages", on: &policy.packages) { $0.set(of: \.string) }
-        try fields.overlay("certificate_digests", on: &policy.certificateDigests) { $0.set(of: \.digest) }
-        return policy
-    }
+/// The members of an app record's `key_attestation` object, and those that audits may name beside them.
+///
+/// That the hardware must have generated the key itself is no member: every JSON policy demands it.
+extension KeyAttestationPolicy: JSONPolicy {
+    /// Every member. Purposes and algorithms are KeyMint's names, or their numbers.
+    public static let jsonMembers: [JSONMember<KeyAttestationPolicy>] = [
+        JSONMember(
+            "minimum_security_level", \.minimumSecurityLevel, .text({ SecurityLevel(name: $0) }, { $0.name }),
+            inAppRecord: .only { $0 >= .trustedEnvironment }),
+        JSONMember("require_equal_levels", \.requiresEqualLevels, .bool, null: false, inAppRecord: .none),
+        JSONMember(
+            "boot_states", \.bootStates, .set(of: .text({ VerifiedBootState(name: $0) }, { $0.name })),
+            inAppRecord: .only { !$0.isEmpty && $0.isSubset(of: [.verified, .selfSigned]) }),
+        JSONMember("boot_keys", \.bootKeys, .set(of: .sha256), null: []),
+        JSONMember(
+            "purposes", \.purposes,
+            .purposes,
+            inAppRecord: .none),
+        JSONMember("algorithms", \.algorithms, .set(of: .number(in: KeyMintNames.algorithms)), inAppRecord: .none),
+        JSONMember(
+            "maximum_patch_age_days", \.maximumPatchAgeDays,
+            .days, inAppRecord: .only { $0 >= 1 }),
+        JSONMember(
+            "dates", \.dates, .text({ Dates(rawValue: $0) }, { $0.rawValue }), null: .ignore, inAppRecord: .none),
+        JSONMember("require_chained_names", \.requiresChainedNames, .bool, null: false, inAppRecord: .none),
+        JSONMember("packages", \.packages, .set(of: .text), inAppRecord: .none),
+        JSONMember("certificate_digests", \.certificateDigests, .set(of: .sha256), inAppRecord: .none),
+    ]
 
-    /// Every member, as ``applying(_:)`` reads it; that the hardware must have generated the key is none of them.
-    public var json: JSONObject {
-        func names<Element>(_ values: Set<Element>?, _ name: (Element) -> String?) -> JSONValue {
-            values.map { .array($0.compactMap(name).sorted().map { .string($0) }) } ?? .null
-        }
-        return JSONObject([
-            ("minimum_security_level", minimumSecurityLevel.map { .string($0.name) } ?? .null),
-            ("require_equal_levels", .bool(requiresEqualLevels)), ("boot_states", names(bootStates) { $0.name }),
-            ("boot_keys", names(bootKeys) { Hexadecimal.encode($0) }),
-            ("purposes", names(purposes?.allowed) { KeyMintNames.purposes[$0] }),
-            ("algorithms", names(algorithms) { KeyMintNames.algorithms[$0] }),
-            ("maximum_patch_age_days", maximumPatchAgeDays.map { .integer($0) } ?? .null),
-            ("dates", .string(dates.rawValue)), ("require_chained_names", .bool(requiresChainedNames)),
-            ("packages", names(packages) { $0 }),
-            ("certificate_digests", names(certificateDigests) { Hexadecimal.encode($0) }),
-        ])
+    /// The 32 bytes of a SHA-256 as policies write it: hexadecimal or base64url.
+    package static func digest(_ text: String) -> [UInt8]? { JSONCoding.sha256.read(.string(text)) }
+}
+
+extension JSONCoding where Value == Int {
+    fileprivate static var days: Self {
+        JSONCoding<Int64>.integer(in: 0...36_500).map({ Int($0) }, back: { Int64($0) })
     }
 }
 
-extension JSONValue {
-    /// The number of a name.
-    fileprivate func number(in names: [Int64: String]) -> Int64? {
-        if let integer { return names[integer] == nil ? nil : integer }
-        guard let string else { return nil }
-        return names.first { $0.value == string }?.key
+extension JSONCoding where Value == KeyAttestationPolicy.Purposes {
+    /// All that are allowed. `SIGN`, where listed, is required.
+    fileprivate static var purposes: Self {
+        JSONCoding<Set<Int64>>.set(of: .number(in: KeyMintNames.purposes))
+            .map({ Value(required: $0.intersection([2]), allowed: $0) }, back: { $0.allowed })
     }
-
-    fileprivate var digest: [UInt8]? { string.flatMap { KeyAttestationPolicy.digest($0) } }
 }
 
-extension KeyAttestationPolicy {
-    /// The 32 octets of a SHA-256 in hexadecimal, or in base64url with or without padding; nil for another text.
-    @_spi(Service) public static func digest(_ text: String) -> [UInt8]? {
-        if text.utf8.count == 64 { return Hexadecimal.decode(text) }
-        let unpadded = text.hasSuffix("=") ? text.dropLast() : text[...]
-        return Base64.url.decode(unpadded).flatMap { $0.count == 32 ? $0 : nil }
+extension JSONCoding where Value == Int64 {
+    /// One of KeyMint's numbers, by its name or by itself; a number without a name is not understood.
+    fileprivate static func number(in names: [Int64: String]) -> Self {
+        Self(
+            read: { value in
+                if let number = value.integer { return names[number] == nil ? nil : number }
+                guard let name = value.string else { return nil }
+                return names.first { $0.value == name }?.key
+            },
+            write: { number in names[number].map { .string($0) } ?? .integer(number) })
     }
 }

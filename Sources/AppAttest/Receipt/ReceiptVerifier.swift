@@ -3,7 +3,7 @@ public import Foundation
 /// Verifies receipts, by themselves: one that fails never fails the attestation that it came with.
 public struct ReceiptVerifier: Sendable {
     /// How a receipt's times are judged.
-    public struct Policy: Sendable {
+    public struct Policy: Sendable, Hashable {
         /// Seconds since its creation after which a receipt is no longer fresh: 5 minutes by default, as Apple says.
         /// Nil for one that has been stored.
         public var maximumAge: TimeInterval?

@@ -121,7 +121,7 @@ public struct PlayIntegrityFormat: AttestationFormat {
     ) throws(JSONError) -> PlayIntegrityPolicy {
         var policy = defaultPolicy
         for layer in try options.layers(of: .playIntegrity, over: line.optionalValue("policy")) {
-            if let members = layer.members { policy = try policy.applying(members) }
+            if let members = layer.members { policy = try policy.applying(members, ignoring: ["service_account"]) }
         }
         return policy
     }

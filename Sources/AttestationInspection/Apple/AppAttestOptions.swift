@@ -1,6 +1,6 @@
-public import AppAttest
+internal import AppAttest
 internal import Foundation
-public import StrictJSON
+internal import StrictJSON
 
 /// What options mean for App Attest.
 ///
@@ -27,53 +27,21 @@ struct AppAttestOptions {
     }
 
     private mutating func apply(_ ios: JSONFields) throws(JSONError) {
-        try ios.allowOnly(
-            "app_ids", "environments", "categories", "unknown_categories", "require_category",
-            "minimum_bundle_version", "require_bundle_version", "require_mac_access_control", "clock_leeway_seconds",
-            "receipt_maximum_age_seconds",
-            // Of an app record, and not about an object.
-            "assertions_required_on", "assertions_required_except", "flag_risk_metric_above")
-        try ios.overlay("app_ids", on: &appIDs) { $0.set { $0.string.flatMap { AppID($0) } } }
-        try ios.overlay("environments", on: &environments) { value in
-            value.set { $0.string.flatMap { AttestEnvironment(rawValue: $0) } }
+        let receiptNames = ReceiptVerifier.Policy.jsonMembers.map(\.name)
+        policy = try policy.applying(ios, ignoring: receiptNames + Self.namesBesidePolicy)
+        receiptPolicy = try receiptPolicy.applying(
+            ios, ignoring: AppAttestPolicy.jsonMembers.map(\.name) + Self.namesBesidePolicy)
+        // `null`, or nothing anywhere, leaves them unchecked.
+        if ios.names.contains("app_ids") { appIDs = ios.optionalValue("app_ids").map { _ in policy.appIDs } }
+        if ios.names.contains("environments") {
+            environments = ios.optionalValue("environments").map { _ in policy.environments }
         }
-        try ios.overlay("categories", on: &policy.categories, none: ValidationCategory.documented) { value in
-            value.set { $0.integer.flatMap { UInt32(exactly: $0) }.map(ValidationCategory.init(rawValue:)) }
-        }
-        try ios.overlay("unknown_categories", on: &policy.acceptsUnknownCategories, none: false) { value in
-            ["allow": true, "refuse": false][value.string ?? ""]
-        }
-        try ios.overlay("minimum_bundle_version", on: &policy.minimumBundleVersion) {
-            $0.string.flatMap { BundleVersion($0) }
-        }
-        try ios.overlay("require_category", on: &policy.requiresCategory, none: false, \.bool)
-        try ios.overlay("require_bundle_version", on: &policy.requiresBundleVersion, none: false, \.bool)
-        try ios.overlay("require_mac_access_control", on: &policy.requiresMacAccessControl, none: true, \.bool)
-        try ios.overlay("clock_leeway_seconds", on: &policy.clockLeeway, none: 0, \.seconds)
-        try ios.overlay("receipt_maximum_age_seconds", on: &receiptPolicy.maximumAge, \.seconds)
     }
-}
 
-extension JSONValue {
-    fileprivate var seconds: TimeInterval? {
-        integer.flatMap { (0...Int64(UInt32.max)).contains($0) ? TimeInterval($0) : nil }
-    }
-}
-
-extension AppAttestPolicy {
-    /// Every member, as `--policy` takes it.
-    @_spi(Service) public var json: JSONObject {
-        JSONObject([
-            ("app_ids", .array(appIDs.map(\.text).sorted().map { .string($0) })),
-            ("environments", .array(environments.map(\.rawValue).sorted().map { .string($0) })),
-            ("categories", .array(categories.map(\.rawValue).sorted().map { .integer($0) })),
-            ("unknown_categories", .string(acceptsUnknownCategories ? "allow" : "refuse")),
-            ("minimum_bundle_version", minimumBundleVersion.map { .string($0.text) } ?? .null),
-            ("require_category", .bool(requiresCategory)), ("require_bundle_version", .bool(requiresBundleVersion)),
-            ("require_mac_access_control", .bool(requiresMacAccessControl)),
-            ("clock_leeway_seconds", .integer(Int64(exactly: clockLeeway.rounded()) ?? 0)),
-        ])
-    }
+    /// Members of an app record that say nothing about an object.
+    private static let namesBesidePolicy = [
+        "assertions_required_on", "assertions_required_except", "flag_risk_metric_above",
+    ]
 }
 
 /// The checks with their anchors, which are prepared once.

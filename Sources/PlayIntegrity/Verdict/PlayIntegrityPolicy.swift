@@ -1,4 +1,3 @@
-internal import Bytes
 public import StrictJSON
 
 /// What a verifier asks of app, device and account. Nil, like an empty set of things to refuse, is: not checked.
@@ -37,75 +36,35 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
     public init(certificateDigests: Set<[UInt8]>?) {
         self.certificateDigests = certificateDigests
     }
+}
 
-    /// A policy with single members replaced by those of an app record's `play_integrity` object: absent keeps, `null` is
-    /// not checked.
-    ///
-    /// Members: `certificate_digests` (base64url or hexadecimal), `recognition_verdicts`, `minimum_version_code`,
-    /// `device_labels`, `minimum_sdk_version`, `require_licensed`, `maximum_age_seconds`, `maximum_future_seconds`,
-    /// `allow_test_responses`, `refuse_play_protect`, `refuse_app_access_risk`, `maximum_activity_level` (`LEVEL_1` to
-    /// `LEVEL_4`, or the number), `refuse_device_recall`. `keys` and `service_account` are left to whoever decodes tokens;
-    /// `description` and `note` are for people. Any other member, and any value that is not understood, is an error: a
-    /// typing error must not become a default.
-    public func applying(_ fields: JSONFields) throws(JSONError) -> PlayIntegrityPolicy {
-        try fields.allowOnly(
-            "certificate_digests", "recognition_verdicts", "minimum_version_code", "device_labels",
-            "minimum_sdk_version", "require_licensed", "maximum_age_seconds", "maximum_future_seconds",
-            "allow_test_responses", "refuse_play_protect", "refuse_app_access_risk", "maximum_activity_level",
-            "refuse_device_recall", "keys", "service_account", "description", "note")
-        var policy = self
-        try fields.overlay("certificate_digests", on: &policy.certificateDigests) { value in
-            value.set { $0.string.flatMap(CertificateDigest.octets) }
-        }
-        try fields.overlay("recognition_verdicts", on: &policy.recognitionVerdicts) { $0.set(of: \.string) }
-        try fields.overlay("minimum_version_code", on: &policy.minimumVersionCode, \.natural)
-        try fields.overlay("minimum_sdk_version", on: &policy.minimumSDKVersion, \.natural)
-        try fields.overlay("maximum_age_seconds", on: &policy.maximumAgeSeconds, \.natural)
-        try fields.overlay("maximum_future_seconds", on: &policy.maximumFutureSeconds, \.natural)
-        try fields.overlay("maximum_activity_level", on: &policy.maximumActivityLevel) { value in
-            value.string.flatMap(ActivityLevel.number) ?? value.integer.flatMap { 1...4 ~= $0 ? $0 : nil }
-        }
-        try fields.overlay("device_labels", on: &policy.deviceLabels, none: []) { $0.set(of: \.string) }
-        try fields.overlay("require_licensed", on: &policy.requiresLicense, none: false, \.bool)
-        try fields.overlay("allow_test_responses", on: &policy.allowsTestResponses, none: false, \.bool)
-        try fields.overlay("refuse_play_protect", on: &policy.refusedPlayProtect, none: []) { $0.set(of: \.string) }
-        try fields.overlay("refuse_app_access_risk", on: &policy.refusedAppAccessRisk, none: []) {
-            $0.set(of: \.string)
-        }
-        try fields.overlay("refuse_device_recall", on: &policy.refusedDeviceRecall, none: []) { $0.set(of: \.string) }
-        return policy
-    }
-
-    /// Every member, as ``applying(_:)`` reads it.
-    public var json: JSONObject {
-        func words(_ words: Set<String>) -> JSONValue { .array(words.sorted().map { .string($0) }) }
-        func number(_ number: Int64?) -> JSONValue { number.map { .integer($0) } ?? .null }
-        return JSONObject([
-            (
-                "certificate_digests",
-                certificateDigests.map { .array($0.map({ Hexadecimal.encode($0) }).sorted().map { .string($0) }) }
-                    ?? .null
-            ),
-            ("recognition_verdicts", recognitionVerdicts.map(words) ?? .null),
-            ("minimum_version_code", number(minimumVersionCode)), ("device_labels", words(deviceLabels)),
-            ("minimum_sdk_version", number(minimumSDKVersion)), ("require_licensed", .bool(requiresLicense)),
-            ("maximum_age_seconds", number(maximumAgeSeconds)),
-            ("maximum_future_seconds", number(maximumFutureSeconds)),
-            ("allow_test_responses", .bool(allowsTestResponses)), ("refuse_play_protect", words(refusedPlayProtect)),
-            ("refuse_app_access_risk", words(refusedAppAccessRisk)),
-            ("maximum_activity_level", number(maximumActivityLevel)),
-            ("refuse_device_recall", words(refusedDeviceRecall)),
-        ])
-    }
+/// The members of an app record's `play_integrity` object, and those that audits may name beside them.
+extension PlayIntegrityPolicy: JSONPolicy {
+    /// Every member. Digests are hexadecimal or base64url; `maximum_activity_level` is `LEVEL_1` to `LEVEL_4`, or the
+    /// number.
+    public static let jsonMembers: [JSONMember<PlayIntegrityPolicy>] = [
+        JSONMember("certificate_digests", \.certificateDigests, .set(of: .sha256), inAppRecord: .none),
+        JSONMember("recognition_verdicts", \.recognitionVerdicts, .set(of: .text), inAppRecord: .none),
+        JSONMember("minimum_version_code", \.minimumVersionCode, .integer(in: 0...Int64.max), inAppRecord: .none),
+        JSONMember("device_labels", \.deviceLabels, .set(of: .text), null: []),
+        JSONMember("minimum_sdk_version", \.minimumSDKVersion, .integer(in: 0...Int64.max), inAppRecord: .none),
+        JSONMember("require_licensed", \.requiresLicense, .bool, null: false),
+        JSONMember(
+            "maximum_age_seconds", \.maximumAgeSeconds, .integer(in: 0...Int64.max),
+            inAppRecord: .only { 1...86_400 ~= $0 }),
+        JSONMember("maximum_future_seconds", \.maximumFutureSeconds, .integer(in: 0...Int64.max), inAppRecord: .none),
+        JSONMember("allow_test_responses", \.allowsTestResponses, .bool, null: false),
+        JSONMember("refuse_play_protect", \.refusedPlayProtect, .set(of: .text), null: []),
+        JSONMember("refuse_app_access_risk", \.refusedAppAccessRisk, .set(of: .text), null: []),
+        JSONMember("maximum_activity_level", \.maximumActivityLevel, ActivityLevel.coding),
+        JSONMember("refuse_device_recall", \.refusedDeviceRecall, .set(of: .text), null: []),
+    ]
 }
 
 /// A certificate digest as people and Google write it.
 enum CertificateDigest {
-    /// The 32 octets of a SHA-256 in base64 of either alphabet, or in hexadecimal; nil for anything else.
-    static func octets(_ text: String) -> [UInt8]? {
-        if text.utf8.count == 64 { return Hexadecimal.decode(text) }
-        return Base64.url.decode(Base64.normalized(text)).flatMap { $0.count == 32 ? $0 : nil }
-    }
+    /// The 32 bytes of a SHA-256 in base64 of either alphabet, or in hexadecimal; nil for anything else.
+    static func octets(_ text: String) -> [UInt8]? { JSONCoding.sha256.read(.string(text)) }
 }
 
 /// `LEVEL_1` to `LEVEL_4`.
@@ -114,8 +73,8 @@ enum ActivityLevel {
         guard name.hasPrefix("LEVEL_"), let number = Int64(name.dropFirst(6)), 1...4 ~= number else { return nil }
         return number
     }
-}
 
-extension JSONValue {
-    fileprivate var natural: Int64? { integer.flatMap { $0 >= 0 ? $0 : nil } }
+    static let coding = JSONCoding<Int64>(
+        read: { value in value.string.flatMap(number) ?? value.integer.flatMap { 1...4 ~= $0 ? $0 : nil } },
+        write: { .string("LEVEL_\($0)") })
 }
