@@ -76,6 +76,7 @@ public struct AppAttestError: Error, Sendable {
     public enum Step: String, Sendable, Hashable, CaseIterable {
         case format
         case certificateChain = "certificate-chain"
+        case validity
         case nonce
         case keyID = "key-id"
         case signature

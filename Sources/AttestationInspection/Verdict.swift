@@ -79,9 +79,9 @@ public protocol AttestationFormat: Sendable {
 /// What the command line gives beside the input: files that are read once, before the first line.
 public struct VerificationOptions: Sendable {
     /// `--roots`: a PEM file's text, instead of the built-in anchors.
-    public var rootsPEM: String? { didSet { prepareAppleSteps() } }
+    public var rootsPEM: String? { didSet { prepareAppleVerifiers() } }
     /// Whether the built-in anchors are trusted beside those of `rootsPEM`, as a service with trust anchors of its own does.
-    public var keepsBuiltInRoots = false { didSet { prepareAppleSteps() } }
+    public var keepsBuiltInRoots = false { didSet { prepareAppleVerifiers() } }
     /// `--status-list`: Android's revocation list, a JSON text.
     public var statusList: JSONValue?
     /// `--play-keys`: `DECRYPTION_KEY` and `VERIFICATION_KEY`.
@@ -94,8 +94,8 @@ public struct VerificationOptions: Sendable {
     /// only evidence, which the service recorded, is judged by it.
     var honoursRecordedVerdicts = false
 
-    /// Anchors are parsed once, not for every line; nil where the text holds none.
-    private var apple: AppleSteps? = .builtIn
+    /// Parsed once, not for every line; nil where the text holds no certificate.
+    private var apple: AppleVerifiers? = .builtIn
 
     /// Options with nothing given.
     public init() {}
@@ -111,20 +111,20 @@ extension VerificationOptions {
     /// Throws where the roots cannot be used, so that this is known before the first line. A policy that cannot be used makes
     /// the lines concerned `could-not-check`.
     public func validate() throws(Problem) {
-        _ = try appleSteps()
+        _ = try appleVerifiers()
     }
 
-    private mutating func prepareAppleSteps() {
+    private mutating func prepareAppleVerifiers() {
         guard let rootsPEM else {
             apple = .builtIn
             return
         }
         apple = TrustAnchors(pem: rootsPEM).map { roots in
-            AppleSteps(keepsBuiltInRoots ? TrustAnchors.apple.adding(roots) : roots)
+            AppleVerifiers(trustAnchors: keepsBuiltInRoots ? TrustAnchors.apple.adding(roots) : roots)
         }
     }
 
-    func appleSteps() throws(Problem) -> AppleSteps {
+    func appleVerifiers() throws(Problem) -> AppleVerifiers {
         guard let apple else { throw Problem(description: "roots: no certificate that can be read") }
         return apple
     }

@@ -61,7 +61,19 @@ import Testing
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
         let verifier = AttestationVerifier(policy: policy, trustAnchors: anchors)
         let keyID = try #require(KeyID(key.keyID))
-        return code { try verifier.verify(object, keyID: keyID, clientDataHash: ClientDataHash(hash), at: Self.now) }
+        let code = code {
+            try verifier.verify(object, keyID: keyID, clientDataHash: ClientDataHash(hash), at: Self.now)
+        }
+        var expected = AuditExpectations()
+        expected.appIDs = policy.appIDs
+        expected.environments = policy.environments
+        expected.keyID = keyID
+        expected.clientDataHash = ClientDataHash(hash)
+        expected.date = Self.now
+        let audit = verifier.audit(object, against: expected)
+        #expect(audit.refusal?.code == code, "the audit makes the same steps")
+        #expect(audit.steps.last?.outcome == (code == nil ? .passed : .failed))
+        return code
     }
 
     @Test func withNothingWrongVerify() throws {

@@ -39,13 +39,55 @@ public struct AssertionVerifier: Sendable {
         _ object: AssertionObject, clientDataHash: ClientDataHash, publicKey: P256.Signing.PublicKey,
         attestedExtensions: Bool, previousCounter: UInt32
     ) throws(AppAttestError) -> VerifiedAssertion {
-        try AssertionSteps.verifySignature(object, clientDataHash, publicKey)
-        try AssertionSteps.verifyAppID(object, policy.appIDs)
-        try AssertionSteps.verifyCounter(object, previousCounter)
-        let extensions = try AssertionSteps.verifyExtensions(object, policy, attestedExtensions: attestedExtensions)
+        var expected = AuditExpectations()
+        expected.appIDs = policy.appIDs
+        expected.clientDataHash = clientDataHash
+        expected.publicKey = publicKey
+        expected.attestedExtensions = attestedExtensions
+        expected.previousCounter = previousCounter
+        var log = StepLog()
+        let extensions = try prove(object, expected, &log)
         return VerifiedAssertion(
             counter: object.authenticatorData.counter, extensions: attestedExtensions ? extensions : nil,
             unprovenExtensions: attestedExtensions ? nil : extensions)
+    }
+
+    /// Makes every step that what is known allows, and says how each went. Without the public key or what was signed,
+    /// nothing is proven.
+    public func audit(_ bytes: [UInt8], against expected: AuditExpectations) -> AppAttestAudit<AssertionObject> {
+        var unchecked: [AppAttestError.Step] = []
+        if expected.publicKey == nil || expected.clientDataHash == nil { unchecked.append(.signature) }
+        if expected.appIDs == nil { unchecked.append(.appID) }
+        var log = StepLog()
+        var object: AssertionObject?
+        do {
+            let read = try log.check(.format, try AssertionObject(parsing: bytes))
+            object = read
+            _ = try prove(read, expected, &log)
+            return AppAttestAudit(object: object, steps: log.steps, unchecked: unchecked, refusal: nil)
+        } catch {
+            return AppAttestAudit(object: object, steps: log.steps, unchecked: unchecked, refusal: error)
+        }
+    }
+
+    /// The steps, in their order.
+    private func prove(
+        _ object: AssertionObject, _ expected: AuditExpectations, _ log: inout StepLog
+    ) throws(AppAttestError) -> AuthenticatorExtensions? {
+        if let publicKey = expected.publicKey, let clientDataHash = expected.clientDataHash {
+            try log.check(.signature, try AssertionSteps.verifySignature(object, clientDataHash, publicKey))
+        } else {
+            log.skip(.signature, "the public key, or what it signed, is not given")
+        }
+        if let appIDs = expected.appIDs {
+            try log.check(.appID, try AssertionSteps.verifyAppID(object, appIDs))
+        } else {
+            log.skip(.appID, "no App ID is given")
+        }
+        try log.check(.counter, try AssertionSteps.verifyCounter(object, expected.previousCounter))
+        return try log.check(
+            .extensions,
+            try AssertionSteps.verifyExtensions(object, policy, attestedExtensions: expected.attestedExtensions))
     }
 }
 

@@ -6,8 +6,8 @@ public import Foundation
 /// Pure: bytes, policy and a time in; a verified value or a refusal that names the check out. Keep one and share it: it
 /// holds parsed roots and remembers Apple's intermediate, which halves the cost.
 public struct AttestationVerifier: Sendable {
-    /// What is accepted.
-    public let policy: AppAttestPolicy
+    /// What is accepted. Copies with another policy share the intermediates that are cached.
+    public var policy: AppAttestPolicy
     private let steps: AttestationSteps
 
     /// A verifier for a policy; `trustAnchors` other than Apple's are for tests.
@@ -37,20 +37,97 @@ public struct AttestationVerifier: Sendable {
         try verify(object, expecting: keyID, clientDataHash: clientDataHash, at: date)
     }
 
-    /// For a protocol that sends no key id beside the object: what the object says three times must be one.
-    public func verify(
+    /// Verifies an object of a protocol that sends no key id beside it: the leaf's key, the credential id and the
+    /// credential's key must be one.
+    ///
+    /// Not an optional argument of the other variant, so that a key id that cannot be read never means one that is not
+    /// compared.
+    public func verifyWithoutKeyID(
+        _ object: AttestationObject, clientDataHash: ClientDataHash, at date: Date
+    ) throws(AppAttestError) -> VerifiedAttestation {
+        try verify(object, expecting: nil, clientDataHash: clientDataHash, at: date)
+    }
+
+    private func verify(
         _ object: AttestationObject, expecting keyID: KeyID?, clientDataHash: ClientDataHash, at date: Date
     ) throws(AppAttestError) -> VerifiedAttestation {
-        let leaf = try steps.verifyCertificateChain(object, at: date, leeway: policy.clockLeeway)
-        try steps.verifyNonce(object, leaf, clientDataHash)
-        let keyID = try steps.verifyKey(object, leaf, keyID)
-        let appID = try steps.verifyAppID(object, leaf, policy.appIDs)
-        try steps.verifyCounter(object)
-        let environment = try steps.verifyEnvironment(object, policy.environments)
-        let extensions = try steps.verifyExtensions(object, leaf, policy)
-        try steps.verifyPlatform(leaf, policy)
+        var expected = AuditExpectations()
+        expected.appIDs = policy.appIDs
+        expected.environments = policy.environments
+        expected.keyID = keyID
+        expected.clientDataHash = clientDataHash
+        expected.date = date
+        var log = StepLog()
+        let proven = try prove(object, expected, &log)
         return VerifiedAttestation(
-            keyID: keyID, leaf: leaf, appID: appID, environment: environment, extensions: extensions,
-            clientDataHash: clientDataHash, receipt: object.receipt)
+            keyID: proven.keyID, leaf: proven.leaf, appID: proven.appID, environment: proven.environment,
+            extensions: proven.extensions, clientDataHash: clientDataHash, receipt: object.receipt)
+    }
+
+    /// Makes every step that what is known allows, and says how each went. For inspection and tests of policies: an
+    /// object that passes an audit is not verified.
+    public func audit(_ bytes: [UInt8], against expected: AuditExpectations) -> AppAttestAudit<AttestationObject> {
+        let missing: [(AppAttestError.Step, Bool)] = [
+            (.validity, expected.date == nil), (.nonce, expected.clientDataHash == nil),
+            (.keyID, expected.keyID == nil), (.appID, expected.appIDs == nil),
+            (.environment, expected.environments == nil),
+        ]
+        let unchecked = missing.filter(\.1).map(\.0)
+        var log = StepLog()
+        var object: AttestationObject?
+        do {
+            let read = try log.check(.format, try AttestationObject(parsing: bytes))
+            object = read
+            _ = try prove(read, expected, &log)
+            return AppAttestAudit(object: object, steps: log.steps, unchecked: unchecked, refusal: nil)
+        } catch {
+            return AppAttestAudit(object: object, steps: log.steps, unchecked: unchecked, refusal: error)
+        }
+    }
+
+    /// What the steps found.
+    private struct Proven {
+        let leaf: AttestedLeaf
+        let keyID: KeyID
+        let appID: AppID
+        let environment: AttestEnvironment
+        let extensions: AuthenticatorExtensions?
+    }
+
+    /// The steps, in their order.
+    private func prove(
+        _ object: AttestationObject, _ expected: AuditExpectations, _ log: inout StepLog
+    ) throws(AppAttestError) -> Proven {
+        let leaf = try log.check(.certificateChain, try verifyCertificateChain(object, at: expected.date))
+        if expected.date == nil { log.skip(.validity, "no time is given") }
+        if let clientDataHash = expected.clientDataHash {
+            try log.check(.nonce, try steps.verifyNonce(object, leaf, clientDataHash))
+        } else {
+            log.skip(.nonce, "no client data hash is given")
+        }
+        if expected.keyID == nil { log.skip(.keyID, "no key id is given: the object's parts are compared") }
+        let keyID = try log.check(.keyID, try steps.verifyKey(object, leaf, expected.keyID))
+        if expected.appIDs == nil { log.skip(.appID, "no App ID is given: the object's parts are compared") }
+        let appID = try log.check(.appID, try steps.verifyAppID(object, leaf, expected.appIDs))
+        try log.check(.counter, try steps.verifyCounter(object))
+        if expected.environments == nil { log.skip(.environment, "no environment is given") }
+        let environment = try log.check(
+            .environment,
+            try steps.verifyEnvironment(object, expected.environments ?? Set(AttestEnvironment.allCases)))
+        let extensions = try log.check(.extensions, try steps.verifyExtensions(object, leaf, policy))
+        try log.check(.platform, try steps.verifyPlatform(leaf, policy))
+        return Proven(leaf: leaf, keyID: keyID, appID: appID, environment: environment, extensions: extensions)
+    }
+
+    /// Without a time the chain is judged at the leaf's first moment, so that its dates refuse nothing.
+    private func verifyCertificateChain(
+        _ object: AttestationObject, at date: Date?
+    ) throws(AppAttestError) -> AttestedLeaf {
+        // Parsing the leaf again costs, so only an audit without a time does.
+        guard let date else {
+            let firstMoment = try AttestationSteps.leaf(of: object).notBefore
+            return try steps.verifyCertificateChain(object, at: firstMoment, leeway: policy.clockLeeway)
+        }
+        return try steps.verifyCertificateChain(object, at: date, leeway: policy.clockLeeway)
     }
 }

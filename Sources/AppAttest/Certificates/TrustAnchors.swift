@@ -34,7 +34,7 @@ public struct TrustAnchors: Sendable {
     }
 
     /// These roots and others.
-    package func adding(_ others: TrustAnchors) -> TrustAnchors {
+    public func adding(_ others: TrustAnchors) -> TrustAnchors {
         TrustAnchors(attestation: attestation + others.attestation, receipts: receipts + others.receipts)
     }
 

@@ -16,13 +16,10 @@ public struct Receipt: Sendable {
         fields = try ReceiptFields(parsing: signedData.content)
     }
 
-    /// Whether it is of the form of 2020.
-    package var hasSignedAttributes: Bool { signedData.signedAttributes != nil }
-
     /// The receipt at the front of `bytes`, for copies that were stored with something after them.
     ///
     /// A receipt holds its own length; what follows it is covered by no signature and is no part of it.
-    package static func prefix(of bytes: [UInt8]) -> [UInt8] {
+    public static func prefix(of bytes: [UInt8]) -> [UInt8] {
         guard bytes.count <= maximumSize, let length = BERExtent.ofFirstItem(in: bytes) else { return bytes }
         return Array(bytes[..<length])
     }

@@ -36,8 +36,8 @@ public struct ReceiptFields: Sendable {
     public let expirationTime: Date
     /// Types of fields without a meaning here.
     public let unknownTypes: [Int]
-    /// Times and metric as they are written.
-    package let texts: [Int: String]
+    /// Times and metric (fields 12, 17, 19 and 21) as they are written.
+    public let texts: [Int: String]
 
     init(parsing content: [UInt8]) throws(AppAttestError) {
         let fields = try RawFields(parsing: content)

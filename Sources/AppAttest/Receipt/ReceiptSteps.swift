@@ -69,18 +69,11 @@ package struct ReceiptSteps: Sendable {
 
     /// Step 4: field 3 is a certificate of the attested key.
     package func verifyPublicKey(_ receipt: Receipt, _ keyID: KeyID) throws(AppAttestError) {
-        guard let found = Self.keyID(of: receipt) else {
+        guard let found = receipt.unverifiedKeyID else {
             throw AppAttestError(.fieldMalformed, .publicKey, "field 3 is not a certificate of a P-256 key")
         }
         guard found == keyID else {
             throw AppAttestError(.publicKeyMismatch, .publicKey, "the receipt is for another key")
-        }
-    }
-
-    /// The id of the key in field 3.
-    package static func keyID(of receipt: Receipt) -> KeyID? {
-        AppleCertificate(receipt.fields.attestedCertificate)?.publicKey.map {
-            KeyID(of: $0)
         }
     }
 

@@ -20,8 +20,8 @@ public struct ReceiptVerifier: Sendable {
         public static let stored = Policy(maximumAge: nil)
     }
 
-    /// How times are judged.
-    public let policy: Policy
+    /// How times are judged. Copies with another policy share the intermediates that are cached.
+    public var policy: Policy
     private let steps: ReceiptSteps
 
     /// A verifier for a policy; `trustAnchors` other than Apple's are for tests.
@@ -40,16 +40,68 @@ public struct ReceiptVerifier: Sendable {
         _ bytes: [UInt8], against expected: ReceiptExpectations, at date: Date
     ) throws(AppAttestError) -> VerifiedReceipt {
         let receipt = try Receipt(parsing: bytes)
-        try steps.verifySignature(receipt)
-        try steps.verifyCertificateChain(receipt)
-        try steps.verifyAppID(receipt, expected.appIDs)
-        try steps.verifyPublicKey(receipt, expected.keyID)
-        if let clientDataHash = expected.clientDataHash {
-            try steps.verifyClientDataHash(receipt, clientDataHash)
-        }
-        try steps.verifyEnvironment(receipt, [expected.environment])
-        try steps.verifyTimes(receipt, policy, at: date)
+        var known = AuditExpectations()
+        known.appIDs = expected.appIDs
+        known.keyID = expected.keyID
+        known.clientDataHash = expected.clientDataHash
+        known.environments = [expected.environment]
+        known.date = date
+        var log = StepLog()
+        try prove(receipt, known, &log)
         return VerifiedReceipt(bytes: bytes, fields: receipt.fields)
+    }
+
+    /// Makes every step that what is known allows, and says how each went.
+    public func audit(_ bytes: [UInt8], against expected: AuditExpectations) -> AppAttestAudit<Receipt> {
+        let missing: [(AppAttestError.Step, Bool)] = [
+            (.appID, expected.appIDs == nil), (.publicKey, expected.keyID == nil),
+            (.clientDataHash, expected.clientDataHash == nil), (.environment, expected.environments == nil),
+            (.times, expected.date == nil),
+        ]
+        let unchecked = missing.filter(\.1).map(\.0)
+        var log = StepLog()
+        var receipt: Receipt?
+        do {
+            let read = try log.check(.format, try Receipt(parsing: bytes))
+            receipt = read
+            try prove(read, expected, &log)
+            return AppAttestAudit(object: receipt, steps: log.steps, unchecked: unchecked, refusal: nil)
+        } catch {
+            return AppAttestAudit(object: receipt, steps: log.steps, unchecked: unchecked, refusal: error)
+        }
+    }
+
+    /// The steps, in their order.
+    private func prove(
+        _ receipt: Receipt, _ expected: AuditExpectations, _ log: inout StepLog
+    ) throws(AppAttestError) {
+        try log.check(.signature, try steps.verifySignature(receipt))
+        try log.check(.certificateChain, try steps.verifyCertificateChain(receipt))
+        if let appIDs = expected.appIDs {
+            try log.check(.appID, try steps.verifyAppID(receipt, appIDs))
+        } else {
+            log.skip(.appID, "no App ID is given")
+        }
+        if let keyID = expected.keyID {
+            try log.check(.publicKey, try steps.verifyPublicKey(receipt, keyID))
+        } else {
+            log.skip(.publicKey, "no key is given")
+        }
+        if let clientDataHash = expected.clientDataHash {
+            try log.check(.clientDataHash, try steps.verifyClientDataHash(receipt, clientDataHash))
+        } else {
+            log.skip(.clientDataHash, "no client data hash is given")
+        }
+        if let environments = expected.environments {
+            try log.check(.environment, try steps.verifyEnvironment(receipt, environments))
+        } else {
+            log.skip(.environment, "no environment is given")
+        }
+        if let date = expected.date {
+            try log.check(.times, try steps.verifyTimes(receipt, policy, at: date))
+        } else {
+            log.skip(.times, "no time is given")
+        }
     }
 }
 

@@ -44,28 +44,56 @@ struct AppAttestOptions {
     ]
 }
 
-/// The checks with their anchors, which are prepared once.
-struct AppleSteps: Sendable {
-    let attestation: AttestationSteps
-    let receipt: ReceiptSteps
+/// Verifiers with anchors that are parsed once. Each line sets its policy on a copy.
+struct AppleVerifiers: Sendable {
+    let attestations: AttestationVerifier
+    let receipts: ReceiptVerifier
 
-    static let builtIn = AppleSteps(.apple)
+    static let builtIn = AppleVerifiers(trustAnchors: .apple)
 
-    init(_ anchors: TrustAnchors) {
-        attestation = AttestationSteps(trustAnchors: anchors)
-        receipt = ReceiptSteps(trustAnchors: anchors)
+    init(trustAnchors: TrustAnchors) {
+        attestations = AttestationVerifier(policy: AppAttestPolicy(appIDs: []), trustAnchors: trustAnchors)
+        receipts = ReceiptVerifier(trustAnchors: trustAnchors)
+    }
+}
+
+extension AuditExpectations {
+    /// What a line and the policies say of its object.
+    init(_ input: AppAttestInput, _ asked: AppAttestOptions) {
+        self.init()
+        appIDs = asked.appIDs
+        environments = asked.environments
+        keyID = input.keyID
+        clientDataHash = input.clientDataHash
+        publicKey = input.publicKey
+        attestedExtensions = input.attestedExtensions
+        previousCounter = input.previousCounter
+        date = input.validAt
     }
 }
 
 extension Verdict {
-    /// A refusal for what a check threw.
-    init(_ error: AppAttestError, facts: JSONObject = JSONObject(), list: CheckList) {
+    /// What an audit found.
+    init<Object>(_ audit: AppAttestAudit<Object>, facts: JSONObject) {
         self.init(
-            .refused, code: error.code.rawValue, step: error.step.rawValue, unchecked: list.unchecked, facts: facts,
-            checks: list.checks)
+            audit.refusal == nil ? .verified : .refused, code: audit.refusal?.code.rawValue,
+            step: audit.refusal?.step.rawValue, unchecked: audit.unchecked.map(\.rawValue), facts: facts,
+            checks: audit.steps.map { Check($0) })
     }
 
     /// Nothing to look at.
     static let nothingToCheck = Verdict(
         .couldNotCheck, unchecked: ["object"], checks: [Check("object", .unchecked, detail: "no object is given")])
+}
+
+extension Verdict.Check {
+    fileprivate init(_ step: AuditedStep) {
+        let outcome: Outcome =
+            switch step.outcome {
+            case .passed: .passed
+            case .failed: .failed
+            case .unchecked: .unchecked
+            }
+        self.init(step.step.rawValue, outcome, detail: step.detail)
+    }
 }

@@ -80,8 +80,8 @@ struct AppleEvidence: Sendable {
         for authority in authorities {
             do throws(AppAttestError) {
                 // No key id is in the body: what the object says of it is held to the attested key.
-                let attestation = try authority.attestations.verify(
-                    object, expecting: nil, clientDataHash: ClientDataHash(nonce.bytes), at: at.date)
+                let attestation = try authority.attestations.verifyWithoutKeyID(
+                    object, clientDataHash: ClientDataHash(nonce.bytes), at: at.date)
                 return (attestation, authority)
             } catch { refusals.append((error, authority)) }
         }

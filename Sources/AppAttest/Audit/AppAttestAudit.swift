@@ -1,0 +1,61 @@
+public import Crypto
+public import Foundation
+
+/// How an object fared, step by step: what an audit finds where a verification only accepts or refuses.
+///
+/// The verifiers make the same steps in the same order. An audit accepts nothing: where something is not known, the step
+/// is left out and listed in ``unchecked``. Never register a device by an audit.
+public struct AppAttestAudit<Object: Sendable>: Sendable {
+    /// The object; nil where the bytes cannot be read.
+    public let object: Object?
+    /// The steps in the order in which they were made. The first that fails is the last. A step that could be made in
+    /// part is there twice: unchecked, and with its outcome.
+    public let steps: [AuditedStep]
+    /// The steps for which something was not given, whether they were reached or not.
+    public let unchecked: [AppAttestError.Step]
+    /// Why the object is refused; nil where every step that could be made has passed.
+    public let refusal: AppAttestError?
+}
+
+/// One step of an audit.
+public struct AuditedStep: Sendable, Hashable {
+    /// How a step ends.
+    public enum Outcome: String, Sendable, Hashable {
+        /// It holds.
+        case passed
+        /// It refuses.
+        case failed
+        /// What it takes was not given.
+        case unchecked
+    }
+
+    /// Which step.
+    public let step: AppAttestError.Step
+    /// How it ended.
+    public let outcome: Outcome
+    /// What failed or what was not given, for people.
+    public let detail: String?
+}
+
+/// What is known of an object that is audited. What is nil is not compared.
+public struct AuditExpectations: Sendable {
+    /// The App IDs that are allowed. The policy's own are not used.
+    public var appIDs: Set<AppID>?
+    /// The environments that are allowed, for attestations and receipts. The policy's own are not used.
+    public var environments: Set<AttestEnvironment>?
+    /// The id of the attested key, for attestations and receipts.
+    public var keyID: KeyID?
+    /// What was attested or signed.
+    public var clientDataHash: ClientDataHash?
+    /// The attested key, for assertions.
+    public var publicKey: P256.Signing.PublicKey?
+    /// Whether the attestation of the key carried an extension map, for assertions.
+    public var attestedExtensions = false
+    /// The stored counter, for assertions.
+    public var previousCounter: UInt32 = 0
+    /// The time of the check, for attestations and receipts. Assertions have no dates.
+    public var date: Date?
+
+    /// Nothing known.
+    public init() {}
+}

@@ -1,0 +1,103 @@
+public import Foundation
+public import StrictJSON
+
+/// What an attestation or an assertion says of itself, with nothing of it verified: for logs and inspection, never for
+/// decisions.
+public struct UnverifiedClaims: Sendable {
+    /// SHA-256 of the App ID, 32 bytes.
+    public let relyingPartyIDHash: [UInt8]
+    /// The flags byte, which means nothing in App Attest.
+    public let flags: UInt8
+    /// How often the key has signed.
+    public let counter: UInt32
+    /// The map that newer systems append, bytes as hexadecimal.
+    public let extensions: JSONObject?
+    /// How the app was signed, where the map says so and can be read.
+    public let category: ValidationCategory?
+    /// The app's `CFBundleVersion`, where the map says so and can be read.
+    public let bundleVersion: String?
+    /// The credential data, in attestations alone.
+    public let credential: Credential?
+    /// The leaf, in attestations alone, where it can be read.
+    public let leaf: Leaf?
+
+    /// The credential data of an attestation.
+    public struct Credential: Sendable {
+        /// 16 bytes.
+        public let aaguid: [UInt8]
+        /// What the AAGUID stands for; nil for one that is not App Attest's.
+        public let environment: AttestEnvironment?
+        /// The key id.
+        public let identifier: [UInt8]
+    }
+
+    /// The certificate of an attested key.
+    public struct Leaf: Sendable {
+        /// The key in X9.63 form, 65 bytes; nil for a key that is not on P-256.
+        public let publicKeyX963: [UInt8]?
+        /// The first moment at which it is valid.
+        public let notBefore: Date
+        /// The last moment at which it is valid.
+        public let notAfter: Date
+        /// The App ID in clear.
+        public let appID: String?
+        /// The platform.
+        public let platform: ApplePlatform?
+        /// Such as `27.0.1`.
+        public let systemVersion: String?
+        /// Such as `24A446`.
+        public let systemBuild: String?
+    }
+}
+
+extension AttestationObject {
+    /// What it says, unverified.
+    public var unverifiedClaims: UnverifiedClaims {
+        UnverifiedClaims(
+            authenticatorData, leaf: certificates.first.flatMap(AppleCertificate.init).map { UnverifiedClaims.Leaf($0) }
+        )
+    }
+}
+
+extension AssertionObject {
+    /// What it says, unverified.
+    public var unverifiedClaims: UnverifiedClaims { UnverifiedClaims(authenticatorData, leaf: nil) }
+}
+
+extension Receipt {
+    /// The id of the key in field 3, unverified; nil where the field holds no certificate of a P-256 key.
+    public var unverifiedKeyID: KeyID? {
+        AppleCertificate(fields.attestedCertificate)?.publicKey.map { KeyID(of: $0) }
+    }
+}
+
+extension UnverifiedClaims {
+    fileprivate init(_ data: AuthenticatorData, leaf: Leaf?) {
+        relyingPartyIDHash = data.relyingPartyIDHash
+        flags = data.flags
+        counter = data.counter
+        extensions = data.extensions.map { JSONObject($0) }
+        let read = data.extensions.flatMap { try? AuthenticatorExtensions($0) }
+        category = read?.category
+        bundleVersion = read?.bundleVersion
+        credential = data.credential.map { credential in
+            Credential(
+                aaguid: credential.aaguid, environment: AttestEnvironment(aaguid: credential.aaguid),
+                identifier: credential.identifier)
+        }
+        self.leaf = leaf
+    }
+}
+
+extension UnverifiedClaims.Leaf {
+    fileprivate init(_ certificate: AppleCertificate) {
+        let properties = try? LeafProperties(certificate)
+        publicKeyX963 = certificate.x963
+        notBefore = certificate.notBefore
+        notAfter = certificate.notAfter
+        appID = properties?.appID
+        platform = properties?.platform
+        systemVersion = properties?.systemVersion
+        systemBuild = properties?.systemBuild
+    }
+}
