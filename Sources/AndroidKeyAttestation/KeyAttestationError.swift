@@ -3,7 +3,7 @@
 /// Two errors are equal when their codes are; `reason` is for logs and may change.
 public struct KeyAttestationError: Error, Sendable {
     /// The stable reason.
-    public struct Code: RawRepresentable, Sendable, Hashable {
+    public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// The reason as it appears in logs and answers.
         public let rawValue: String
 
@@ -86,16 +86,29 @@ public struct KeyAttestationError: Error, Sendable {
         public static let patchLevelMissing = Code("PATCH_LEVEL_MISSING")
         /// A patch level is older than the policy accepts.
         public static let patchLevelTooOld = Code("PATCH_LEVEL_TOO_OLD")
+
+        /// All that this version knows.
+        public static let allCases: [Code] = [
+            .chainUnreadable, .certificateMalformed, .softwareRoot, .untrustedRoot, .rootRepeated, .signatureInvalid,
+            .signatureAlgorithmUnsupported, .issuerNameMismatch, .attestationExtensionMissing,
+            .attestationExtensionRepeated, .attestationExtensionNotInLeaf, .chainShape, .certificateNotYetValid,
+            .certificateExpired, .certificateDatesUnreadable, .certificateRevoked, .certificateSuspended,
+            .keyDescriptionMalformed, .attestationVersionUnsupported, .securityLevelTooLow, .securityLevelsDiffer,
+            .strongBoxNotCorroborated, .challengeMismatch, .attestedKeyUnsupported, .attestedKeyMismatch,
+            .applicationMissing, .allApplications, .packageMismatch, .certificateDigestMismatch, .rootOfTrustMissing,
+            .deviceUnlocked, .bootStateRefused, .originRefused, .purposeRefused, .algorithmRefused, .patchLevelMissing,
+            .patchLevelTooOld,
+        ]
     }
 
     /// The stable reason.
     public let code: Code
     /// The step that failed.
-    public let step: KeyAttestationStep
+    public let step: Step
     /// What was found, for the log; without secrets.
     public let reason: String
 
-    init(_ code: Code, _ step: KeyAttestationStep, _ reason: String) {
+    init(_ code: Code, _ step: Step, _ reason: String) {
         self.code = code
         self.step = step
         self.reason = reason
@@ -115,42 +128,57 @@ extension KeyAttestationError: CustomStringConvertible {
     public var description: String { "\(code.rawValue) at \(step.rawValue): \(reason)" }
 }
 
-/// The steps of the verification, in order.
-public enum KeyAttestationStep: String, Sendable, Hashable, CaseIterable {
-    /// The chain can be read.
-    case chain
-    /// A pinned key signed the last certificate.
-    case anchor
-    /// Each certificate is signed by the next.
-    case signatures
-    /// Each certificate names the next as its issuer.
-    case names
-    /// Exactly one key description, in the leaf.
-    case attestationExtension = "attestation-extension"
-    /// As many certificates as Google issues for the kind of provisioning, none of a virtual machine's key.
-    case pathShape = "path-shape"
-    /// Validity, by the rules of the kind of provisioning.
-    case dates
-    /// No certificate is on the status list.
-    case revocation
-    /// The key description can be read.
-    case keyDescription = "key-description"
-    /// Attestation and key are in hardware.
-    case securityLevel = "security-level"
-    /// Made for this challenge.
-    case challenge
-    /// The attested key is the key that is to be registered.
-    case publicKey = "public-key"
-    /// Made by this application, signed by these developers.
-    case package
-    /// The device booted what its maker signed.
-    case bootState = "boot-state"
-    /// The key was generated where it is.
-    case origin
-    /// The key signs, and does nothing else.
-    case purposes
-    /// The key is of an accepted algorithm.
-    case algorithm
-    /// The system is recent.
-    case patchLevels = "patch-levels"
+extension KeyAttestationError {
+    /// The steps of the verification, in order.
+    public struct Step: RawRepresentable, Sendable, Hashable, CaseIterable {
+        /// As it stands in logs and batch results.
+        public let rawValue: String
+
+        /// By its raw value.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The chain can be read.
+        public static let chain = Self(rawValue: "chain")
+        /// A pinned key signed the last certificate.
+        public static let anchor = Self(rawValue: "anchor")
+        /// Each certificate is signed by the next.
+        public static let signatures = Self(rawValue: "signatures")
+        /// Each certificate names the next as its issuer.
+        public static let names = Self(rawValue: "names")
+        /// Exactly one key description, in the leaf.
+        public static let attestationExtension = Self(rawValue: "attestation-extension")
+        /// As many certificates as Google issues for the kind of provisioning, none of a virtual machine's key.
+        public static let pathShape = Self(rawValue: "path-shape")
+        /// Validity, by the rules of the kind of provisioning.
+        public static let dates = Self(rawValue: "dates")
+        /// No certificate is on the status list.
+        public static let revocation = Self(rawValue: "revocation")
+        /// The key description can be read.
+        public static let keyDescription = Self(rawValue: "key-description")
+        /// Attestation and key are in hardware.
+        public static let securityLevel = Self(rawValue: "security-level")
+        /// Made for this challenge.
+        public static let challenge = Self(rawValue: "challenge")
+        /// The attested key is the key that is to be registered.
+        public static let publicKey = Self(rawValue: "public-key")
+        /// Made by this application, signed by these developers.
+        public static let package = Self(rawValue: "package")
+        /// The device booted what its maker signed.
+        public static let bootState = Self(rawValue: "boot-state")
+        /// The key was generated where it is.
+        public static let origin = Self(rawValue: "origin")
+        /// The key signs, and does nothing else.
+        public static let purposes = Self(rawValue: "purposes")
+        /// The key is of an accepted algorithm.
+        public static let algorithm = Self(rawValue: "algorithm")
+        /// The system is recent.
+        public static let patchLevels = Self(rawValue: "patch-levels")
+
+        /// All that this version knows, in order.
+        public static let allCases: [Self] = [
+            .chain, .anchor, .signatures, .names, .attestationExtension, .pathShape, .dates, .revocation,
+            .keyDescription, .securityLevel, .challenge, .publicKey, .package, .bootState, .origin, .purposes,
+            .algorithm, .patchLevels,
+        ]
+    }
 }

@@ -6,7 +6,7 @@ extension AppAttestPolicy: JSONPolicy {
     /// Every member. `null` gives the default again: only a policy without App IDs accepts no app.
     public static let jsonMembers: [JSONMember<AppAttestPolicy>] = [
         JSONMember(
-            "app_ids", \.appIDs, .set(of: .text({ AppID($0) }, { $0.text })), null: [],
+            "app_ids", \.appIDs, .set(of: .text({ AppleAppID($0) }, { $0.text })), null: [],
             inAppRecord: .only { !$0.isEmpty }),
         JSONMember(
             "environments", \.environments,

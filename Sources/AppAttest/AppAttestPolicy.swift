@@ -3,7 +3,7 @@ public import Foundation
 /// What is accepted from an app's devices. Anything left out is as strict as it can be without refusing real devices.
 public struct AppAttestPolicy: Sendable, Hashable {
     /// The App IDs that may attest.
-    public var appIDs: Set<AppID>
+    public var appIDs: Set<AppleAppID>
     /// The environments whose keys are accepted: by default production alone.
     public var environments: Set<AttestEnvironment>
     /// The categories of signing that are accepted, where the device says which (iOS 27, macOS 27 and later): by default
@@ -24,7 +24,7 @@ public struct AppAttestPolicy: Sendable, Hashable {
 
     /// A policy for these App IDs.
     public init(
-        appIDs: Set<AppID>,
+        appIDs: Set<AppleAppID>,
         environments: Set<AttestEnvironment> = [.production],
         categories: Set<ValidationCategory> = ValidationCategory.documented,
         acceptsUnknownCategories: Bool = false,

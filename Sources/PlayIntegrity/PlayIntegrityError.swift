@@ -4,7 +4,7 @@
 /// mixed. Two errors are equal when their codes are; `reason` is for logs and may change.
 public struct PlayIntegrityError: Error, Sendable {
     /// The stable reason.
-    public struct Code: RawRepresentable, Sendable, Hashable {
+    public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// The reason as it appears in logs and answers.
         public let rawValue: String
 
@@ -78,16 +78,27 @@ public struct PlayIntegrityError: Error, Sendable {
         public static let activityLevelRefused = Code("ACTIVITY_LEVEL_REFUSED")
         /// A recall bit is set that the policy refuses.
         public static let deviceRecallRefused = Code("DEVICE_RECALL_REFUSED")
+
+        /// All that this version knows.
+        public static let allCases: [Code] = [
+            .tokenMalformed, .algorithmNotAllowed, .criticalHeaderNotAllowed, .compressionNotAllowed, .keyUnwrapFailed,
+            .decryptionFailed, .signatureInvalid, .payloadMalformed, .rejectedByGoogle, .answerMalformed,
+            .requestDetailsMissing, .packageMismatch, .nonceMissing, .nonceMismatch, .requestHashMissing,
+            .requestHashMismatch, .bindingAmbiguous, .timestampMissing, .tokenStale, .tokenFromFuture, .testResponse,
+            .appNotRecognized, .appPackageMismatch, .certificateDigestMismatch, .versionTooLow, .deviceIntegrityMissing,
+            .sdkVersionTooLow, .notLicensed, .playProtectRefused, .appAccessRiskRefused, .activityLevelRefused,
+            .deviceRecallRefused,
+        ]
     }
 
     /// The stable reason.
     public let code: Code
     /// The step that failed.
-    public let step: PlayIntegrityStep
+    public let step: Step
     /// What was found, for the log; without secrets.
     public let reason: String
 
-    init(_ code: Code, _ step: PlayIntegrityStep, _ reason: String) {
+    init(_ code: Code, _ step: Step, _ reason: String) {
         self.code = code
         self.step = step
         self.reason = reason
@@ -107,50 +118,65 @@ extension PlayIntegrityError: CustomStringConvertible {
     public var description: String { "\(code.rawValue) at \(step.rawValue): \(reason)" }
 }
 
-/// The steps of the verification, in order.
-public enum PlayIntegrityStep: String, Sendable, Hashable, CaseIterable {
-    /// The form of the token.
-    case token
-    /// The encryption.
-    case decryption
-    /// Google's signature.
-    case signature
-    /// The verdict can be read.
-    case payload
-    /// The package that requested it.
-    case package
-    /// The nonce or the request hash.
-    case nonce
-    /// Age.
-    case age
-    /// Test responses.
-    case testResponse = "test-response"
-    /// Whether Play knows the app.
-    case recognition
-    /// The app's signing certificates.
-    case certificateDigests = "certificate-digests"
-    /// The app's version.
-    case versionCode = "version-code"
-    /// The device's labels.
-    case deviceLabels = "device-labels"
-    /// The version of Android.
-    case sdkVersion = "sdk-version"
-    /// The account's licence.
-    case licensing
-    /// Play Protect.
-    case playProtect = "play-protect"
-    /// Other apps.
-    case appAccessRisk = "app-access-risk"
-    /// Recent activity.
-    case activityLevel = "activity-level"
-    /// Recall bits.
-    case deviceRecall = "device-recall"
+extension PlayIntegrityError {
+    /// The steps of the verification, in order.
+    public struct Step: RawRepresentable, Sendable, Hashable, CaseIterable {
+        /// As it stands in logs and batch results.
+        public let rawValue: String
+
+        /// By its raw value.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The form of the token.
+        public static let token = Self(rawValue: "token")
+        /// The encryption.
+        public static let decryption = Self(rawValue: "decryption")
+        /// Google's signature.
+        public static let signature = Self(rawValue: "signature")
+        /// The verdict can be read.
+        public static let payload = Self(rawValue: "payload")
+        /// The package that requested it.
+        public static let package = Self(rawValue: "package")
+        /// The nonce or the request hash.
+        public static let nonce = Self(rawValue: "nonce")
+        /// Age.
+        public static let age = Self(rawValue: "age")
+        /// Test responses.
+        public static let testResponse = Self(rawValue: "test-response")
+        /// Whether Play knows the app.
+        public static let recognition = Self(rawValue: "recognition")
+        /// The app's signing certificates.
+        public static let certificateDigests = Self(rawValue: "certificate-digests")
+        /// The app's version.
+        public static let versionCode = Self(rawValue: "version-code")
+        /// The device's labels.
+        public static let deviceLabels = Self(rawValue: "device-labels")
+        /// The version of Android.
+        public static let sdkVersion = Self(rawValue: "sdk-version")
+        /// The account's licence.
+        public static let licensing = Self(rawValue: "licensing")
+        /// Play Protect.
+        public static let playProtect = Self(rawValue: "play-protect")
+        /// Other apps.
+        public static let appAccessRisk = Self(rawValue: "app-access-risk")
+        /// Recent activity.
+        public static let activityLevel = Self(rawValue: "activity-level")
+        /// Recall bits.
+        public static let deviceRecall = Self(rawValue: "device-recall")
+
+        /// All that this version knows, in order.
+        public static let allCases: [Self] = [
+            .token, .decryption, .signature, .payload, .package, .nonce, .age, .testResponse, .recognition,
+            .certificateDigests, .versionCode, .deviceLabels, .sdkVersion, .licensing, .playProtect, .appAccessRisk,
+            .activityLevel, .deviceRecall,
+        ]
+    }
 }
 
 /// Why a token could not be checked: not its fault, and a policy decides what it means.
 public struct PlayIntegrityUnavailable: Error, Sendable {
     /// The stable reason.
-    public struct Code: RawRepresentable, Sendable, Hashable {
+    public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// The reason as it appears in logs and answers.
         public let rawValue: String
 
@@ -175,6 +201,12 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
         public static let providerUnavailable = Code("PROVIDER_UNAVAILABLE")
         /// An answer that the documentation does not know.
         public static let unexpectedAnswer = Code("UNEXPECTED_ANSWER")
+
+        /// All that this version knows.
+        public static let allCases: [Code] = [
+            .needsGoogle, .noKeys, .network, .unauthenticated, .projectNotLinked, .quotaExceeded, .providerUnavailable,
+            .unexpectedAnswer,
+        ]
     }
 
     /// The stable reason.
@@ -193,7 +225,7 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
 
     /// Whether another package of the same app would meet the same: an outage of Google's, or an account that Google does not
     /// accept. Links and quotas are a package's own.
-    @_spi(Service) public var concernsEveryPackage: Bool { [.network, .providerUnavailable, .unauthenticated].contains(code) }
+    public var concernsEveryPackage: Bool { [.network, .providerUnavailable, .unauthenticated].contains(code) }
 }
 
 extension PlayIntegrityUnavailable: Hashable {

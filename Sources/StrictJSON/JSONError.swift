@@ -1,27 +1,39 @@
 /// Why bytes are not the JSON that was asked for, and where.
 public struct JSONError: Error, Sendable, Hashable {
     /// What is wrong.
-    public enum Code: String, Sendable, Hashable {
+    public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
+        /// A short name for logs.
+        public let rawValue: String
+
+        /// By its raw value.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
         /// The text ends in the middle of a value.
-        case unexpectedEnd
+        public static let unexpectedEnd = Self(rawValue: "unexpectedEnd")
         /// A byte that the grammar of RFC 8259 does not allow here.
-        case unexpectedByte
+        public static let unexpectedByte = Self(rawValue: "unexpectedByte")
         /// Something other than white space follows the value.
-        case trailingBytes
+        public static let trailingBytes = Self(rawValue: "trailingBytes")
         /// A string that is not UTF-8, or that escapes half of a surrogate pair.
-        case invalidText
+        public static let invalidText = Self(rawValue: "invalidText")
         /// Two members of one object have one name.
-        case duplicateName
+        public static let duplicateName = Self(rawValue: "duplicateName")
         /// Nested deeper than the limit.
-        case tooDeep
+        public static let tooDeep = Self(rawValue: "tooDeep")
         /// Larger than the limit.
-        case tooLarge
+        public static let tooLarge = Self(rawValue: "tooLarge")
         /// A member that must be there is not.
-        case missing
+        public static let missing = Self(rawValue: "missing")
         /// A value of another type, or outside its range.
-        case wrongType
+        public static let wrongType = Self(rawValue: "wrongType")
         /// A member that has no meaning here.
-        case unknownName
+        public static let unknownName = Self(rawValue: "unknownName")
+
+        /// All that this version knows, in order.
+        public static let allCases: [Self] = [
+            .unexpectedEnd, .unexpectedByte, .trailingBytes, .invalidText, .duplicateName, .tooDeep, .tooLarge,
+            .missing, .wrongType, .unknownName,
+        ]
     }
 
     /// What is wrong.
@@ -60,6 +72,7 @@ extension JSONError: CustomStringConvertible {
             case .missing: "is missing"
             case .wrongType: "has the wrong type or range"
             case .unknownName: "is not known"
+            default: code.rawValue
             }
         if let path { return "\(path) \(what)" }
         if let offset { return "\(what) (at byte \(offset))" }

@@ -29,7 +29,8 @@ struct Fixture {
         _ encodings: [[UInt8]], challenge: [UInt8] = challenge, key: P256.Signing.PublicKey? = nil, at time: Date = time
     ) throws -> VerifiedKeyAttestation {
         let verifier = KeyAttestationVerifier(
-            policy: policy, anchors: try AttestationAnchors(pem: authority.rootsPEM()), statusList: statusList)
+            policy: policy, trustAnchors: try KeyAttestationTrustAnchors(pem: authority.rootsPEM()),
+            statusList: statusList)
         return try verifier.verify(
             KeyAttestationChain(der: encodings), challenge: challenge, publicKey: key ?? self.key.publicKey, at: time)
     }
@@ -62,7 +63,7 @@ struct AcceptanceTests {
         let key = P256.Signing.PrivateKey().publicKey
         let chain = try authority.attest(key, challenge: [1], at: Fixture.time)
         let verifier = KeyAttestationVerifier(
-            policy: .audit, anchors: try AttestationAnchors(pem: authority.rootsPEM()), statusList: nil)
+            policy: .audit, trustAnchors: try KeyAttestationTrustAnchors(pem: authority.rootsPEM()), statusList: nil)
         #expect(throws: Never.self) {
             try verifier.verify(KeyAttestationChain(der: chain), challenge: [1], publicKey: key, at: Fixture.time)
         }
@@ -136,11 +137,11 @@ struct RefusalTests {
 
     @Test("A software root stays refused when someone configures it")
     func softwareRoot() throws {
-        let anchors = try AttestationAnchors(pem: Vectors.text("roots/google-software-ec-p256.pem"))
+        let anchors = try KeyAttestationTrustAnchors(pem: Vectors.text("roots/google-software-ec-p256.pem"))
         var policy = KeyAttestationPolicy.audit
         policy.minimumSecurityLevel = nil
         let chain = try Vectors.chain("bq Aquaris X with LineageOS-7b1cca").chain()
-        let verifier = KeyAttestationVerifier(policy: policy, anchors: anchors, statusList: nil)
+        let verifier = KeyAttestationVerifier(policy: policy, trustAnchors: anchors, statusList: nil)
         #expect(
             refusal { _ = try verifier.audit(chain, challenge: nil, package: nil, at: nil) } == .softwareRoot)
         let withoutRoot = try KeyAttestationChain(der: chain.certificates.dropLast().map(\.encoded))

@@ -195,7 +195,7 @@ struct ClaimTests {
     @Test("what is not given is named as unchecked")
     func unchecked() throws {
         var policy = KeyAttestationPolicy.audit
-        func unchecked(_ list: RevocationStatusList? = nil, time: Date? = nil) -> [KeyAttestationStep] {
+        func unchecked(_ list: RevocationStatusList? = nil, time: Date? = nil) -> [KeyAttestationError.Step] {
             KeyAttestationVerifier(policy: policy, statusList: list)
                 .unchecked(challenge: nil, package: nil, at: time)
         }

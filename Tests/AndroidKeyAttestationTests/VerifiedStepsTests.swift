@@ -14,7 +14,8 @@ struct VerifiedStepsTests {
 
     private func verifier(_ policy: KeyAttestationPolicy? = nil) throws -> KeyAttestationVerifier {
         KeyAttestationVerifier(
-            policy: policy ?? fixture.policy, anchors: try AttestationAnchors(pem: fixture.authority.rootsPEM()),
+            policy: policy ?? fixture.policy,
+            trustAnchors: try KeyAttestationTrustAnchors(pem: fixture.authority.rootsPEM()),
             statusList: nil)
     }
 
@@ -160,7 +161,7 @@ struct VerifiedStepsTests {
         verifier.policy = fixture.policy
         #expect(code(encodings, verifier) == .issuerNameMismatch)
         verifier.policy = lenient
-        verifier.anchors = try AttestationAnchors(pem: GoogleAuthority().rootsPEM())
+        verifier.trustAnchors = try KeyAttestationTrustAnchors(pem: GoogleAuthority().rootsPEM())
         #expect(code(encodings, verifier) == .untrustedRoot)
         #expect(code(Array(encodings.dropLast()), verifier) == .untrustedRoot)
     }

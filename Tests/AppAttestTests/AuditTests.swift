@@ -14,7 +14,7 @@ import Testing
         let hash: [UInt8] = [1, 2, 3]
         let attestation: [UInt8]
         let anchors: TrustAnchors
-        let appID: AppID
+        let appID: AppleAppID
 
         init() throws {
             let authority = try AuditTests.authority.get()
@@ -22,7 +22,7 @@ import Testing
                 system: .iOS("27.0.1"), app: AppleApp(appID: "TEAMID1234.com.example.app"), authority: authority)
             attestation = try device.attest(key, clientDataHash: hash, at: AuditTests.now)
             anchors = try #require(TrustAnchors(pem: authority.rootsPEM))
-            appID = try #require(AppID("TEAMID1234.com.example.app"))
+            appID = try #require(AppleAppID("TEAMID1234.com.example.app"))
         }
     }
 

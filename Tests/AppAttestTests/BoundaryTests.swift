@@ -28,7 +28,7 @@ struct BoundaryTests {
         let object = try AttestationObject(
             parsing: device().attest(key, clientDataHash: [7], at: date, options: options))
         let expectations = ReceiptExpectations(
-            appIDs: [try #require(AppID(Self.appID))], keyID: try #require(KeyID(key.keyID)),
+            appIDs: [try #require(AppleAppID(Self.appID))], keyID: try #require(KeyID(key.keyID)),
             clientDataHash: ClientDataHash([7]), environment: .production)
         let authority = try #require(Self.authority)
         let anchors = try #require(TrustAnchors(pem: authority.rootsPEM))
@@ -93,7 +93,7 @@ struct BoundaryTests {
             let device = AppleDevice(system: .iOS("27.0"), app: AppleApp(appID: Self.appID), authority: authority)
             let key = AppleAttestKey()
             let object = try device.attest(key, clientDataHash: [1], at: now)
-            let policy = AppAttestPolicy(appIDs: [try #require(AppID(Self.appID))])
+            let policy = AppAttestPolicy(appIDs: [try #require(AppleAppID(Self.appID))])
             let verifier = AttestationVerifier(
                 policy: policy, trustAnchors: try #require(TrustAnchors(pem: authority.rootsPEM)))
             let keyID = try #require(KeyID(key.keyID))
@@ -118,7 +118,7 @@ struct BoundaryTests {
 
     @Test("an assertion has 37 bytes of authenticator data at least, and may have no more")
     func authenticatorData() throws {
-        let appID = try #require(AppID(Self.appID))
+        let appID = try #require(AppleAppID(Self.appID))
         func refusal(_ count: Int) throws -> AppAttestError.Code? {
             var key = AppleAttestKey()
             var options = AppleAssertionOptions()
@@ -138,8 +138,8 @@ struct BoundaryTests {
 
     @Test("values are read up to their largest size")
     func values() {
-        #expect(AppID("T." + String(repeating: "a", count: 253)) != nil)
-        #expect(AppID("T." + String(repeating: "a", count: 254)) == nil)
+        #expect(AppleAppID("T." + String(repeating: "a", count: 253)) != nil)
+        #expect(AppleAppID("T." + String(repeating: "a", count: 254)) == nil)
         #expect(BundleVersion("1.2.3.4.5.6.7.8") != nil)
         #expect(BundleVersion(String(repeating: "9", count: 18)) != nil)
         #expect(RFC3339.date("2026-04-21T18:13:12.123456789Z") != nil)

@@ -24,7 +24,7 @@ import Testing
         let device = AppleDevice(system: system, app: AppleApp(appID: appID), authority: authority)
         var key = AppleAttestKey()
         let bytes = try device.assert(&key, clientDataHash: hash, options: options)
-        let verifier = AssertionVerifier(policy: AppAttestPolicy(appIDs: [try #require(AppID(appID))]))
+        let verifier = AssertionVerifier(policy: AppAttestPolicy(appIDs: [try #require(AppleAppID(appID))]))
         let publicKey = key.privateKey.publicKey
         return code {
             try verifier.verify(

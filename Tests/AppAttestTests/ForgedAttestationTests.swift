@@ -55,7 +55,7 @@ import Testing
         let key = AppleAttestKey()
         let hash = Array(SHA256.hash(data: [1, 2, 3]))
         let object = try device.attest(key, clientDataHash: hash, at: Self.now, options: attestation)
-        var policy = AppAttestPolicy(appIDs: [try #require(AppID("TEAMID1234.com.example.app"))])
+        var policy = AppAttestPolicy(appIDs: [try #require(AppleAppID("TEAMID1234.com.example.app"))])
         change(&policy)
         let anchors = try #require(
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
@@ -335,7 +335,7 @@ import Testing
     @Test(arguments: ["14.0", "18.3.1", "26.2", "26.3"])
     func aMapThatWasPassedBeforeTheHashIsNotTheDevicesOwn(version: String) throws {
         let authority = try #require(Self.authority)
-        let app = try #require(AppID("TEAMID1234.com.example.app"))
+        let app = try #require(AppleAppID("TEAMID1234.com.example.app"))
         let device = AppleDevice(system: .iOS(version), app: AppleApp(appID: app.text), authority: authority)
         let map =
             (["apple_validation_category_01": .bytes([4, 0, 0, 0]), "apple_bundle_version_01": "9999"] as CBORValue)
@@ -370,7 +370,7 @@ import Testing
         let authority = try AppleAuthority(from: Self.now - 30 * 86400)
         let anchors = try #require(
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
-        let app = try #require(AppID("TEAMID1234.com.example.app"))
+        let app = try #require(AppleAppID("TEAMID1234.com.example.app"))
         let verifier = AttestationVerifier(policy: AppAttestPolicy(appIDs: [app]), trustAnchors: anchors)
         let device = AppleDevice(system: .iOS("27.0"), app: AppleApp(appID: app.text), authority: authority)
         let key = AppleAttestKey()

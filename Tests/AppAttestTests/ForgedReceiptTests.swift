@@ -186,7 +186,7 @@ import Testing
         let anchors = try #require(
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
         var expectations = ReceiptExpectations(
-            appIDs: [try #require(AppID(appID))], keyID: try #require(KeyID(key.keyID)),
+            appIDs: [try #require(AppleAppID(appID))], keyID: try #require(KeyID(key.keyID)),
             clientDataHash: ClientDataHash([7]), environment: .production)
         try change(&expectations)
         return code { try ReceiptVerifier(trustAnchors: anchors).verify(receipt, against: expectations, at: Self.now) }
@@ -200,7 +200,7 @@ import Testing
     /// The attestation verifies, and says nothing about its receipt.
     @Test func doNotFailTheAttestationTheyCameWith() throws {
         let authority = try AppleAuthority(from: Self.now - 30 * 86400)
-        let app = try #require(AppID("TEAMID1234.com.example.app"))
+        let app = try #require(AppleAppID("TEAMID1234.com.example.app"))
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: app.text), authority: authority)
         let key = AppleAttestKey()
         var options = AppleAttestationOptions()

@@ -22,7 +22,7 @@ struct LeafPropertyTests {
         let device = AppleDevice(system: system, app: Self.app, authority: authority)
         let key = AppleAttestKey()
         let object = try device.attest(key, clientDataHash: [1], at: Self.now, options: options)
-        var policy = AppAttestPolicy(appIDs: [try #require(AppID(Self.app.appID))])
+        var policy = AppAttestPolicy(appIDs: [try #require(AppleAppID(Self.app.appID))])
         changePolicy(&policy)
         let anchors = try #require(
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))

@@ -33,7 +33,7 @@ struct MovedMapTests {
         _ sent: (object: AssertionObject, key: P256.Signing.PublicKey), hash: [UInt8], attested: Bool,
         _ change: (inout AppAttestPolicy) -> Void = { _ in }
     ) throws -> Result<VerifiedAssertion, any Error> {
-        var policy = AppAttestPolicy(appIDs: [try #require(AppID(Self.appID))])
+        var policy = AppAttestPolicy(appIDs: [try #require(AppleAppID(Self.appID))])
         change(&policy)
         return Result {
             try AssertionVerifier(policy: policy).verify(
@@ -114,7 +114,7 @@ struct MovedMapTests {
         let now = Date(timeIntervalSince1970: 1_790_000_000)
         let object = try device.attest(key, clientDataHash: [1], at: now)
         let anchors = try #require(TrustAnchors(pem: authority.rootsPEM))
-        let policy = AppAttestPolicy(appIDs: [try #require(AppID(Self.appID))])
+        let policy = AppAttestPolicy(appIDs: [try #require(AppleAppID(Self.appID))])
         let attestation = try AttestationVerifier(policy: policy, trustAnchors: anchors).verify(
             object, keyID: #require(KeyID(key.keyID)), clientDataHash: ClientDataHash([1]), at: now)
         #expect(attestation.attestedExtensions == (version == "27.0"))

@@ -41,7 +41,8 @@ import Testing
     }
 
     @Test func `every member of an audit is read back as it was written`() throws {
-        var policy = AppAttestPolicy(appIDs: Set([AppID("TEAM.app")].compactMap(\.self)), environments: [.development])
+        var policy = AppAttestPolicy(
+            appIDs: Set([AppleAppID("TEAM.app")].compactMap(\.self)), environments: [.development])
         policy.requiresMacAccessControl = false
         policy.clockLeeway = 60
         let read = try AppAttestPolicy(appIDs: []).applying(JSONFields(.object(policy.json)))

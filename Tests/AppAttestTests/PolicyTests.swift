@@ -34,7 +34,7 @@ import Testing
         change(&options)
         let key = AppleAttestKey()
         let object = try device(system, environment).attest(key, clientDataHash: [1], at: Self.now, options: options)
-        var policy = AppAttestPolicy(appIDs: [try #require(AppID(Self.app))])
+        var policy = AppAttestPolicy(appIDs: [try #require(AppleAppID(Self.app))])
         changePolicy(&policy)
         let verifier = AttestationVerifier(policy: policy, trustAnchors: try anchors())
         let keyID = try #require(KeyID(key.keyID))
@@ -48,7 +48,7 @@ import Testing
     ) throws -> AppAttestError.Code? {
         var key = AppleAttestKey()
         let object = try AssertionObject(parsing: try device(system).assert(&key, clientDataHash: [1]))
-        var policy = AppAttestPolicy(appIDs: [try #require(AppID(Self.app))])
+        var policy = AppAttestPolicy(appIDs: [try #require(AppleAppID(Self.app))])
         changePolicy(&policy)
         let publicKey = key.privateKey.publicKey
         return code {
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func ofApps() throws {
-        let other = try #require(AppID("TEAMID1234.com.example.other"))
+        let other = try #require(AppleAppID("TEAMID1234.com.example.other"))
         #expect(try attestation { $0.appIDs.insert(other) } == nil)
         #expect(try attestation { $0.appIDs = [other] } == .appIDNotAllowed)
         #expect(try attestation { $0.appIDs = [] } == .appIDNotAllowed)
@@ -154,7 +154,7 @@ import Testing
         let key = AppleAttestKey()
         let object = try AttestationObject(parsing: device(.iOS("27.0")).attest(key, clientDataHash: [1], at: Self.now))
         let expected = ReceiptExpectations(
-            appIDs: [try #require(AppID(Self.app))], keyID: try #require(KeyID(key.keyID)),
+            appIDs: [try #require(AppleAppID(Self.app))], keyID: try #require(KeyID(key.keyID)),
             clientDataHash: ClientDataHash([1]), environment: .production)
         func receipt(_ policy: ReceiptVerifier.Policy, late: TimeInterval) throws -> AppAttestError.Code? {
             let verifier = ReceiptVerifier(policy: policy, trustAnchors: try anchors())

@@ -47,7 +47,7 @@ import Testing
                     object, clientDataHash: hash, publicKey: otherKey, attestedExtensions: true, previousCounter: 0)
             }
                 == .signatureInvalid)
-        let otherApp = AssertionVerifier(policy: AppAttestPolicy(appIDs: [try #require(AppID("A.b"))]))
+        let otherApp = AssertionVerifier(policy: AppAttestPolicy(appIDs: [try #require(AppleAppID("A.b"))]))
         #expect(
             code {
                 try otherApp.verify(

@@ -73,7 +73,7 @@ import Testing
         #expect(
             code { try verifier.verify(object, keyID: other, clientDataHash: clientDataHash, at: date) }
                 == .keyIDMismatch)
-        let app = try #require(AppID("TEAMID1234.com.example.other"))
+        let app = try #require(AppleAppID("TEAMID1234.com.example.other"))
         #expect(refusal(vector) { $0.appIDs = [app] } == .appIDNotAllowed)
         #expect(refusal(vector) { $0.appIDs = [] } == .appIDNotAllowed)
         #expect(

@@ -92,7 +92,7 @@ import Testing
         }
         #expect(refusal { _ in } == nil)
         #expect(refusal { $0.clientDataHash = nil } == nil)
-        #expect(try refusal { $0.appIDs = [try #require(AppID("A.b"))] } == .appIDNotAllowed)
+        #expect(try refusal { $0.appIDs = [try #require(AppleAppID("A.b"))] } == .appIDNotAllowed)
         #expect(refusal { $0.keyID = KeyID(x963: []) } == .publicKeyMismatch)
         #expect(refusal { $0.clientDataHash = ClientDataHash([]) } == .clientDataHashMismatch)
         #expect(

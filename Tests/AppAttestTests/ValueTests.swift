@@ -35,7 +35,7 @@ import Testing
     @Test(arguments: [
         "", "nodot", ".bundle", "TEAM.", "TEAM.com.exa mple", "TEAM.é", String(repeating: "a.", count: 128),
     ])
-    func isNoAppID(_ text: String) { #expect(AppID(text) == nil) }
+    func isNoAppID(_ text: String) { #expect(AppleAppID(text) == nil) }
 
     @Test func keyIDsAreThirtyTwoOctets() {
         #expect(KeyID([UInt8](repeating: 0, count: 31)) == nil)

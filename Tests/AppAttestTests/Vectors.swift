@@ -33,7 +33,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
         let bytes = bytes("object") ?? []
         return kind == "receipt" ? Receipt.prefix(of: bytes) : bytes
     }
-    var appID: AppID? { self["app_id"].flatMap(AppID.init) }
+    var appID: AppleAppID? { self["app_id"].flatMap(AppleAppID.init) }
     var keyID: KeyID? { self["key_id"].flatMap(KeyID.init(base64:)) }
     var environment: AttestEnvironment? {
         AttestEnvironment.allCases.first { [$0.rawValue, $0.receiptName].contains(self["environment"]) }

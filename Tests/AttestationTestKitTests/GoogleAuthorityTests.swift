@@ -26,8 +26,8 @@ struct GoogleAuthorityTests {
         change(&options)
         let token = try authority.classicToken(nonce: "bm9uY2Ugbm9uY2U", at: Self.time, options: options)
         let verifier = PlayIntegrityVerifier(
-            packages: ["com.example.app"],
-            policy: PlayIntegrityPolicy(certificateDigests: [Array(repeating: 0x11, count: 32)]))
+            policy: PlayIntegrityPolicy(certificateDigests: [Array(repeating: 0x11, count: 32)]),
+            packages: ["com.example.app"])
         do {
             _ = try verifier.verify(verdict(token), binding: .nonce("bm9uY2Ugbm9uY2U"), at: Self.time)
             return nil
@@ -42,7 +42,8 @@ struct GoogleAuthorityTests {
             let key = P256.Signing.PrivateKey()
             let description = GoogleAuthority.keyDescription(challenge: [1, 2], at: Self.time)
             let verifier = KeyAttestationVerifier(
-                policy: .audit, anchors: try AttestationAnchors(pem: authority.rootsPEM()), statusList: nil)
+                policy: .audit, trustAnchors: try KeyAttestationTrustAnchors(pem: authority.rootsPEM()), statusList: nil
+            )
             func code(_ path: [KeyAttestationCertificate]) throws -> KeyAttestationError.Code? {
                 let chain = try KeyAttestationChain(der: authority.sign(path, under: .remote, at: Self.time))
                 do throws(KeyAttestationError) {
@@ -120,7 +121,7 @@ struct GoogleAuthorityTests {
         let key = P256.Signing.PrivateKey().publicKey
         let chain = try loaded.attest(key, challenge: [1, 2, 3], at: Self.time, options: .remote)
         let verifier = KeyAttestationVerifier(
-            policy: .audit, anchors: try AttestationAnchors(pem: authority.rootsPEM()), statusList: nil)
+            policy: .audit, trustAnchors: try KeyAttestationTrustAnchors(pem: authority.rootsPEM()), statusList: nil)
         #expect(throws: Never.self) {
             try verifier.verify(
                 KeyAttestationChain(pem: GoogleAuthority.pem(chain)), challenge: [1, 2, 3], publicKey: key,

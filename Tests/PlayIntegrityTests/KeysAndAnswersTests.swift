@@ -109,7 +109,7 @@ struct GoogleAnswerTests {
         let binding: IntegrityBinding =
             try expected.optionalString("request_hash").map { .requestHash($0) }
             ?? .nonce(expected.string("nonce"))
-        let verifier = PlayIntegrityVerifier(packages: [try expected.string("package")], policy: try Vectors.policy())
+        let verifier = PlayIntegrityVerifier(policy: try Vectors.policy(), packages: [try expected.string("package")])
         let time = Date(timeIntervalSince1970: Double(try expected.integer("evaluate_at_ms")) / 1000)
         return refusal { _ = try verifier.verify(verdict, binding: binding, at: time) }?.rawValue.lowercased()
     }

@@ -58,7 +58,7 @@ struct TokenVector: Sendable {
     func verify(with keys: [ResponseKeys]) throws -> VerifiedIntegrity {
         switch try IntegrityToken(token).decode(with: keys) {
         case .decoded(let verdict):
-            return try PlayIntegrityVerifier(packages: [package], policy: Vectors.policy(policy))
+            return try PlayIntegrityVerifier(policy: Vectors.policy(policy), packages: [package])
                 .verify(verdict, binding: .nonce(nonce), at: time)
         case .refused(let error): throw error
         case .couldNotCheck(let error): throw error

@@ -33,7 +33,7 @@ struct VerdictTests {
         let digest = try #require(CertificateDigest.octets("-2AMDOS0HZpZowxPbSqjXBQeD8dMh5Vlp11F3ZEJbz4"))
         var policy = PlayIntegrityPolicy(certificateDigests: [digest])
         change(&policy)
-        let verifier = PlayIntegrityVerifier(packages: ["com.example.app"], policy: policy)
+        let verifier = PlayIntegrityVerifier(policy: policy, packages: ["com.example.app"])
         return refusal { _ = try verifier.verify(verdict, binding: binding, at: time) }
     }
 
@@ -201,7 +201,7 @@ struct VerdictTests {
             ]
         }
         let kids = PlayIntegrityVerifier(
-            packages: ["com.example.Kids"], policy: PlayIntegrityPolicy(certificateDigests: nil))
+            policy: PlayIntegrityPolicy(certificateDigests: nil), packages: ["com.example.Kids"])
         #expect(
             refusal { _ = try kids.verify(lookAlike, binding: .nonce("bm9uY2U"), at: Self.now) } == .packageMismatch)
         let unevaluated = try Self.verdict { $0["appIntegrity"] = ["appRecognitionVerdict": "UNEVALUATED"] }
@@ -214,14 +214,13 @@ struct VerdictTests {
 
     @Test("An audit judges what is given and names what is not")
     func audit() throws {
-        let audited = try PlayIntegrityVerifier.audit(
-            Self.verdict(), policy: PlayIntegrityPolicy(certificateDigests: nil), package: nil, binding: nil, at: nil)
+        let verifier = PlayIntegrityVerifier(policy: PlayIntegrityPolicy(certificateDigests: nil), packages: [])
+        let audited = try verifier.audit(Self.verdict(), packages: nil, binding: nil, at: nil)
         #expect(audited.unchecked == [.package, .nonce, .age])
         let bare = try Self.verdict { $0["requestDetails"] = ["requestPackageName": "com.example.app"] }
         #expect(
             refusal {
-                _ = try PlayIntegrityVerifier.audit(
-                    bare, policy: PlayIntegrityPolicy(certificateDigests: nil), package: nil, binding: nil, at: nil)
+                _ = try verifier.audit(bare, packages: nil, binding: nil, at: nil)
             } == .nonceMissing)
     }
 

@@ -15,7 +15,7 @@ enum AndroidVerification {
         let text = try google.classicToken(nonce: "bm9uY2U", at: now, options: options)
         let keys = [try ResponseKeys(decryptionKey: google.decryptionKey, verificationKey: google.verificationKey())]
         let policy = PlayIntegrityPolicy(certificateDigests: nil)
-        let verifier = PlayIntegrityVerifier(packages: [options.package], policy: policy)
+        let verifier = PlayIntegrityVerifier(policy: policy, packages: [options.package])
         func verify() throws {
             guard case .decoded(let verdict) = try IntegrityToken(text).decode(with: keys) else { throw Unexpected() }
             _ = try verifier.verify(verdict, binding: .either("bm9uY2U"), at: now)
@@ -30,7 +30,7 @@ enum AndroidVerification {
         let now = Date()
         let challenge = [UInt8](repeating: 5, count: 32)
         let description = GoogleAuthority.keyDescription(challenge: challenge, at: now)
-        let anchors = try AttestationAnchors(pem: google.rootsPEM(at: now))
+        let anchors = try KeyAttestationTrustAnchors(pem: google.rootsPEM(at: now))
         let shared: [(String, GoogleAuthority.Root, [KeyAttestationCertificate])] = [
             ("factory", .factory, [.factoryAttestation(title: "TEE"), .factoryIntermediate]),
             ("remotely provisioned", .remote, [.droidCA3, .droidCA2]),
@@ -50,7 +50,7 @@ enum AndroidVerification {
                 let chain = Array(signed.prefix(own) + (devices.first?.chain ?? signed).dropFirst(own))
                 devices.append((key, chain))
             }
-            let verifier = KeyAttestationVerifier(policy: .audit, anchors: anchors, statusList: nil)
+            let verifier = KeyAttestationVerifier(policy: .audit, trustAnchors: anchors, statusList: nil)
             func verify(_ index: Int, _ verifier: KeyAttestationVerifier) throws {
                 let device = devices[index & 1023]
                 _ = try verifier.verify(
@@ -66,7 +66,7 @@ enum AndroidVerification {
             results.append(
                 try await measure("  the same, the first of its kind") {
                     index += 1
-                    try verify(index, KeyAttestationVerifier(policy: .audit, anchors: anchors, statusList: nil))
+                    try verify(index, KeyAttestationVerifier(policy: .audit, trustAnchors: anchors, statusList: nil))
                 })
         }
         return results + (try await signatures())

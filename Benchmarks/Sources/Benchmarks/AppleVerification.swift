@@ -12,7 +12,7 @@ enum AppleVerification {
         let hash = [UInt8](repeating: 1, count: 32)
         let now = Date()
         let object = try device.attest(key, clientDataHash: hash, at: now)
-        guard let appID = AppID("TESTTEAM01.com.example.app"), let keyID = KeyID(key.keyID),
+        guard let appID = AppleAppID("TESTTEAM01.com.example.app"), let keyID = KeyID(key.keyID),
             let anchors = TrustAnchors(pem: authority.rootsPEM)
         else { fatalError("the test kit's own values") }
         let policy = AppAttestPolicy(appIDs: [appID])

@@ -1,7 +1,7 @@
 import AppAttest
 import Crypto
 
-private let verifier: AssertionVerifier? = AppID("TEAMID1234.com.example.app").map { app in
+private let verifier: AssertionVerifier? = AppleAppID("TEAMID1234.com.example.app").map { app in
     AssertionVerifier(policy: AppAttestPolicy(appIDs: [app]))
 }
 private let publicKey = P256.Signing.PrivateKey().publicKey

@@ -1,7 +1,7 @@
 import AppAttest
 import Foundation
 
-private let verifier: AttestationVerifier? = AppID("TEAMID1234.com.example.app").map { app in
+private let verifier: AttestationVerifier? = AppleAppID("TEAMID1234.com.example.app").map { app in
     AttestationVerifier(policy: AppAttestPolicy(appIDs: [app], environments: [.production, .development]))
 }
 private let keyID = KeyID([UInt8](repeating: 0, count: 32))

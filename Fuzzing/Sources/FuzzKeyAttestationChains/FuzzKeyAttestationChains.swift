@@ -100,13 +100,13 @@ private final class Signatures {
 nonisolated(unsafe) private let signatures = Result { try Signatures() }
 
 private let verifiers: Result<[ModelPolicy: KeyAttestationVerifier], any Error> = Result {
-    let anchors = try AttestationAnchors(pem: signatures.get().authority.rootsPEM())
+    let anchors = try KeyAttestationTrustAnchors(pem: signatures.get().authority.rootsPEM())
     let list = try RevocationStatusList(parsing: Array(#"{"entries": {"77": {"status": "REVOKED"}}}"#.utf8))
     // Copies of one verifier, which share its cache.
     let first = KeyAttestationVerifier(
         policy: KeyAttestationPolicy(
             packages: ["com.example.app"], certificateDigests: [[UInt8](repeating: 0x11, count: 32)]),
-        anchors: anchors, statusList: list)
+        trustAnchors: anchors, statusList: list)
     var verifiers: [ModelPolicy: KeyAttestationVerifier] = [:]
     for policy in ModelPolicy.allCases {
         var verifier = first
@@ -150,7 +150,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         fatalError("the plan cannot be signed: \(plan)")
     }
     let key = signatures.registered.publicKey
-    let fresh = KeyAttestationVerifier(policy: shared.policy, anchors: shared.anchors, statusList: shared.statusList)
+    let fresh = KeyAttestationVerifier(policy: shared.policy, trustAnchors: shared.trustAnchors, statusList: shared.statusList)
     let outcome = judge(encodings, fresh, key)
     let oracle = Oracle(sent: plan.sent, policy: policy)
     switch (outcome, judge(encodings, shared, key)) {

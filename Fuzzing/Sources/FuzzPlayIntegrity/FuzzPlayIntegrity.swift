@@ -18,8 +18,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     _ = (try? IntegrityToken(String(decoding: bytes, as: UTF8.self)))?.decode(with: keys)
     let policy = PlayIntegrityPolicy(certificateDigests: nil)
     if case .decoded(let verdict) = DecodeOutcome.googleAnswer(status: 200, body: bytes) {
-        _ = try? PlayIntegrityVerifier.audit(
-            verdict, policy: policy, package: verdict.requestPackageName, binding: verdict.nonce.map { .either($0) },
+        _ = try? PlayIntegrityVerifier(policy: policy, packages: []).audit(
+            verdict, packages: verdict.requestPackageName.map { [$0] }, binding: verdict.nonce.map { .either($0) },
             at: nil)
     }
     if let fields = try? JSONFields(JSONValue(parsing: bytes)) { _ = try? policy.applying(fields) }

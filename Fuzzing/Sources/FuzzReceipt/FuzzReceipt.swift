@@ -3,7 +3,7 @@ import Foundation
 
 private let verifier = ReceiptVerifier(policy: .stored)
 private let expectations: ReceiptExpectations? = {
-    guard let app = AppID("TEAMID1234.com.example.app"), let keyID = KeyID([UInt8](repeating: 0, count: 32))
+    guard let app = AppleAppID("TEAMID1234.com.example.app"), let keyID = KeyID([UInt8](repeating: 0, count: 32))
     else { return nil }
     return ReceiptExpectations(appIDs: [app], keyID: keyID, clientDataHash: nil, environment: .production)
 }()

@@ -9,7 +9,7 @@ public struct Workshop: @unchecked Sendable {  // libFuzzer runs one input after
     /// The app of every device.
     public let appID = "TEAMID1234.com.example.app"
     /// The app, as a policy names it.
-    public let app: AppID
+    public let app: AppleAppID
     /// Signs what is honest.
     public let authority: AppleAuthority
     /// Has the same names and other keys.
@@ -28,7 +28,7 @@ public struct Workshop: @unchecked Sendable {  // libFuzzer runs one input after
         var options = AppleAuthority.Options()
         // Signing on P-384 costs thirty times as much.
         options.intermediateCurve = .p256
-        guard let app = AppID(appID),
+        guard let app = AppleAppID(appID),
             let authority = try? AppleAuthority(from: now.addingTimeInterval(-30 * 86400), options: options),
             let other = try? AppleAuthority(from: now.addingTimeInterval(-30 * 86400), options: options),
             let keyID = KeyID(key.keyID), let anchors = TrustAnchors(pem: authority.rootsPEM)

@@ -14,14 +14,14 @@ public struct KeyAttestationChain: Sendable {
     static let maximumPEMLength = 128 * 1024
 
     /// Reads a chain from DER certificates, the leaf first.
-    public init(der encodings: [[UInt8]]) throws(KeyAttestationError) {
+    public init(der encodings: [some Collection<UInt8>]) throws(KeyAttestationError) {
         guard encodings.count <= Self.maximumCount else {
             throw KeyAttestationError(.chainUnreadable, .chain, "\(encodings.count) certificates")
         }
         var certificates: [AttestationCertificate] = []
         for (index, encoded) in encodings.enumerated() {
             do {
-                certificates.append(try AttestationCertificate(der: encoded))
+                certificates.append(try AttestationCertificate(der: Array(encoded)))
             } catch {
                 throw KeyAttestationError(.certificateMalformed, .chain, "certificate \(index): \(error)")
             }

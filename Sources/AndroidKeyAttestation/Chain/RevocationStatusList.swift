@@ -55,7 +55,7 @@ public struct RevocationStatusList: Sendable {
     }
 
     /// The list as far as it is about these certificates: what it takes to judge their chain by it once more.
-    @_spi(Service) public func json(about chain: KeyAttestationChain) -> JSONValue {
+    public func json(about chain: KeyAttestationChain) -> JSONValue {
         let found = chain.certificates.compactMap { certificate -> (String, JSONValue)? in
             guard let serial = Self.normalized(certificate.serialNumber), let entry = entries[serial] else {
                 return nil

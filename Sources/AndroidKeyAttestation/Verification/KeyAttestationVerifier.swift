@@ -13,7 +13,7 @@ public import Foundation
 /// To swap the status list, set ``statusList`` of a copy.
 public struct KeyAttestationVerifier: Sendable {
     /// The keys that chains must end in.
-    public var anchors: AttestationAnchors
+    public var trustAnchors: KeyAttestationTrustAnchors
     /// What is asked of key and device.
     public var policy: KeyAttestationPolicy
     /// Certificates that are no longer trusted; nil leaves that unchecked.
@@ -22,10 +22,11 @@ public struct KeyAttestationVerifier: Sendable {
 
     /// A verifier with Google's anchors unless others are given.
     public init(
-        policy: KeyAttestationPolicy, anchors: AttestationAnchors = .google, statusList: RevocationStatusList?
+        policy: KeyAttestationPolicy, trustAnchors: KeyAttestationTrustAnchors = .google,
+        statusList: RevocationStatusList?
     ) {
         self.policy = policy
-        self.anchors = anchors
+        self.trustAnchors = trustAnchors
         self.statusList = statusList
     }
 
@@ -36,33 +37,28 @@ public struct KeyAttestationVerifier: Sendable {
     ///   - challenge: the octets that the service gave out, once.
     ///   - publicKey: the key that the device claims.
     ///   - time: the time of the check.
-    /// - Throws: the first check that failed, in the order of ``KeyAttestationStep``.
+    /// - Throws: the first check that failed, in the order of ``KeyAttestationError/Step``.
     public func verify(
-        _ chain: KeyAttestationChain, challenge: [UInt8], publicKey: P256.Signing.PublicKey, at time: Date
+        _ chain: KeyAttestationChain, challenge: some Collection<UInt8>, publicKey: P256.Signing.PublicKey,
+        at time: Date
     ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
-        try verify(chain, Expectations(challenge: challenge, publicKey: publicKey), at: time)
+        try verify(chain, Expectations(challenge: Array(challenge), publicKey: publicKey), at: time)
     }
 
     /// Verifies an attestation of which not everything is known any more: what is nil is not compared, and
     /// ``VerifiedKeyAttestation/unchecked`` says so. Not for registering keys.
     public func audit(
-        _ chain: KeyAttestationChain, challenge: [UInt8]?, package: String?, at time: Date?
+        _ chain: KeyAttestationChain, challenge: [UInt8]?, publicKey: P256.Signing.PublicKey? = nil,
+        package: String?, at time: Date?
     ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
-        try audit(chain, challenge: challenge, publicKey: nil, package: package, at: time)
-    }
-
-    /// The same, comparing the key too, where it is known.
-    package func audit(
-        _ chain: KeyAttestationChain, challenge: [UInt8]?, publicKey: P256.Signing.PublicKey?, package: String?,
-        at time: Date?
-    ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
-        try verify(chain, Expectations(challenge: challenge, publicKey: publicKey, package: package), at: time)
+        try verify(
+            chain, Expectations(challenge: challenge, publicKey: publicKey, package: package), at: time)
     }
 
     private func verify(
         _ chain: KeyAttestationChain, _ expected: Expectations, at time: Date?
     ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
-        let rules = PathRules(chain: chain, anchors: anchors, verified: verified)
+        let rules = PathRules(chain: chain, anchors: trustAnchors, verified: verified)
         let (anchor, isRootIncluded) = try rules.findAnchor()
         try rules.checkSignatures()
         if policy.requiresChainedNames { try rules.checkNames(anchor) }
@@ -93,8 +89,8 @@ public struct KeyAttestationVerifier: Sendable {
     }
 
     /// The checks for which an ``audit(_:challenge:package:at:)`` with these arguments is not given what they need.
-    public func unchecked(challenge: [UInt8]?, package: String?, at time: Date?) -> [KeyAttestationStep] {
-        var steps: [KeyAttestationStep] = []
+    public func unchecked(challenge: [UInt8]?, package: String?, at time: Date?) -> [KeyAttestationError.Step] {
+        var steps: [KeyAttestationError.Step] = []
         if time == nil, policy.dates == .enforce { steps.append(.dates) }
         if statusList == nil { steps.append(.revocation) }
         if challenge == nil { steps.append(.challenge) }

@@ -5,12 +5,12 @@ internal import LenientDER
 /// The rules for the certificates, as far as the leaf's key description.
 struct PathRules {
     let chain: KeyAttestationChain
-    let anchors: AttestationAnchors
+    let anchors: KeyAttestationTrustAnchors
     /// Signatures that need not be computed again.
     let verified: VerifiedSteps
     private let keyDigests: [SHA256Digest]
 
-    init(chain: KeyAttestationChain, anchors: AttestationAnchors, verified: VerifiedSteps) {
+    init(chain: KeyAttestationChain, anchors: KeyAttestationTrustAnchors, verified: VerifiedSteps) {
         self.chain = chain
         self.anchors = anchors
         self.verified = verified
@@ -18,7 +18,7 @@ struct PathRules {
     }
 
     /// The pinned key that signed the last certificate: its own, or that of a root that was left out.
-    func findAnchor() throws(KeyAttestationError) -> (AttestationAnchors.Anchor, isRootIncluded: Bool) {
+    func findAnchor() throws(KeyAttestationError) -> (KeyAttestationTrustAnchors.Anchor, isRootIncluded: Bool) {
         guard let last = chain.certificates.last, let lastKeyDigest = keyDigests.last else {
             throw KeyAttestationError(.chainUnreadable, .anchor, "no certificate")
         }
@@ -39,7 +39,7 @@ struct PathRules {
     /// Anyone can append Google's root a second time, and the signatures still hold. Then the certificate below the root,
     /// whose name tells the kind of provisioning, would be the root: RSA's has a factory's form of name, and expired
     /// certificates of a remotely provisioned device would pass.
-    private func refuseRootBelowRoot(_ anchor: AttestationAnchors.Anchor) throws(KeyAttestationError) {
+    private func refuseRootBelowRoot(_ anchor: KeyAttestationTrustAnchors.Anchor) throws(KeyAttestationError) {
         for keyDigest in keyDigests.dropLast() where anchor.keyDigest.elementsEqual(keyDigest) {
             throw KeyAttestationError(.rootRepeated, .anchor, "the root is below the root")
         }
@@ -78,7 +78,7 @@ struct PathRules {
         }
     }
 
-    private func isSigned(_ last: AttestationCertificate, by anchor: AttestationAnchors.Anchor) -> Bool {
+    private func isSigned(_ last: AttestationCertificate, by anchor: KeyAttestationTrustAnchors.Anchor) -> Bool {
         verified.contains(SignatureStep(of: last, issuerKeyDigest: anchor.keyDigest)) || last.isSigned(by: anchor.key)
     }
 
@@ -87,7 +87,7 @@ struct PathRules {
     }
 
     /// Caches the signatures of this path. To be called once it has passed every rule.
-    func rememberSignatures(_ anchor: AttestationAnchors.Anchor, _ path: AttestationPath) {
+    func rememberSignatures(_ anchor: KeyAttestationTrustAnchors.Anchor, _ path: AttestationPath) {
         var authorities: [SignatureStep] = []
         for (index, certificate) in chain.certificates.enumerated().dropFirst(2).dropLast() {
             authorities.append(step(of: certificate, at: index))
@@ -101,7 +101,7 @@ struct PathRules {
     }
 
     /// Each issuer is the subject of the next certificate, byte for byte.
-    func checkNames(_ anchor: AttestationAnchors.Anchor) throws(KeyAttestationError) {
+    func checkNames(_ anchor: KeyAttestationTrustAnchors.Anchor) throws(KeyAttestationError) {
         let subjects = chain.issuers.map(\.subject.encoded) + [anchor.subject[...]]
         for (index, (certificate, subject)) in zip(chain.certificates, subjects).enumerated()
         where !certificate.issuer.encoded.elementsEqual(subject) {

@@ -7,7 +7,7 @@ public struct VerifiedKeyAttestation: Sendable {
     /// The chain, each certificate signed by the next.
     public let chain: KeyAttestationChain
     /// The pinned key at its end.
-    public let anchor: AttestationAnchors.Anchor
+    public let anchor: KeyAttestationTrustAnchors.Anchor
     /// Whether the root came with the chain; clients may leave it out.
     public let isRootIncluded: Bool
     /// How the device came by its attestation key.
@@ -19,7 +19,7 @@ public struct VerifiedKeyAttestation: Sendable {
     /// Whether the attestation certificate, the one above the leaf, says StrongBox.
     public let isStrongBoxCorroborated: Bool
     /// Checks that nothing was given for.
-    public let unchecked: [KeyAttestationStep]
+    public let unchecked: [KeyAttestationError.Step]
 
     /// The lower of the two levels, by the device's own account.
     public var securityLevel: SecurityLevel { description.securityLevel }

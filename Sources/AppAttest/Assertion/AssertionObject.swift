@@ -14,8 +14,8 @@ public struct AssertionObject: Sendable {
     public var claimedCounter: UInt32 { authenticatorData.counter }
 
     /// Reads what `DCAppAttestService.generateAssertion(_:clientDataHash:)` gave.
-    public init(parsing bytes: [UInt8]) throws(AppAttestError) {
-        let map = try readObject(bytes, maximumSize: Self.maximumSize)
+    public init(parsing bytes: some Collection<UInt8>) throws(AppAttestError) {
+        let map = try readObject(Array(bytes), maximumSize: Self.maximumSize)
         guard map.count == 2, let signature = map["signature"]?.bytes,
             let authenticatorData = map["authenticatorData"]?.bytes
         else {

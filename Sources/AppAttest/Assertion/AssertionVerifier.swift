@@ -21,14 +21,15 @@ public struct AssertionVerifier: Sendable {
     ///     ``VerifiedAttestation/attestedExtensions``. Otherwise the map of the assertion is unproven.
     ///   - previousCounter: the stored counter, 0 after an attestation.
     public func verify(
-        _ bytes: [UInt8], clientData: [UInt8], challenge: ChallengeCheck, publicKey: P256.Signing.PublicKey,
+        _ bytes: some Collection<UInt8>, clientData: some Collection<UInt8>, challenge: ChallengeCheck,
+        publicKey: P256.Signing.PublicKey,
         attestedExtensions: Bool, previousCounter: UInt32
     ) throws(AppAttestError) -> VerifiedAssertion {
         let object = try AssertionObject(parsing: bytes)
         let assertion = try verify(
             object, clientDataHash: ClientDataHash(hashing: clientData), publicKey: publicKey,
             attestedExtensions: attestedExtensions, previousCounter: previousCounter)
-        guard challenge.holds(clientData) else {
+        guard challenge.holds(Array(clientData)) else {
             throw AppAttestError(.challengeMismatch, .challenge, "the client data carries another challenge")
         }
         return assertion
@@ -54,7 +55,9 @@ public struct AssertionVerifier: Sendable {
 
     /// Makes every step that what is known allows, and says how each went. Without the public key or what was signed,
     /// nothing is proven.
-    public func audit(_ bytes: [UInt8], against expected: AuditExpectations) -> AppAttestAudit<AssertionObject> {
+    public func audit(
+        _ bytes: some Collection<UInt8>, against expected: AuditExpectations
+    ) -> AppAttestAudit<AssertionObject> {
         var unchecked: [AppAttestError.Step] = []
         if expected.publicKey == nil || expected.clientDataHash == nil { unchecked.append(.signature) }
         if expected.appIDs == nil { unchecked.append(.appID) }
@@ -118,7 +121,7 @@ package enum AssertionSteps {
     }
 
     /// Step 2: the app is one of those allowed.
-    package static func verifyAppID(_ object: AssertionObject, _ allowed: Set<AppID>) throws(AppAttestError) {
+    package static func verifyAppID(_ object: AssertionObject, _ allowed: Set<AppleAppID>) throws(AppAttestError) {
         guard allowed.contains(where: { $0.hash == object.authenticatorData.relyingPartyIDHash }) else {
             throw AppAttestError(.appIDNotAllowed, .appID, "the app is not one of those allowed")
         }

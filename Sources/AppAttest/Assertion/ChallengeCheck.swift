@@ -5,15 +5,18 @@ public struct ChallengeCheck: Sendable {
     private let check: @Sendable ([UInt8]) -> Bool
 
     /// The client data is the challenge and nothing else.
-    public static func clientDataIs(_ challenge: [UInt8]) -> Self {
-        Self { constantTimeEquals($0, challenge) }
+    public static func clientDataIs(_ challenge: some Collection<UInt8>) -> Self {
+        let challenge = Array(challenge)
+        return Self { constantTimeEquals($0, challenge) }
     }
 
     /// The client data holds the challenge where `extract` finds it; nil means that there is none.
     public static func clientData(
-        holds challenge: [UInt8], foundBy extract: @escaping @Sendable (_ clientData: [UInt8]) -> [UInt8]?
+        holds challenge: some Collection<UInt8>,
+        foundBy extract: @escaping @Sendable (_ clientData: [UInt8]) -> [UInt8]?
     ) -> Self {
-        Self { clientData in
+        let challenge = Array(challenge)
+        return Self { clientData in
             extract(clientData).map { constantTimeEquals($0, challenge) } ?? false
         }
     }

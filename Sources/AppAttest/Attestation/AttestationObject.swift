@@ -15,8 +15,8 @@ public struct AttestationObject: Sendable {
     package let authenticatorData: AuthenticatorData
 
     /// Reads the object that `DCAppAttestService.attestKey(_:clientDataHash:)` gave.
-    public init(parsing bytes: [UInt8]) throws(AppAttestError) {
-        let object = try readObject(bytes, maximumSize: Self.maximumSize)
+    public init(parsing bytes: some Collection<UInt8>) throws(AppAttestError) {
+        let object = try readObject(Array(bytes), maximumSize: Self.maximumSize)
         guard object.count == 3, let format = object["fmt"]?.text, let statement = object["attStmt"]?.map,
             let authenticatorData = object["authData"]?.bytes
         else { throw Self.malformed("members other than fmt, attStmt and authData") }

@@ -67,8 +67,8 @@ package struct AttestationSteps: Sendable {
     /// Step 4: the app is one of those allowed, and the leaf names the same one in clear. Without an expectation
     /// any app is allowed that the leaf names.
     package func verifyAppID(
-        _ object: AttestationObject, _ leaf: AttestedLeaf, _ allowed: Set<AppID>?
-    ) throws(AppAttestError) -> AppID {
+        _ object: AttestationObject, _ leaf: AttestedLeaf, _ allowed: Set<AppleAppID>?
+    ) throws(AppAttestError) -> AppleAppID {
         guard let text = leaf.properties.appID else {
             throw AppAttestError(.appIDMissing, .appID, "the leaf names no app")
         }
@@ -76,7 +76,7 @@ package struct AttestationSteps: Sendable {
         if let allowed, !allowed.contains(where: { $0.hash == hash }) {
             throw AppAttestError(.appIDNotAllowed, .appID, "the app is not one of those allowed")
         }
-        guard let appID = AppID(text), appID.hash == hash else {
+        guard let appID = AppleAppID(text), appID.hash == hash else {
             throw AppAttestError(.appIDMismatch, .appID, "the leaf names another app than the authenticator data")
         }
         return appID

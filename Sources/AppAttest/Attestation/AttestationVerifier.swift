@@ -25,7 +25,7 @@ public struct AttestationVerifier: Sendable {
     ///     that the server issued, takes back once, and does not accept again.
     ///   - date: the time of the check.
     public func verify(
-        _ bytes: [UInt8], keyID: KeyID, clientDataHash: ClientDataHash, at date: Date
+        _ bytes: some Collection<UInt8>, keyID: KeyID, clientDataHash: ClientDataHash, at date: Date
     ) throws(AppAttestError) -> VerifiedAttestation {
         try verify(try AttestationObject(parsing: bytes), keyID: keyID, clientDataHash: clientDataHash, at: date)
     }
@@ -66,7 +66,9 @@ public struct AttestationVerifier: Sendable {
 
     /// Makes every step that what is known allows, and says how each went. For inspection and tests of policies: an
     /// object that passes an audit is not verified.
-    public func audit(_ bytes: [UInt8], against expected: AuditExpectations) -> AppAttestAudit<AttestationObject> {
+    public func audit(
+        _ bytes: some Collection<UInt8>, against expected: AuditExpectations
+    ) -> AppAttestAudit<AttestationObject> {
         let missing: [(AppAttestError.Step, Bool)] = [
             (.validity, expected.date == nil), (.nonce, expected.clientDataHash == nil),
             (.keyID, expected.keyID == nil), (.appID, expected.appIDs == nil),
@@ -89,7 +91,7 @@ public struct AttestationVerifier: Sendable {
     private struct Proven {
         let leaf: AttestedLeaf
         let keyID: KeyID
-        let appID: AppID
+        let appID: AppleAppID
         let environment: AttestEnvironment
         let extensions: AuthenticatorExtensions?
     }

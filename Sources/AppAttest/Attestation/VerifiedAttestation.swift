@@ -11,7 +11,7 @@ public struct VerifiedAttestation: Sendable {
     /// The attested key.
     public let publicKey: P256.Signing.PublicKey
     /// The app that made the key.
-    public let appID: AppID
+    public let appID: AppleAppID
     /// Which of Apple's servers attested it.
     public let environment: AttestEnvironment
     /// The counter, to be stored: an attestation starts at 0.
@@ -37,7 +37,7 @@ public struct VerifiedAttestation: Sendable {
     public var bundleVersion: String? { extensions?.bundleVersion }
 
     init(
-        keyID: KeyID, leaf: AttestedLeaf, appID: AppID, environment: AttestEnvironment,
+        keyID: KeyID, leaf: AttestedLeaf, appID: AppleAppID, environment: AttestEnvironment,
         extensions: AuthenticatorExtensions?, clientDataHash: ClientDataHash, receipt: [UInt8]
     ) {
         self.keyID = keyID

@@ -40,7 +40,7 @@ public struct AuditedStep: Sendable, Hashable {
 /// What is known of an object that is audited. What is nil is not compared.
 public struct AuditExpectations: Sendable {
     /// The App IDs that are allowed. The policy's own are not used.
-    public var appIDs: Set<AppID>?
+    public var appIDs: Set<AppleAppID>?
     /// The environments that are allowed, for attestations and receipts. The policy's own are not used.
     public var environments: Set<AttestEnvironment>?
     /// The id of the attested key, for attestations and receipts.

@@ -8,11 +8,11 @@ public struct Receipt: Sendable {
     public let fields: ReceiptFields
 
     /// Reads a receipt, out of an attestation or from Apple's server (there it comes in base64).
-    public init(parsing bytes: [UInt8]) throws(AppAttestError) {
+    public init(parsing bytes: some Collection<UInt8>) throws(AppAttestError) {
         guard bytes.count <= Self.maximumSize else {
             throw AppAttestError(.tooLarge, .format, "\(bytes.count) bytes, more than \(Self.maximumSize)")
         }
-        signedData = try SignedData(parsing: bytes)
+        signedData = try SignedData(parsing: Array(bytes))
         fields = try ReceiptFields(parsing: signedData.content)
     }
 

@@ -61,7 +61,7 @@ package struct ReceiptSteps: Sendable {
     }
 
     /// Step 3: field 2 is one of the apps allowed.
-    package func verifyAppID(_ receipt: Receipt, _ allowed: Set<AppID>) throws(AppAttestError) {
+    package func verifyAppID(_ receipt: Receipt, _ allowed: Set<AppleAppID>) throws(AppAttestError) {
         guard allowed.contains(where: { $0.text == receipt.fields.appID }) else {
             throw AppAttestError(.appIDNotAllowed, .appID, "the receipt is for another app")
         }

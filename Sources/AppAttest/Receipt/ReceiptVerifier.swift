@@ -37,7 +37,7 @@ public struct ReceiptVerifier: Sendable {
     ///   - expected: what the attestation said.
     ///   - date: the time of the check; the chain is judged at the receipt's creation, because signers live a year.
     public func verify(
-        _ bytes: [UInt8], against expected: ReceiptExpectations, at date: Date
+        _ bytes: some Collection<UInt8>, against expected: ReceiptExpectations, at date: Date
     ) throws(AppAttestError) -> VerifiedReceipt {
         let receipt = try Receipt(parsing: bytes)
         var known = AuditExpectations()
@@ -48,11 +48,13 @@ public struct ReceiptVerifier: Sendable {
         known.date = date
         var log = StepLog()
         try prove(receipt, known, &log)
-        return VerifiedReceipt(bytes: bytes, fields: receipt.fields)
+        return VerifiedReceipt(bytes: Array(bytes), fields: receipt.fields)
     }
 
     /// Makes every step that what is known allows, and says how each went.
-    public func audit(_ bytes: [UInt8], against expected: AuditExpectations) -> AppAttestAudit<Receipt> {
+    public func audit(
+        _ bytes: some Collection<UInt8>, against expected: AuditExpectations
+    ) -> AppAttestAudit<Receipt> {
         let missing: [(AppAttestError.Step, Bool)] = [
             (.appID, expected.appIDs == nil), (.publicKey, expected.keyID == nil),
             (.clientDataHash, expected.clientDataHash == nil), (.environment, expected.environments == nil),
@@ -108,7 +110,7 @@ public struct ReceiptVerifier: Sendable {
 /// What is known of the key that a receipt must be about.
 public struct ReceiptExpectations: Sendable {
     /// The App IDs that are allowed.
-    public var appIDs: Set<AppID>
+    public var appIDs: Set<AppleAppID>
     /// The id of the attested key.
     public var keyID: KeyID
     /// What was attested, for a receipt out of an attestation; nil: not compared. In a receipt from an exchange Apple's
@@ -118,7 +120,8 @@ public struct ReceiptExpectations: Sendable {
     public var environment: AttestEnvironment
 
     /// What was stored when the key was attested.
-    public init(appIDs: Set<AppID>, keyID: KeyID, clientDataHash: ClientDataHash?, environment: AttestEnvironment) {
+    public init(appIDs: Set<AppleAppID>, keyID: KeyID, clientDataHash: ClientDataHash?, environment: AttestEnvironment)
+    {
         self.appIDs = appIDs
         self.keyID = keyID
         self.clientDataHash = clientDataHash

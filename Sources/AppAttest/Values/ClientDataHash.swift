@@ -9,13 +9,13 @@ public struct ClientDataHash: Sendable, Hashable {
     public let bytes: [UInt8]
 
     /// What the app passed, as it is.
-    public init(_ bytes: [UInt8]) {
-        self.bytes = bytes
+    public init(_ bytes: some Collection<UInt8>) {
+        self.bytes = Array(bytes)
     }
 
     /// SHA-256 of the challenge or of the client data.
-    public init(hashing clientData: [UInt8]) {
-        self.bytes = Array(SHA256.hash(data: clientData))
+    public init(hashing clientData: some Collection<UInt8>) {
+        self.bytes = Array(SHA256.hash(data: Array(clientData)))
     }
 
     /// SHA-256 of the authenticator data followed by these bytes, which the device signs or has certified.

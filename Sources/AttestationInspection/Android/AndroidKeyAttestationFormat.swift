@@ -72,8 +72,9 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
         }
         do {
             if let pem = options.rootsPEM {
-                let roots = try AttestationAnchors(pem: pem)
-                verifier.anchors = options.keepsBuiltInRoots ? AttestationAnchors.google.adding(roots) : roots
+                let roots = try KeyAttestationTrustAnchors(pem: pem)
+                verifier.trustAnchors =
+                    options.keepsBuiltInRoots ? KeyAttestationTrustAnchors.google.adding(roots) : roots
             }
         } catch {
             throw Unusable(option: "roots", code: "ROOTS_UNREADABLE", cause: error)
@@ -87,11 +88,11 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
     }
 
     private static func checks(
-        _ error: KeyAttestationError?, _ policy: KeyAttestationPolicy, _ unchecked: [KeyAttestationStep],
+        _ error: KeyAttestationError?, _ policy: KeyAttestationPolicy, _ unchecked: [KeyAttestationError.Step],
         comparesKey: Bool
     ) -> [Verdict.Check] {
         var reasons = Dictionary(unchecked.map { ($0, "not given") }) { first, _ in first }
-        let notAsked: [KeyAttestationStep: Bool] = [
+        let notAsked: [KeyAttestationError.Step: Bool] = [
             .names: !policy.requiresChainedNames, .dates: policy.dates == .ignore,
             .securityLevel: policy.minimumSecurityLevel == nil && !policy.requiresEqualLevels,
             .publicKey: !comparesKey, .bootState: policy.bootStates == nil, .origin: !policy.requiresGeneratedKey,
@@ -100,6 +101,6 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
         ]
         for (step, isNotAsked) in notAsked where isNotAsked && reasons[step] == nil { reasons[step] = "not asked for" }
         return Verdict.checks(
-            KeyAttestationStep.allCases, failed: error.map { ($0.step, $0.reason) }, unchecked: reasons)
+            KeyAttestationError.Step.allCases, failed: error.map { ($0.step, $0.reason) }, unchecked: reasons)
     }
 }

@@ -30,7 +30,7 @@ public struct PlayIntegrityFormat: AttestationFormat {
             return .unusable("play_keys", code: "PLAY_KEYS_UNREADABLE", error)
         }
 
-        var unchecked: [PlayIntegrityStep] = []
+        var unchecked: [PlayIntegrityError.Step] = []
         if packages == nil { unchecked.append(.package) }
         if binding == nil { unchecked.append(.nonce) }
         if time == nil { unchecked.append(.age) }
@@ -51,8 +51,8 @@ public struct PlayIntegrityFormat: AttestationFormat {
             case (.refused(let error), _): throw error
             }
             PlayIntegrityFacts.add(verdict, to: &facts)
-            _ = try PlayIntegrityVerifier.audit(
-                verdict, policy: policy, packages: packages, binding: binding, at: time)
+            _ = try PlayIntegrityVerifier(policy: policy, packages: []).audit(
+                verdict, packages: packages, binding: binding, at: time)
             return Verdict(
                 .verified, unchecked: unchecked.map(\.rawValue), facts: facts, checks: Self.checks(nil, unchecked))
         } catch {
@@ -63,9 +63,9 @@ public struct PlayIntegrityFormat: AttestationFormat {
     }
 
     private static func notDecoded(_ reason: PlayIntegrityUnavailable, _ facts: JSONObject) -> Verdict {
-        let steps = PlayIntegrityStep.allCases
+        let steps = PlayIntegrityError.Step.allCases
         return Verdict(
-            .couldNotCheck, code: reason.code.rawValue, step: PlayIntegrityStep.decryption.rawValue,
+            .couldNotCheck, code: reason.code.rawValue, step: PlayIntegrityError.Step.decryption.rawValue,
             unchecked: steps.dropFirst().map(\.rawValue), facts: facts,
             checks: Verdict.checks(
                 steps, failed: nil,
@@ -146,9 +146,10 @@ public struct PlayIntegrityFormat: AttestationFormat {
         return keys
     }
 
-    private static func checks(_ error: PlayIntegrityError?, _ unchecked: [PlayIntegrityStep]) -> [Verdict.Check] {
+    private static func checks(_ error: PlayIntegrityError?, _ unchecked: [PlayIntegrityError.Step]) -> [Verdict.Check]
+    {
         Verdict.checks(
-            PlayIntegrityStep.allCases, failed: error.map { ($0.step, $0.reason) },
+            PlayIntegrityError.Step.allCases, failed: error.map { ($0.step, $0.reason) },
             unchecked: Dictionary(unchecked.map { ($0, "not given") }) { first, _ in first })
     }
 }

@@ -34,7 +34,7 @@ struct AppAttestAttestationFormat: AttestationFormat {
     ) -> JSONValue {
         let claims = object.unverifiedClaims
         var expected = AuditExpectations()
-        expected.appIDs = claims.leaf?.appID.map { Set([AppID($0)].compactMap(\.self)) }
+        expected.appIDs = claims.leaf?.appID.map { Set([AppleAppID($0)].compactMap(\.self)) }
         expected.keyID = claims.credential.flatMap { KeyID($0.identifier) }
         expected.clientDataHash = input.clientDataHash
         expected.environments = claims.credential?.environment.map { [$0] }

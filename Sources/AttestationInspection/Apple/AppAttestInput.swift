@@ -8,7 +8,7 @@ internal import StrictJSON
 struct AppAttestInput {
     let object: [UInt8]?
     /// Nil for no App ID; empty for a text that is none, which no app can have.
-    let appIDs: Set<AppID>?
+    let appIDs: Set<AppleAppID>?
     let keyID: KeyID?
     let clientDataHash: ClientDataHash?
     let environment: AttestEnvironment?
@@ -33,7 +33,7 @@ struct AppAttestInput {
         let line = try JSONFields(.object(JSONObject(used)))
         // Object and key id come from a device: text that cannot be theirs is a matter of the verdict, not of the line.
         object = try line.optionalString("object").map { Base64.url.decode(Base64.normalized($0)) ?? [] }
-        appIDs = try line.optionalString("app_id").map { text in Set([AppID(text)].compactMap(\.self)) }
+        appIDs = try line.optionalString("app_id").map { text in Set([AppleAppID(text)].compactMap(\.self)) }
         keyID = try line.optionalString("key_id").map {
             KeyID(Base64.url.decode(Base64.normalized($0)) ?? []) ?? Self.idOfNoKey
         }

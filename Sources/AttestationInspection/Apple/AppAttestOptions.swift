@@ -10,7 +10,7 @@ struct AppAttestOptions {
     var policy: AppAttestPolicy
     var receiptPolicy = ReceiptVerifier.Policy()
     /// The App IDs that are allowed; nil where neither the line nor a policy names one.
-    private(set) var appIDs: Set<AppID>?
+    private(set) var appIDs: Set<AppleAppID>?
     /// The environments that are allowed; nil where neither the line nor a policy names one.
     private(set) var environments: Set<AttestEnvironment>?
 

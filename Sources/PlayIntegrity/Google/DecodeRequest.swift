@@ -43,7 +43,7 @@ extension DecodeOutcome {
     /// - Parameters:
     ///   - status: the HTTP status.
     ///   - body: the answer's body, bounded by the caller.
-    public static func googleAnswer(status: Int, body: [UInt8]) -> DecodeOutcome {
+    public static func googleAnswer(status: Int, body: some Collection<UInt8>) -> DecodeOutcome {
         let json = try? JSONValue(parsing: body, limits: IntegrityVerdict.limits)
         let errorStatus = json?.object?["error"]?.object?["status"]?.string
         switch status {

@@ -70,7 +70,7 @@ public struct AccessToken: Sendable {
     ///
     /// - Throws: ``PlayIntegrityUnavailable``: `QUOTA_EXCEEDED` and `PROVIDER_UNAVAILABLE` may pass, `UNAUTHENTICATED` is a
     ///   credential that Google does not accept.
-    public init(status: Int, body: [UInt8]) throws(PlayIntegrityUnavailable) {
+    public init(status: Int, body: some Collection<UInt8>) throws(PlayIntegrityUnavailable) {
         let object = (try? JSONValue(parsing: body))?.object
         switch status {
         case 200:

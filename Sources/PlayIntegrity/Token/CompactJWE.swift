@@ -73,9 +73,9 @@ struct CompactJWS: Sendable {
 /// The protected header of a JWE or JWS (RFC 7515 section 4, RFC 7516 section 4).
 struct JOSEHeader {
     private let members: JSONObject
-    private let step: PlayIntegrityStep
+    private let step: PlayIntegrityError.Step
 
-    init(_ octets: [UInt8], _ step: PlayIntegrityStep) throws(PlayIntegrityError) {
+    init(_ octets: [UInt8], _ step: PlayIntegrityError.Step) throws(PlayIntegrityError) {
         guard let object = try? JSONValue(parsing: octets, limits: .init(bytes: 2048, depth: 4)).object else {
             throw PlayIntegrityError(.tokenMalformed, step, "the header is no JSON object")
         }

@@ -11,17 +11,24 @@ public struct ResponseKeys: Sendable {
     let verificationKey: P256.Signing.PublicKey
 
     /// Why a text is no pair of keys. Says which key, and nothing of it.
-    public enum KeyError: String, Error, Sendable, Hashable {
-        /// Not 32 octets in base64.
-        case decryptionKey = "DECRYPTION_KEY is not 32 octets in base64"
+    public struct KeyError: RawRepresentable, Error, Sendable, Hashable {
+        /// What is wrong, for people.
+        public let rawValue: String
+
+        /// By its text.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// Not 32 bytes in base64.
+        public static let decryptionKey = KeyError(rawValue: "DECRYPTION_KEY is not 32 octets in base64")
         /// Not a P-256 key in DER in base64.
-        case verificationKey = "VERIFICATION_KEY is not a P-256 public key (SubjectPublicKeyInfo) in base64"
-        /// The file does not have two lines with the names of the keys.
-        case file = "not a file of response keys"
+        public static let verificationKey = KeyError(
+            rawValue: "VERIFICATION_KEY is not a P-256 public key (SubjectPublicKeyInfo) in base64")
+        /// The file does not have one line for each key.
+        public static let file = KeyError(rawValue: "not a file of response keys")
         /// Not an RSA private key in PEM.
-        case privateKey = "not an RSA private key in PEM"
+        public static let privateKey = KeyError(rawValue: "not an RSA private key in PEM")
         /// The file is not encrypted for this RSA key.
-        case encryption = "the file is not encrypted for this key"
+        public static let encryption = KeyError(rawValue: "the file is not encrypted for this key")
     }
 
     /// The keys from the two values that Console gives.
@@ -30,10 +37,10 @@ public struct ResponseKeys: Sendable {
     ///   - decryptionKey: 32 octets, base64 in either alphabet.
     ///   - verificationKey: a P-256 SubjectPublicKeyInfo in DER, base64 in either alphabet.
     public init(decryptionKey: String, verificationKey: String) throws(KeyError) {
-        guard let secret = Base64.decodeLenient(decryptionKey), secret.count == 32 else { throw .decryptionKey }
+        guard let secret = Base64.decodeLenient(decryptionKey), secret.count == 32 else { throw KeyError.decryptionKey }
         guard let der = Base64.decodeLenient(verificationKey),
             let key = try? P256.Signing.PublicKey(derRepresentation: der)
-        else { throw .verificationKey }
+        else { throw KeyError.verificationKey }
         self.decryptionKey = SymmetricKey(data: secret)
         self.verificationKey = key
     }
@@ -46,7 +53,7 @@ public struct ResponseKeys: Sendable {
             return lines.count == 1 ? lines.first.map { String($0.dropFirst(name.count + 1)) } : nil
         }
         guard let decryption = value("DECRYPTION_KEY"), let verification = value("VERIFICATION_KEY") else {
-            throw .file
+            throw KeyError.file
         }
         try self.init(decryptionKey: decryption, verificationKey: verification)
     }
@@ -56,9 +63,11 @@ public struct ResponseKeys: Sendable {
     /// - Parameters:
     ///   - file: the file's octets.
     ///   - privateKeyPEM: the RSA private key, PKCS#8 or PKCS#1.
-    public init(encryptedFile file: [UInt8], privateKeyPEM: String) throws(KeyError) {
-        guard let key = try? _RSA.Encryption.PrivateKey(pemRepresentation: privateKeyPEM) else { throw .privateKey }
-        guard let text = try? key.decrypt(file, padding: .PKCS1_OAEP) else { throw .encryption }
+    public init(encryptedFile file: some Collection<UInt8>, privateKeyPEM: String) throws(KeyError) {
+        guard let key = try? _RSA.Encryption.PrivateKey(pemRepresentation: privateKeyPEM) else {
+            throw KeyError.privateKey
+        }
+        guard let text = try? key.decrypt(Array(file), padding: .PKCS1_OAEP) else { throw KeyError.encryption }
         try self.init(consoleText: String(decoding: text, as: UTF8.self))
     }
 

@@ -16,7 +16,7 @@ public struct VerifiedIntegrity: Sendable {
     /// What Google says.
     public let verdict: IntegrityVerdict
     /// Checks that nothing was given for.
-    public let unchecked: [PlayIntegrityStep]
+    public let unchecked: [PlayIntegrityError.Step]
 }
 
 /// Judges Google's verdicts by a policy: the same checks, in the same order, whoever decoded the token.
@@ -27,9 +27,9 @@ public struct PlayIntegrityVerifier: Sendable {
     public var policy: PlayIntegrityPolicy
 
     /// A verifier for an app.
-    public init(packages: Set<String>, policy: PlayIntegrityPolicy) {
-        self.packages = packages
+    public init(policy: PlayIntegrityPolicy, packages: Set<String>) {
         self.policy = policy
+        self.packages = packages
     }
 
     /// Judges a verdict for a device that wants to register.
@@ -38,7 +38,7 @@ public struct PlayIntegrityVerifier: Sendable {
     ///   - verdict: decoded with response keys or by Google.
     ///   - binding: what the token must be made for.
     ///   - time: the time of the check.
-    /// - Throws: the first check that failed, in the order of ``PlayIntegrityStep``.
+    /// - Throws: the first check that failed, in the order of ``PlayIntegrityError/Step``.
     public func verify(
         _ verdict: IntegrityVerdict, binding: IntegrityBinding, at time: Date
     ) throws(PlayIntegrityError) -> VerifiedIntegrity {
@@ -47,20 +47,16 @@ public struct PlayIntegrityVerifier: Sendable {
 
     /// Judges a verdict of which not everything is known any more: what is nil is not compared, and
     /// ``VerifiedIntegrity/unchecked`` says so. Not for registering devices.
-    public static func audit(
-        _ verdict: IntegrityVerdict, policy: PlayIntegrityPolicy, package: String?, binding: IntegrityBinding?,
-        at time: Date?
+    ///
+    /// - Parameters:
+    ///   - verdict: decoded with response keys or by Google.
+    ///   - packages: the packages that are accepted. Those of the verifier are not used.
+    ///   - binding: what the token must be made for.
+    ///   - time: the time of the check.
+    public func audit(
+        _ verdict: IntegrityVerdict, packages: Set<String>?, binding: IntegrityBinding?, at time: Date?
     ) throws(PlayIntegrityError) -> VerifiedIntegrity {
-        try audit(verdict, policy: policy, packages: package.map { Set([$0]) }, binding: binding, at: time)
-    }
-
-    /// The same for an app of several packages.
-    package static func audit(
-        _ verdict: IntegrityVerdict, policy: PlayIntegrityPolicy, packages: Set<String>?, binding: IntegrityBinding?,
-        at time: Date?
-    ) throws(PlayIntegrityError) -> VerifiedIntegrity {
-        try PlayIntegrityVerifier(packages: packages ?? [], policy: policy)
-            .judge(verdict, packages: packages, binding: binding, at: time)
+        try judge(verdict, packages: packages, binding: binding, at: time)
     }
 
     private func judge(
@@ -83,7 +79,7 @@ public struct PlayIntegrityVerifier: Sendable {
         try checks.checkActivityLevel()
         try checks.checkDeviceRecall()
 
-        var unchecked: [PlayIntegrityStep] = []
+        var unchecked: [PlayIntegrityError.Step] = []
         if packages == nil { unchecked.append(.package) }
         if binding == nil { unchecked.append(.nonce) }
         if time == nil { unchecked.append(.age) }

@@ -20,7 +20,7 @@ import Testing
         authority = try AppleAuthority(from: Self.now - 365 * 86400, options: .livingSigner)
     }
 
-    func policy() throws -> AppAttestPolicy { AppAttestPolicy(appIDs: [try #require(AppID(app.appID))]) }
+    func policy() throws -> AppAttestPolicy { AppAttestPolicy(appIDs: [try #require(AppleAppID(app.appID))]) }
 
     func verify(_ key: AppleAttestKey, _ device: AppleDevice, at date: Date = now) throws -> VerifiedAttestation {
         let object = try device.attest(key, clientDataHash: hash, at: date)

@@ -43,7 +43,7 @@ public struct AppleReceipts: ReceiptExchange {
 
     /// Asks once.
     public func exchange(
-        _ receipt: [UInt8], appID: AppAttest.AppID, environment: AttestEnvironment
+        _ receipt: [UInt8], appID: AppleAppID, environment: AttestEnvironment
     ) async -> ReceiptAnswer {
         guard let key = keys.first(where: { $0.isFor(appID) }) else { return .noKey }
         let base =

@@ -35,7 +35,7 @@ public struct DeviceCheckKey: Sendable {
         keys = await JWTKeyCollection().add(ecdsa: key, kid: JWKIdentifier(string: keyID))
     }
 
-    func isFor(_ appID: AppAttest.AppID) -> Bool {
+    func isFor(_ appID: AppleAppID) -> Bool {
         prefixes.contains { appID.text.hasPrefix($0 + ".") }
     }
 

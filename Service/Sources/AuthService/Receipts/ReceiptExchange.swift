@@ -9,7 +9,7 @@ public protocol ReceiptExchange: Sendable {
     ///   - receipt: the receipt as it is stored.
     ///   - appID: the App ID of the receipt; whose key signs for it depends on its prefix.
     ///   - environment: which of Apple's two servers attested the key.
-    func exchange(_ receipt: [UInt8], appID: AppID, environment: AttestEnvironment) async -> ReceiptAnswer
+    func exchange(_ receipt: [UInt8], appID: AppleAppID, environment: AttestEnvironment) async -> ReceiptAnswer
 }
 
 /// What Apple's server says to a receipt.

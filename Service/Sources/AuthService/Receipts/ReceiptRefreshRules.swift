@@ -98,7 +98,7 @@ struct ReceiptRefreshRules: Sendable {
 }
 
 extension DueReceipt {
-    var attestedAppID: AppAttest.AppID? { AppAttest.AppID(evidence.appID) }
+    var attestedAppID: AppleAppID? { AppleAppID(evidence.appID) }
 
     var environment: AttestEnvironment? { AttestEnvironment(rawValue: evidence.environment) }
 

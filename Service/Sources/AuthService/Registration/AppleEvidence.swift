@@ -169,7 +169,7 @@ extension JSONValue {
 
 extension AppAttestPolicy {
     fileprivate init(_ policy: IOSPolicy) throws(ContractError) {
-        let appIDs = policy.appIDs.compactMap(AppAttest.AppID.init)
+        let appIDs = policy.appIDs.compactMap(AppleAppID.init)
         guard appIDs.count == policy.appIDs.count else {
             throw ContractError("ios.app_ids: write them as TEAMID1234.com.example.app")
         }

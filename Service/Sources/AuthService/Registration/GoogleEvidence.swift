@@ -16,13 +16,15 @@ struct GoogleEvidence: Sendable {
     init(_ policy: AndroidPolicy) throws {
         self.policy = policy
         let settings = policy.playIntegrity
-        integrity = PlayIntegrityVerifier(packages: Set(policy.packages), policy: PlayIntegrityPolicy(policy))
+        integrity = PlayIntegrityVerifier(policy: PlayIntegrityPolicy(policy), packages: Set(policy.packages))
         responseKeys = try settings.keys.map {
             try ResponseKeys(decryptionKey: $0.decryptionKey.exposed, verificationKey: $0.verificationKey)
         }
         keyAttestation = KeyAttestationVerifier(
             policy: KeyAttestationPolicy(policy),
-            anchors: try policy.trustAnchors.reduce(.google) { try $0.adding(AttestationAnchors(pem: $1)) },
+            trustAnchors: try policy.trustAnchors.reduce(.google) {
+                try $0.adding(KeyAttestationTrustAnchors(pem: $1))
+            },
             statusList: nil)
     }
 

@@ -78,4 +78,4 @@ extension ManualClock {
     var date: Date { Date(timeIntervalSince1970: TimeInterval(now.seconds)) }
 }
 
-typealias AttestedAppID = AppAttest.AppID
+typealias AttestedAppID = AppleAppID

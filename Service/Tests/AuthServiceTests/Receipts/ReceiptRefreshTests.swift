@@ -40,7 +40,7 @@ import Testing
         var receipts: [[UInt8]] { asked.access { $0 } }
 
         func exchange(
-            _ receipt: [UInt8], appID: AppAttest.AppID, environment: AttestEnvironment
+            _ receipt: [UInt8], appID: AppleAppID, environment: AttestEnvironment
         ) async -> ReceiptAnswer {
             asked.access { $0.append(receipt) }
             await meanwhile()

@@ -2,7 +2,7 @@ internal import Crypto
 
 /// The App ID of an app: the prefix (usually the team) and the bundle id, joined by a dot. On macOS, the team and the
 /// signing identifier. It is App Attest's relying party id.
-public struct AppID: Sendable, Hashable {
+public struct AppleAppID: Sendable, Hashable {
     /// Such as `1234567890.com.example.app`.
     public let text: String
     /// SHA-256 of the text: what authenticator data names the app by. Kept, because every verification compares it.
@@ -18,7 +18,7 @@ public struct AppID: Sendable, Hashable {
     }
 }
 
-extension AppID: CustomStringConvertible {
+extension AppleAppID: CustomStringConvertible {
     /// The text.
     public var description: String { text }
 }

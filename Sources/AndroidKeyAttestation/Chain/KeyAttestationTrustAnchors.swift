@@ -6,7 +6,7 @@ internal import LenientDER
 ///
 /// Google pins keys rather than certificates: four certificates carry the RSA key, of which the first has expired while
 /// devices still send it ([Verify hardware-backed key pairs](https://developer.android.com/privacy-and-security/security-key-attestation)).
-public struct AttestationAnchors: Sendable {
+public struct KeyAttestationTrustAnchors: Sendable {
     /// One key that is trusted.
     public struct Anchor: Sendable {
         /// Who vouches for it.
@@ -31,7 +31,7 @@ public struct AttestationAnchors: Sendable {
     public private(set) var anchors: [Anchor]
 
     /// Google's hardware attestation roots: RSA-4096 since 2016, EC P-384 since 2026.
-    public static let google = AttestationAnchors(
+    public static let google = KeyAttestationTrustAnchors(
         anchors: GoogleRoots.hardware.compactMap { Anchor($0.label, .google, spki: $0.spki, subject: $0.subject) })
 
     private init(anchors: [Anchor]) { self.anchors = anchors }
@@ -64,12 +64,12 @@ public struct AttestationAnchors: Sendable {
     }
 
     /// These keys and others.
-    public func adding(_ others: AttestationAnchors) -> AttestationAnchors {
-        AttestationAnchors(anchors: anchors + others.anchors)
+    public func adding(_ others: KeyAttestationTrustAnchors) -> KeyAttestationTrustAnchors {
+        KeyAttestationTrustAnchors(anchors: anchors + others.anchors)
     }
 }
 
-extension AttestationAnchors.Anchor {
+extension KeyAttestationTrustAnchors.Anchor {
     init?(_ label: String, _ origin: Origin, spki: [UInt8], subject: [UInt8]) {
         guard let node = try? DERNode(parsing: spki), let key = CertificateKey(subjectPublicKeyInfo: node) else {
             return nil
