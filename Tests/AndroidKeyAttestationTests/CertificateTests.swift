@@ -1,0 +1,208 @@
+import Crypto
+import Foundation
+import LenientDER
+import Testing
+
+@testable import AndroidKeyAttestation
+@testable import AttestationTestKit
+
+/// A certificate written element by element, each of which a test may replace. Nothing here checks its signature.
+private struct Draft {
+    static let ecdsa = DERWriter.sequence(DERWriter.objectIdentifier([1, 2, 840, 10045, 4, 3, 2]))
+
+    var serialNumber = DERWriter.integer(1)
+    var innerAlgorithm = ecdsa
+    var outerAlgorithm = ecdsa
+    var validity = [time("260101000000Z"), time("270101000000Z")]
+    var uniqueIdentifiers: [[UInt8]] = []
+    var extensions: [[UInt8]] = []
+    /// Elements after the last one of the fields that are signed, and of the certificate.
+    var afterFields: [[UInt8]] = []
+    var afterSignature: [[UInt8]] = []
+
+    static func time(_ text: String) -> [UInt8] { DERWriter.element([0x17], Array(text.utf8)) }
+
+    static func fields(of extension: [UInt64], _ value: [UInt8]) -> [[UInt8]] {
+        [DERWriter.objectIdentifier(`extension`), DERWriter.octetString(value)]
+    }
+
+    func encoded() -> [UInt8] {
+        let key = DERWriter.sequence(Self.ecdsa, DERWriter.bitString([4]))
+        let name = DERWriter.sequence(of: [])
+        let list = extensions.isEmpty ? [] : [DERWriter.explicit(3, DERWriter.sequence(of: extensions))]
+        let fields =
+            [
+                DERWriter.explicit(0, DERWriter.integer(2)), serialNumber, innerAlgorithm, name,
+                DERWriter.sequence(of: validity), name, key,
+            ] + uniqueIdentifiers + list + afterFields
+        return DERWriter.sequence(
+            of: [DERWriter.sequence(of: fields), outerAlgorithm, DERWriter.bitString([0])] + afterSignature)
+    }
+
+    func read() throws -> AttestationCertificate { try AttestationCertificate(der: encoded()) }
+
+    func error() -> DERError.Code? {
+        do {
+            _ = try read()
+            return nil
+        } catch {
+            return (error as? DERError)?.code
+        }
+    }
+}
+
+@Suite("Certificates")
+struct CertificateTests {
+    @Test("a certificate has at most 16 KiB")
+    func length() throws {
+        func draft(_ padding: Int) -> Draft {
+            var draft = Draft()
+            draft.extensions = [
+                DERWriter.sequence(of: Draft.fields(of: [2, 5, 29, 99], [UInt8](repeating: 0, count: padding)))
+            ]
+            return draft
+        }
+        let overhead = draft(16_000).encoded().count - 16_000
+        #expect(draft(16_384 - overhead).error() == nil)
+        #expect(draft(16_385 - overhead).error() == .tooLarge)
+    }
+
+    @Test("nothing follows the signature, the signed fields and the value of an extension")
+    func trailingElements() {
+        var draft = Draft()
+        #expect(draft.error() == nil)
+        draft.afterSignature = [DERWriter.null]
+        #expect(draft.error() == .trailingBytes)
+        draft.afterSignature = []
+        draft.afterFields = [DERWriter.null]
+        #expect(draft.error() == .trailingBytes)
+        draft.afterFields = []
+        draft.extensions = [DERWriter.sequence(of: Draft.fields(of: [2, 5, 29, 99], []) + [DERWriter.null])]
+        #expect(draft.error() == .trailingBytes)
+    }
+
+    @Test("the two names of the signature's algorithm must be the same bytes")
+    func twoAlgorithms() {
+        var draft = Draft()
+        draft.outerAlgorithm = DERWriter.sequence(DERWriter.objectIdentifier([1, 2, 840, 10045, 4, 3, 3]))
+        #expect(draft.error() == .invalidContent)
+        draft.outerAlgorithm = DERWriter.sequence(
+            DERWriter.objectIdentifier([1, 2, 840, 10045, 4, 3, 2]), DERWriter.null)
+        #expect(draft.error() == .invalidContent)
+        draft.innerAlgorithm = draft.outerAlgorithm
+        #expect(draft.error() == nil)
+    }
+
+    @Test("a validity has two times")
+    func validity() throws {
+        var draft = Draft()
+        let certificate = try draft.read()
+        #expect(certificate.notBefore == 1_767_225_600 && certificate.notAfter == 1_798_761_600)
+        for count in [0, 1, 3] {
+            draft.validity = [[UInt8]](repeating: Draft.time("260101000000Z"), count: count)
+            #expect(draft.error() == .invalidContent)
+        }
+    }
+
+    @Test("unique identifiers are skipped where they stand, written as BIT STRING")
+    func uniqueIdentifiers() {
+        var draft = Draft()
+        let (issuer, subject) = (DERWriter.element([0x81], [0, 1]), DERWriter.element([0x82], [0, 1]))
+        for accepted in [[issuer], [subject], [issuer, subject]] {
+            draft.uniqueIdentifiers = accepted
+            #expect(draft.error() == nil)
+        }
+        for refused in [
+            [subject, issuer], [issuer, issuer], [DERWriter.element([0xA1], [])], [DERWriter.element([0xA2], [])],
+        ] {
+            draft.uniqueIdentifiers = refused
+            #expect(draft.error() == .trailingBytes)
+        }
+    }
+
+    @Test("an extension is critical only where it says so")
+    func criticalExtensions() throws {
+        var draft = Draft()
+        let identifier = DERWriter.objectIdentifier([2, 5, 29, 99])
+        draft.extensions = [
+            DERWriter.sequence(identifier, DERWriter.octetString([1])),
+            DERWriter.sequence(identifier, DERWriter.boolean(0xFF), DERWriter.octetString([2])),
+            DERWriter.sequence(identifier, DERWriter.boolean(0x00), DERWriter.octetString([3])),
+        ]
+        let certificate = try draft.read()
+        #expect(certificate.extensions.map(\.isCritical) == [false, true, false])
+        #expect(certificate.extensions.map { Array($0.value) } == [[1], [2], [3]])
+        #expect(certificate.firstExtension(DEROID(2, 5, 29, 99)).map { Array($0.value) } == [1])
+    }
+
+    @Test(
+        "a serial number is written as the status list writes it",
+        arguments: [
+            ([0x00], "0"), ([0x01], "1"), ([0x0F], "f"), ([0x10], "10"), ([0x00, 0x80], "80"), ([0x0A, 0x0B], "a0b"),
+            ([0x7F, 0x00, 0x01], "7f0001"),
+        ] as [([UInt8], String)])
+    func serialNumbers(octets: [UInt8], text: String) throws {
+        var draft = Draft()
+        draft.serialNumber = DERWriter.element([0x02], octets)
+        #expect(try draft.read().serialNumber == text)
+    }
+}
+
+@Suite("Keys that sign certificates")
+struct CertificateKeyTests {
+    private func key(_ spki: some Sequence<UInt8>) throws -> CertificateKey? {
+        CertificateKey(subjectPublicKeyInfo: try DERNode(parsing: Array(spki)))
+    }
+
+    /// A public key with a modulus of this many bits. No one has its private key.
+    private func rsaKey(bits: Int) throws -> CertificateKey? {
+        var modulus = [UInt8](repeating: 0xA5, count: (bits + 7) / 8)
+        modulus[0] = bits % 8 == 0 ? 0x80 : 1 << UInt8(bits % 8 - 1)
+        let key = DERWriter.sequence(
+            DERWriter.element([0x02], (bits % 8 == 0 ? [0] : []) + modulus), DERWriter.integer(65_537))
+        return try self.key(
+            DERWriter.sequence(
+                DERWriter.sequence(DERWriter.objectIdentifier([1, 2, 840, 113_549, 1, 1, 1]), DERWriter.null),
+                DERWriter.bitString(key)))
+    }
+
+    @Test("RSA keys have 2048 to 4096 bits")
+    func rsaSizes() throws {
+        for (bits, isAccepted) in [(1024, false), (2048, true), (3072, true), (4096, true), (4104, false)] {
+            #expect((try rsaKey(bits: bits) != nil) == isAccepted, "\(bits) bits")
+        }
+    }
+
+    @Test("keys of P-256 and P-384 sign, others do not")
+    func curves() throws {
+        if case .p256 = try key(P256.Signing.PrivateKey().publicKey.derRepresentation) {} else { Issue.record("P-256") }
+        if case .p384 = try key(P384.Signing.PrivateKey().publicKey.derRepresentation) {} else { Issue.record("P-384") }
+        #expect(try key(P521.Signing.PrivateKey().publicKey.derRepresentation) == nil)
+        #expect(try key(DERWriter.sequence(of: [])) == nil)
+    }
+
+    @Test("an algorithm is an identifier, and NULL at most")
+    func algorithms() throws {
+        func algorithm(_ elements: [UInt8]..., tag: UInt8 = 0x30) throws -> SignatureAlgorithm? {
+            SignatureAlgorithm(try DERNode(parsing: DERWriter.element([tag], elements.flatMap(\.self))))
+        }
+        func ecdsa(_ last: UInt64) -> [UInt8] { DERWriter.objectIdentifier([1, 2, 840, 10045, 4, 3, last]) }
+        func rsa(_ last: UInt64) -> [UInt8] { DERWriter.objectIdentifier([1, 2, 840, 113_549, 1, 1, last]) }
+        for (last, hash) in [(2, .sha256), (3, .sha384), (4, .sha512)] as [(UInt64, SignatureAlgorithm.Hash)] {
+            let found = try algorithm(ecdsa(last))
+            #expect(found?.scheme == .ecdsa && found?.hash == hash && found?.hasNeedlessParameters == false)
+            #expect(try algorithm(ecdsa(last), DERWriter.null)?.hasNeedlessParameters == true)
+        }
+        for (last, hash) in [(11, .sha256), (12, .sha384), (13, .sha512)] as [(UInt64, SignatureAlgorithm.Hash)] {
+            for found in [try algorithm(rsa(last)), try algorithm(rsa(last), DERWriter.null)] {
+                #expect(found?.scheme == .rsaPKCS1 && found?.hash == hash && found?.hasNeedlessParameters == false)
+            }
+        }
+        #expect(try algorithm(ecdsa(1)) == nil && algorithm(ecdsa(5)) == nil)
+        #expect(try algorithm(rsa(5)) == nil && algorithm(rsa(10)) == nil && algorithm(rsa(14)) == nil)
+        #expect(try algorithm(ecdsa(2), DERWriter.integer(0)) == nil)
+        #expect(try algorithm(ecdsa(2), DERWriter.null, DERWriter.null) == nil)
+        #expect(try algorithm(ecdsa(2), tag: 0x31) == nil)
+        #expect(try algorithm() == nil)
+    }
+}
