@@ -206,3 +206,105 @@ struct CertificateKeyTests {
         #expect(try algorithm() == nil)
     }
 }
+
+@Suite("Names of certificates")
+struct CertificateNameTests {
+    private func name(_ attributes: (arc: UInt64, value: [UInt8])...) throws -> CertificateName {
+        CertificateName(
+            try DERNode(
+                parsing: DERWriter.sequence(
+                    of: attributes.map {
+                        DERWriter.set(of: [
+                            DERWriter.sequence(DERWriter.objectIdentifier([2, 5, 4, $0.arc]), $0.value)
+                        ])
+                    })))
+    }
+
+    @Test("a name is described by its attributes in order, types without a short name by their number")
+    func descriptions() throws {
+        let text = DERWriter.utf8String("a")
+        let arcs: [UInt64] = [3, 5, 10, 12, 6, 7, 8, 11, 42]
+        #expect(
+            try arcs.map { try name(($0, text)).description } == [
+                "CN=a", "serialNumber=a", "O=a", "title=a", "C=a", "L=a", "ST=a", "OU=a", "2.5.4.42=a",
+            ])
+        #expect(try name((10, text), (3, DERWriter.null)).description == "O=a, CN=?")
+        #expect(try name().description == "")
+    }
+
+    @Test("an attribute that stands twice has no only value, and one that is no text has none")
+    func onlyValues() throws {
+        let (one, other) = (DERWriter.utf8String("a"), DERWriter.printableString("b"))
+        #expect(try name((3, one)).onlyValue(of: CertificateName.commonName) == "a")
+        #expect(try name((10, one)).onlyValue(of: CertificateName.commonName) == nil)
+        #expect(try name((3, one), (3, other)).onlyValue(of: CertificateName.commonName) == nil)
+        #expect(try name((3, one), (3, DERWriter.null)).onlyValue(of: CertificateName.commonName) == nil)
+        #expect(try name((3, one), (3, other)).values(of: CertificateName.commonName) == ["a", "b"])
+    }
+
+    @Test("an attribute is a type and a value: others are none")
+    func oddAttributes() throws {
+        let type = DERWriter.objectIdentifier([2, 5, 4, 3])
+        for elements in [[type], [type, DERWriter.utf8String("a"), DERWriter.null], [DERWriter.null, type]] {
+            let node = try DERNode(
+                parsing: DERWriter.sequence(DERWriter.set(of: [DERWriter.sequence(of: elements)])))
+            #expect(CertificateName(node).attributes.isEmpty)
+        }
+    }
+}
+
+@Suite("Bounds of what is read")
+struct BoundsTests {
+    @Test("a chain has one to six certificates")
+    func chainLength() throws {
+        let encoded = try #require(try Fixture().encodings().first)
+        for (count, code) in [(0, .chainUnreadable), (1, nil), (6, nil), (7, .chainUnreadable)]
+            as [(Int, KeyAttestationError.Code?)]
+        {
+            #expect(
+                refusal { _ = try KeyAttestationChain(der: [[UInt8]](repeating: encoded, count: count)) } == code)
+        }
+    }
+
+    @Test("a PEM text has at most 128 KiB")
+    func pemLength() throws {
+        let pem = try Vectors.chain("Pixel 4").pem + "\n"
+        let padding = 131_072 - pem.utf8.count
+        #expect(PEM.certificates(in: pem + String(repeating: " ", count: padding))?.count == 4)
+        #expect(PEM.certificates(in: pem + String(repeating: " ", count: padding + 1)) == nil)
+    }
+
+    @Test("blocks of PEM begin and end once, and are certificates")
+    func pemBlocks() throws {
+        let (begin, end) = ("-----BEGIN CERTIFICATE-----\n", "-----END CERTIFICATE-----\n")
+        #expect(
+            PEM.certificates(in: begin + "AAEC\nAwQF\n" + end + begin + "Bg==\n" + end) == [[0, 1, 2, 3, 4, 5], [6]])
+        #expect(PEM.certificates(in: "AAEC\n" + begin + "Aw==\n" + end + "AAEC\n") == [[3]])
+        for text in [
+            begin + begin + "AAEC\n" + end, end + begin + "AAEC\n" + end, begin + "AAEC\n" + end + end,
+            begin + "AAEC\n",
+            begin + "A\n" + end, begin + "-----BEGIN X509 CRL-----\n" + end,
+        ] {
+            #expect(PEM.certificates(in: text) == nil)
+        }
+    }
+
+    @Test("a serial of the status list has 1 to 128 hexadecimal digits in ASCII")
+    func statusSerials() throws {
+        func count(_ serial: String) throws -> Int {
+            try RevocationStatusList(parsing: Array(#"{"entries": {"\#(serial)": {"status": "REVOKED"}}}"#.utf8)).count
+        }
+        #expect(try count(String(repeating: "f", count: 128)) == 1)
+        #expect(try count("0") == 1)
+        // The last are digits of full width.
+        for serial in ["", String(repeating: "f", count: 129), "0x1", "g", "-1", "\u{FF11}\u{FF12}"] {
+            #expect(throws: (any Error).self) { try count(serial) }
+        }
+        let list = try RevocationStatusList(parsing: Array(#"{"entries": {"00Ab": {"status": "REVOKED"}}}"#.utf8))
+        #expect(list.entry(serialNumber: "ab") != nil && list.entry(serialNumber: "0AB") != nil)
+        #expect(list.entry(serialNumber: "a") == nil && list.entry(serialNumber: "b0") == nil)
+        let zero = try RevocationStatusList(parsing: Array(#"{"entries": {"00": {"status": "SUSPENDED"}}}"#.utf8))
+        #expect(zero.entry(serialNumber: "0")?.isSuspension == true)
+        #expect(list.entry(serialNumber: "ab")?.isSuspension == false)
+    }
+}
