@@ -46,8 +46,7 @@ let package = Package(
         .library(name: "PlayIntegrity", targets: ["PlayIntegrity"]),
         .library(name: "AndroidKeyAttestation", targets: ["AndroidKeyAttestation"]),
         .library(name: "AttestationTestKit", targets: ["AttestationTestKit"]),
-        // For the package in Service/ alone: they may change in any version.
-        .library(name: "_AttestationInspection", targets: ["AttestationInspection"]),
+        // For the package in Service/ alone: it may change in any version.
         .library(name: "_Bytes", targets: ["Bytes"]),
     ],
     dependencies: [
@@ -60,9 +59,9 @@ let package = Package(
         room("Bytes"),
 
         // Small readers, each a total function: bytes in, value or a located error out.
-        room("StrictJSON", testResources: [.copy("Vectors")]),
+        room("StrictJSON", ["Bytes"], testResources: [.copy("Vectors")]),
         room("CBOR", testResources: [.copy("Vectors")]),
-        room("LenientDER", tests: [asn1]),
+        room("LenientDER", ["Bytes"], tests: [asn1]),
 
         // The wire contract, and the client SDK that stands on it.
         room(
@@ -77,23 +76,19 @@ let package = Package(
 
         // Three verification libraries, each useful alone.
         room(
-            "AppAttest", ["CBOR", crypto, asn1, x509],
-            tests: ["AttestationTestKit", "StrictJSON", crypto, x509], testResources: [.copy("Vectors")]),
+            "AppAttest", ["Bytes", "StrictJSON", "CBOR", crypto, asn1, x509],
+            tests: ["Bytes", "AttestationTestKit", "StrictJSON", crypto, x509], testResources: [.copy("Vectors")]),
         room(
-            "PlayIntegrity", ["StrictJSON", crypto, cryptoExtras],
-            tests: ["AttestationTestKit", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
+            "PlayIntegrity", ["Bytes", "StrictJSON", crypto, cryptoExtras],
+            tests: ["Bytes", "AttestationTestKit", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
         room(
-            "AndroidKeyAttestation", ["LenientDER", "StrictJSON", "CBOR", crypto, cryptoExtras],
-            tests: ["AttestationTestKit", "LenientDER", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
-
-        // What an object says and how each check went, for people and for programs (`attestation inspect|verify`).
-        room(
-            "AttestationInspection", ["AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON", crypto],
-            tests: ["AttestationTestKit", "StrictJSON", crypto], testResources: [.copy("Vectors")]),
+            "AndroidKeyAttestation", ["Bytes", "LenientDER", "StrictJSON", "CBOR", crypto, cryptoExtras],
+            tests: ["Bytes", "AttestationTestKit", "LenientDER", "StrictJSON", crypto],
+            testResources: [.copy("Vectors")]),
 
         // An Apple, a Google and devices of one's own.
         room(
-            "AttestationTestKit", ["CBOR", crypto, cryptoExtras, asn1, x509],
+            "AttestationTestKit", ["Bytes", "CBOR", crypto, cryptoExtras, asn1],
             tests: ["AppAttest", "PlayIntegrity", "AndroidKeyAttestation", crypto]),
     ].flatMap { $0 },
     swiftLanguageModes: [.v6]

@@ -23,7 +23,6 @@ let sdk = library("SynheartAuth")
 let appAttest = library("AppAttest")
 let playIntegrity = library("PlayIntegrity")
 let keyAttestation = library("AndroidKeyAttestation")
-let inspection = library("_AttestationInspection")
 let testKit = library("AttestationTestKit")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
@@ -92,15 +91,20 @@ let package = Package(
         .package(url: "https://github.com/vapor/jwt-kit.git", from: "5.7.1"),
     ],
     targets: [
+        // What an object says and how each check went, for people and for programs (`attestation inspect|verify`).
+        room(
+            "AttestationInspection", [bytes, appAttest, playIntegrity, keyAttestation, json, crypto],
+            tests: [bytes, testKit, json, crypto], testResources: [.copy("Vectors")]),
+
         // The rules, without HTTP and SQL; what every store must do; the default stores.
         room(
             "AuthService",
             [
                 contract, json, appAttest, playIntegrity, keyAttestation,
-                inspection, crypto, logging,
+                "AttestationInspection", crypto, logging,
             ],
             tests: [
-                contract, json, "StoreConformance", testKit, inspection, crypto,
+                contract, json, "StoreConformance", testKit, "AttestationInspection", crypto,
             ]),
         room("StoreConformance", ["AuthService", contract, json, crypto], tests: ["AuthService"]),
         room(
@@ -142,7 +146,7 @@ let package = Package(
                 dependencies: [
                     "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores", contract, json,
                     sdk,
-                    "SoftwareDevice", testKit, inspection, playIntegrity, logging, x509,
+                    "SoftwareDevice", testKit, "AttestationInspection", playIntegrity, logging, x509,
                     asn1,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ] + httpClient, swiftSettings: settings),

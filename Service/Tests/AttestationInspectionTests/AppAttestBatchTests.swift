@@ -10,7 +10,7 @@ import Testing
     /// The vectors of the App Attest tests.
     static let lines: [JSONObject] = {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("AppAttestTests/Vectors/vectors.jsonl")
+            .appendingPathComponent("../../Tests/AppAttestTests/Vectors/vectors.jsonl")
         let data = (try? Data(contentsOf: file)) ?? Data()
         return data.split(separator: UInt8(ascii: "\n")).compactMap { try? JSONValue(parsing: $0).object }
     }()
