@@ -109,7 +109,7 @@ extension AttestationCommand {
             }
             try options.validate()
             let line = line(name, evidence)
-            let verdict: Verdict
+            let verdict: AttestationInspection.Verdict
             do {
                 verdict = try judge.verify(try JSONFields(.object(line)), options: options)
             } catch let error as JSONError {
