@@ -18,6 +18,9 @@ public struct RevocationStatusList: Sendable {
         public var isSuspension: Bool { status == "SUSPENDED" }
     }
 
+    /// Where Google publishes the list. GET it, and honour the answer's `Cache-Control`.
+    public static let googleURL = "https://android.googleapis.com/attestation/status"
+
     private let entries: [String: Entry]
 
     /// The largest list that is read: thirty times what Google's had in 2026.

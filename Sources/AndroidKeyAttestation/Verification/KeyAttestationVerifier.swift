@@ -88,7 +88,7 @@ public struct KeyAttestationVerifier: Sendable {
             unchecked: unchecked(challenge: expected.challenge, package: expected.package, at: time))
     }
 
-    /// The checks for which an ``audit(_:challenge:package:at:)`` with these arguments is not given what they need.
+    /// The checks for which an ``audit(_:challenge:publicKey:package:at:)`` with these arguments is not given what they need.
     public func unchecked(challenge: [UInt8]?, package: String?, at time: Date?) -> [KeyAttestationError.Step] {
         var steps: [KeyAttestationError.Step] = []
         if time == nil, policy.dates == .enforce { steps.append(.dates) }

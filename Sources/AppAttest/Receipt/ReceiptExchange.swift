@@ -1,0 +1,110 @@
+internal import Bytes
+public import Crypto
+public import Foundation
+internal import StrictJSON
+
+/// Signs requests to Apple's server, with a private key from the developer portal that has DeviceCheck enabled
+/// ([Generating tokens](https://developer.apple.com/documentation/devicecheck/accessing-and-modifying-per-device-data)).
+public struct DeviceCheckSigner: Sendable {
+    /// The team's id: ten letters and digits.
+    public let teamID: String
+    /// The key's id in the portal: ten letters and digits.
+    public let keyID: String
+    private let privateKey: P256.Signing.PrivateKey
+
+    /// A key as the portal hands it out.
+    ///
+    /// - Parameters:
+    ///   - teamID: the team's id.
+    ///   - keyID: the key's id.
+    ///   - privateKey: the key of the `.p8` file: `P256.Signing.PrivateKey(pemRepresentation:)` reads it.
+    public init(teamID: String, keyID: String, privateKey: P256.Signing.PrivateKey) {
+        self.teamID = teamID
+        self.keyID = keyID
+        self.privateKey = privateKey
+    }
+
+    /// A token for one request: a JWT, ES256, of `iss` and `iat`.
+    public func token(at date: Date) throws -> String {
+        let header: JSONValue = ["alg": "ES256", "kid": .string(keyID), "typ": "JWT"]
+        let claims: JSONValue = ["iss": .string(teamID), "iat": .integer(CivilTime(date).secondsSince1970)]
+        let signingInput = Base64.url.encode(header.bytes) + "." + Base64.url.encode(claims.bytes)
+        let signature = try privateKey.signature(for: Array(signingInput.utf8))
+        return signingInput + "." + Base64.url.encode(signature.rawRepresentation)
+    }
+}
+
+extension DeviceCheckSigner: CustomStringConvertible, CustomReflectable {
+    /// Team and key id, and nothing of the key.
+    public var description: String { "\(teamID)/\(keyID)" }
+    /// Nothing of the key.
+    public var customMirror: Mirror { Mirror(self, children: ["teamID": teamID, "keyID": keyID]) }
+}
+
+/// A request that exchanges a receipt for a newer one with a risk metric, as a value: sending it is left to an HTTP client
+/// ([Assessing fraud risk](https://developer.apple.com/documentation/devicecheck/assessing-fraud-risk)).
+public struct ReceiptExchangeRequest: Sendable {
+    /// Where to POST it.
+    public let url: String
+    /// The header `Authorization`: a bare token without a scheme, as in Apple's own example. A secret.
+    public let authorization: String
+    /// The body: the receipt in base64.
+    public let body: [UInt8]
+
+    /// A request for a stored receipt.
+    ///
+    /// - Parameters:
+    ///   - receipt: as it was verified and stored.
+    ///   - environment: that of the attested key; each has a server of its own.
+    ///   - signer: a key of the team that the App ID belongs to.
+    ///   - date: the time of the request.
+    public init(
+        receipt: some Collection<UInt8>, environment: AttestEnvironment, signedBy signer: DeviceCheckSigner,
+        at date: Date
+    ) throws {
+        switch environment {
+        case .production: url = "https://data.appattest.apple.com/v1/attestationData"
+        case .development: url = "https://data-development.appattest.apple.com/v1/attestationData"
+        }
+        authorization = try signer.token(at: date)
+        body = Array(Base64.standard.encode(receipt).utf8)
+    }
+}
+
+/// What Apple's server says to a ``ReceiptExchangeRequest``.
+public enum ReceiptExchangeAnswer: Sendable, Hashable {
+    /// 200: a newer receipt, not verified: ``ReceiptVerifier``.
+    case receipt([UInt8])
+    /// 304: not before ``ReceiptFields/notBefore`` of the receipt.
+    case tooEarly
+    /// 400: the receipt cannot be read, or is of the other environment.
+    case badReceipt
+    /// 401: the key is not accepted.
+    case unauthorized
+    /// 404: no data about the device, as is normal 30 days after the last attestation. Keep the receipt.
+    case noData
+    /// 429: retry later, with back-off.
+    case tooManyRequests
+    /// 5xx, or an answer that is not documented: retry later, with back-off.
+    case unavailable(status: Int)
+
+    /// What an answer means.
+    ///
+    /// - Parameters:
+    ///   - status: the HTTP status.
+    ///   - body: the body, bounded by the caller: twice ``Receipt/maximumSize`` is enough.
+    public init(status: Int, body: some Collection<UInt8>) {
+        switch status {
+        case 200:
+            let text = String(decoding: body, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+            let receipt = Base64.standard.decode(text) ?? []
+            self = receipt.isEmpty ? .unavailable(status: 200) : .receipt(receipt)
+        case 304: self = .tooEarly
+        case 400: self = .badReceipt
+        case 401: self = .unauthorized
+        case 404: self = .noData
+        case 429: self = .tooManyRequests
+        default: self = .unavailable(status: status)
+        }
+    }
+}
