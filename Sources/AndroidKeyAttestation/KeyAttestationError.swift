@@ -68,7 +68,7 @@ public struct KeyAttestationError: Error, Sendable {
         public static let allApplications = Code("ALL_APPLICATIONS")
         /// Made by another application.
         public static let packageMismatch = Code("PACKAGE_MISMATCH")
-        /// The application is signed by someone else.
+        /// The application is signed with another certificate.
         public static let certificateDigestMismatch = Code("CERTIFICATE_DIGEST_MISMATCH")
         /// hardwareEnforced has no root of trust.
         public static let rootOfTrustMissing = Code("ROOT_OF_TRUST_MISSING")

@@ -89,7 +89,7 @@ public struct CBORMap: Sendable, Hashable {
     /// Key and value of each entry.
     public var entries: [Entry]
 
-    /// A map of these entries, written in this order. A reader never gives one with a key twice; whoever makes broken
+    /// A map of these entries, written in this order. A reader never gives one with a key twice. A test that makes broken
     /// maps for tests may.
     public init(_ entries: [Entry] = []) {
         self.entries = entries

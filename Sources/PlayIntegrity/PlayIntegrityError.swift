@@ -1,6 +1,6 @@
 /// Why a Play Integrity token is refused: the step of the verification that failed, and the reason.
 ///
-/// A refusal speaks about the token. That nobody could be asked is a ``PlayIntegrityUnavailable``, and the two are never
+/// A refusal speaks about the token. A token that could not be checked is a ``PlayIntegrityUnavailable``. The two are never
 /// mixed. Two errors are equal when their codes are; `reason` is for logs and may change.
 public struct PlayIntegrityError: Error, Sendable {
     /// The stable reason.
@@ -60,7 +60,7 @@ public struct PlayIntegrityError: Error, Sendable {
         public static let appNotRecognized = Code("APP_NOT_RECOGNIZED")
         /// Another app.
         public static let appPackageMismatch = Code("APP_PACKAGE_MISMATCH")
-        /// The app is signed by someone else.
+        /// The app is signed with another certificate.
         public static let certificateDigestMismatch = Code("CERTIFICATE_DIGEST_MISMATCH")
         /// A version of the app that is too old, or unknown.
         public static let versionTooLow = Code("VERSION_TOO_LOW")
@@ -223,8 +223,8 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
     /// Whether the same request may succeed a little later.
     public var isTransient: Bool { [.network, .quotaExceeded, .providerUnavailable].contains(code) }
 
-    /// Whether another package of the same app would meet the same: an outage of Google's, or an account that Google does not
-    /// accept. Links and quotas are a package's own.
+    /// Whether every package of an app meets it: an outage at Google, or an account that Google does not accept. Links and
+    /// quotas belong to one package.
     public var concernsEveryPackage: Bool { [.network, .providerUnavailable, .unauthenticated].contains(code) }
 }
 
@@ -249,7 +249,7 @@ public enum DecodeOutcome: Sendable {
     case decoded(IntegrityVerdict)
     /// The token is no good.
     case refused(PlayIntegrityError)
-    /// Nobody could tell.
+    /// The token could not be checked.
     case couldNotCheck(PlayIntegrityUnavailable)
 }
 

@@ -15,7 +15,7 @@ extension JSONPolicy {
     ///
     /// - Parameters:
     ///   - fields: the object. `description` and `note` are for people and have no effect.
-    ///   - others: names of members that mean something to somebody else.
+    ///   - others: names of members that belong to another reader.
     /// - Throws: `unknownName` for any other member, `wrongType` for a value that is not understood, with the member's
     ///   path.
     public func applying(_ fields: JSONFields, ignoring others: [String] = []) throws(JSONError) -> Self {

@@ -97,7 +97,7 @@ public struct JSONObject: Sendable, Hashable {
         /// The value.
         public var value: JSONValue
 
-        /// A member of its parts.
+        /// Memberwise initializer.
         public init(_ name: String, _ value: JSONValue) {
             self.name = name
             self.value = value
@@ -112,10 +112,10 @@ public struct JSONObject: Sendable, Hashable {
     /// An object without members.
     public init() {}
 
-    /// An object of these members, of which no two have one name.
+    /// An object of these members. The caller guarantees that no two have one name.
     public init(members: [Member]) { self.members = members }
 
-    /// An object without members, and with room for so many.
+    /// An object without members, with room for this many.
     public init(reserving count: Int) { members.reserveCapacity(count) }
 
     /// An object of these members; of two with one name the later counts.
@@ -137,7 +137,7 @@ public struct JSONObject: Sendable, Hashable {
         }
     }
 
-    /// Adds a member whose name no other has: for whoever knows that, it need not be looked for.
+    /// Adds a member. The caller guarantees that no other has its name, which saves a search.
     public mutating func append(_ member: Member) { members.append(member) }
 
     // String's own equality is canonical equivalence, under which two different names can be equal.

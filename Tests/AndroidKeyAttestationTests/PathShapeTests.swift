@@ -349,7 +349,7 @@ struct AttestationCertificateTests {
                 "1": 32, "2": true, "3": "Google", "4": [-1, "01"], "x": ["f93e00": .null], "-7": "minus",
             ])
         #expect(!quirks.contains { $0.contains("provisioning") })
-        // Members of other types, and what is no map, refuse nobody.
+        // Members of other types, and what is no map, refuse no device.
         #expect(json(try info([0xA2, 0x01, 0x61, 0x38, 0x03, 0x05]).0) == ["1": "8", "3": 5])
         #expect(try info([0xA2, 0x01, 0x61, 0x38, 0x03, 0x05]).0?.certificatesIssued == nil)
         for odd in [[], [0x80], [0xBF, 0xFF], [0xA1, 0x01]] as [[UInt8]] {

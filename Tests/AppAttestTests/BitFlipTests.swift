@@ -30,7 +30,7 @@ import Testing
     /// certificate was changed, and changing it back makes the receipt genuine. All bits being tried found it.
     static let damaged = "Mikedan37__AppAttestDecoder/attestation-4949301dc9d2"
 
-    @Test func theOneDamagedBitOfAPublishedReceiptIsFound() throws {
+    @Test func `the one damaged bit of a published receipt is found`() throws {
         let vector = try #require(Vector.all.first { $0["name"] == Self.damaged })
         let date = try #require(vector.date("valid_at"))
         let verifier = AttestationVerifier(policy: try vector.policy())
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: zip(sample(Vector.kind("attestation", "valid").filter { $0["name"] != damaged }), [0, 20, 40]))
-    func inAnAttestationAreRefused(_ vector: Vector, offset: Int) throws {
+    func `an attestation with one bit flipped is refused`(_ vector: Vector, offset: Int) throws {
         let verifier = AttestationVerifier(policy: try vector.policy())
         let keyID = try #require(vector.keyID)
         let hash = try #require(vector.clientDataHash)
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: zip(sample(Vector.kind("assertion", "valid")), [0, 1, 2]))
-    func inAnAssertionAreRefused(_ vector: Vector, offset: Int) throws {
+    func `an assertion with one bit flipped is refused`(_ vector: Vector, offset: Int) throws {
         let verifier = AssertionVerifier(policy: try vector.policy())
         let key = try #require(vector.publicKey)
         let hash = try #require(vector.clientDataHash)
@@ -84,7 +84,9 @@ import Testing
         current.first, current.last, current.first { $0["receipt_type"] == "RECEIPT" },
     ].compactMap(\.self)
 
-    @Test(arguments: zip(receipts, [0, 20, 40])) func inAReceiptAreRefused(_ vector: Vector, offset: Int) throws {
+    @Test(arguments: zip(receipts, [0, 20, 40])) func `a receipt with one bit flipped is refused`(
+        _ vector: Vector, offset: Int
+    ) throws {
         let unnoticed = try unnoticedInReceipt(vector, offset: offset)
         #expect(unnoticed == [])
     }

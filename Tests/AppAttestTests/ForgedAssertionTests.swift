@@ -33,21 +33,21 @@ import Testing
         }
     }
 
-    @Test func withNothingWrongVerify() throws {
+    @Test func `an assertion with nothing wrong verifies`() throws {
         #expect(try refusal() == nil)
         #expect(try refusal(system: .iOS("14.0")) == nil)
         #expect(try refusal(system: .macOS("27.2")) == nil)
         #expect(try refusal(previous: 41) { $0.counter = 100 } == nil)
     }
 
-    @Test func whoseCounterDoesNotGrowAreRefused() throws {
+    @Test func `an assertion whose counter does not grow is refused`() throws {
         #expect(try refusal { $0.counter = 0 } == .counterNotGreater)
         #expect(try refusal(previous: 5) { $0.counter = 5 } == .counterNotGreater)
         #expect(try refusal(previous: 5) { $0.counter = 4 } == .counterNotGreater)
         #expect(try refusal(previous: .max) { $0.counter = .max } == .counterNotGreater)
     }
 
-    @Test func whoseSignatureIsWrittenOtherwiseAreRefused() throws {
+    @Test func `an assertion whose signature has another encoding is refused`() throws {
         #expect(try refusal { $0.signature = .raw } == .malformedSignature)
         #expect(try refusal { $0.signature = .trailingByte } == .malformedSignature)
         #expect(try refusal { $0.signature = .ofNonceAsDigest } == .signatureInvalid)
@@ -55,22 +55,23 @@ import Testing
         #expect(zero == .signatureInvalid || zero == .malformedSignature)
     }
 
-    @Test func ofAnotherAppAreRefused() throws {
+    @Test func `an assertion of another app is refused`() throws {
         #expect(try refusal { $0.relyingParty = "TEAMID1234.com.example.other" } == .appIDNotAllowed)
     }
 
-    @Test(arguments: [0, 36, 38, 60]) func whoseAuthenticatorDataIsCutAreRefused(count: Int) throws {
+    @Test(arguments: [0, 36, 38, 60]) func `an assertion whose authenticator data is cut is refused`(count: Int) throws
+    {
         #expect(try refusal { $0.authenticatorData = { Array($0.prefix(count)) } } == .malformedAuthenticatorData)
     }
 
-    @Test func withMoreThanOneMapAreRefused() throws {
+    @Test func `an assertion with more than one map is refused`() throws {
         #expect(try refusal { $0.authenticatorData = { $0 + [0xA0] } } == .malformedAuthenticatorData)
         #expect(try refusal { $0.authenticatorData = { $0 + [0] } } == .malformedAuthenticatorData)
         #expect(
             try refusal(system: .iOS("26.0")) { $0.authenticatorData = { $0 + [0] } } == .malformedAuthenticatorData)
     }
 
-    @Test func whoseMapIsWrongAreRefused() throws {
+    @Test func `an assertion whose map is wrong is refused`() throws {
         func category(_ value: CBORValue) throws -> AppAttestError.Code? {
             try refusal { $0.extensions = { _ in CBORMap([.init("apple_validation_category_01", value)]) } }
         }
@@ -79,7 +80,7 @@ import Testing
         #expect(try category(4) == nil)
     }
 
-    @Test func whoseObjectIsWrongAreRefused() throws {
+    @Test func `an assertion whose object is wrong is refused`() throws {
         func encoded(_ encode: @escaping @Sendable (CBORMap) -> [UInt8]) throws -> AppAttestError.Code? {
             try refusal { $0.encode = encode }
         }

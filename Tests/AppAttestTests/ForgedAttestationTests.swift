@@ -76,14 +76,14 @@ import Testing
         return code
     }
 
-    @Test func withNothingWrongVerify() throws {
+    @Test func `an attestation with nothing wrong verifies`() throws {
         for system in [AppleSystem.iOS("14.0"), .iOS("27.0.1"), .macOS("27.0")] {
             #expect(try refusal(Forgery("nothing wrong", .malformedObject, system)) == nil)
         }
     }
 
     @Test(arguments: certificates + keys + data + objects + extensions)
-    func areRefusedForIt(_ forgery: Forgery) throws {
+    func `an attestation in which one thing is wrong is refused for it`(_ forgery: Forgery) throws {
         #expect(try refusal(forgery) == forgery.code)
     }
 
@@ -93,7 +93,7 @@ import Testing
     }
 
     /// A root that signs leaves itself: there is no intermediate, and nothing but its key is missing to forge one.
-    @Test func signedByTheRootItselfAreRefused() throws {
+    @Test func `a leaf that the root itself signed is refused`() throws {
         let members = try #require(Self.authority).pem.components(separatedBy: "-----BEGIN CERTIFICATE-----")
             .dropFirst()
             .map { "-----BEGIN CERTIFICATE-----" + $0 }
@@ -113,7 +113,7 @@ import Testing
         },
         .authority("an intermediate that is no authority", .issuerNotAuthority) { $0.intermediateIsAuthority = false },
         .authority("an intermediate that may not sign certificates", .wrongKeyUsage) { $0.intermediateKeyUsage = 0x80 },
-        .authority("an intermediate with a critical extension nobody knows", .unknownCriticalExtension) {
+        .authority("an intermediate with an unknown critical extension", .unknownCriticalExtension) {
             $0.intermediateExtensions = [.init([1, 2, 3], critical: true, [])]
         },
         .authority("an intermediate that has expired", .certificateExpired) { $0.intermediateLife = 30 * 86400 - 1 },
@@ -142,7 +142,7 @@ import Testing
         Forgery("a leaf for attested keys and TLS clients", .wrongExtendedKeyUsage) {
             $0.extendedKeyUsage = [[1, 2, 840, 113635, 100, 4, 24], [1, 3, 6, 1, 5, 5, 7, 3, 2]]
         },
-        Forgery("a leaf with a critical extension nobody knows", .unknownCriticalExtension) {
+        Forgery("a leaf with an unknown critical extension", .unknownCriticalExtension) {
             $0.leafExtensions = [.init([1, 2, 3], critical: true, [])]
         },
         Forgery("a leaf signed over SHA-1", .malformedCertificate) { $0.leafAlgorithm = .sha1 },
@@ -203,7 +203,7 @@ import Testing
         Forgery("a leaf for another app", .appIDMismatch) { $0.leafAppID = "TEAMID1234.com.example.other" },
         Forgery("a leaf for no app", .appIDMissing) { $0.leafAppID = "" },
         Forgery("a counter of 1", .counterNotZero) { $0.counter = 1 },
-        Forgery("an AAGUID of nobody", .unknownEnvironment) { $0.aaguid = [UInt8](repeating: 0, count: 16) },
+        Forgery("an unknown AAGUID", .unknownEnvironment) { $0.aaguid = [UInt8](repeating: 0, count: 16) },
         Forgery("an AAGUID of the other environment", .environmentNotAllowed) {
             $0.aaguid = Array("appattestdevelop".utf8)
         },
@@ -292,7 +292,7 @@ import Testing
         },
     ]
 
-    @Test func areToleratedWhereRealObjectsDiffer() throws {
+    @Test func `what differs between real objects is tolerated`() throws {
         let tolerated: [Forgery] = [
             Self.category("a category as an unsigned integer", .malformedObject, 4),
             Forgery("unknown entries", .malformedObject) { options in
@@ -319,7 +319,7 @@ import Testing
         for forgery in tolerated { #expect(try refusal(forgery) == nil, "\(forgery.testDescription)") }
     }
 
-    @Test func areJudgedByThePolicy() throws {
+    @Test func `an attestation is judged by the policy`() throws {
         let device = Forgery("", .malformedObject)
         let old = Forgery("", .malformedObject, .iOS("26.0"))
         let mac = Forgery("", .malformedObject, .macOS("27.0")) { $0.accessControl = [] }
@@ -333,7 +333,7 @@ import Testing
 
     /// What is certified is one run of bytes: where authenticator data end in it is the sender's word.
     @Test(arguments: ["14.0", "18.3.1", "26.2", "26.3"])
-    func aMapThatWasPassedBeforeTheHashIsNotTheDevicesOwn(version: String) throws {
+    func `a map that was passed before the hash is not the device's own`(version: String) throws {
         let authority = try #require(Self.authority)
         let app = try #require(AppleAppID("TEAMID1234.com.example.app"))
         let device = AppleDevice(system: .iOS(version), app: AppleApp(appID: app.text), authority: authority)
@@ -366,7 +366,7 @@ import Testing
     }
 
     /// What is remembered of an intermediate is its signature, not its dates.
-    @Test func anIntermediateThatWasRememberedStillExpires() throws {
+    @Test func `a cached intermediate still expires`() throws {
         let authority = try AppleAuthority(from: Self.now - 30 * 86400)
         let anchors = try #require(
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))

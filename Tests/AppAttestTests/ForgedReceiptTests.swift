@@ -83,7 +83,7 @@ import Testing
         Forgery("the chain without its root", nil) { $0.certificates = { Array($0.prefix(2)) } },
         Forgery("the chain in another order", nil) { $0.certificates = { $0.reversed() } },
         fields("the fields in another order", nil) { $0.reversed() },
-        fields("a field nobody knows", nil) { $0 + [Field(99, "new")] },
+        fields("an unknown field", nil) { $0 + [Field(99, "new")] },
         fields("no token", nil) { $0.filter { $0.type != 5 } },
 
         Forgery("attributes that are signed", .malformedSignedAttributes) { $0.signedAttributes = .signed },
@@ -133,7 +133,7 @@ import Testing
         without(2), without(3), without(4), without(6), without(7), without(12), without(21),
         fields("field 21 twice", .fieldDuplicated) { $0 + [$0[$0.count - 1]] },
         fields("field 6 twice", .fieldDuplicated) { $0 + [Field(6, "ATTEST")] },
-        replaced("a kind nobody knows", .fieldMalformed, Field(6, "OTHER")),
+        replaced("an unknown kind", .fieldMalformed, Field(6, "OTHER")),
         replaced("a time that is none", .fieldMalformed, Field(12, "yesterday")),
         replaced("an App ID that is not UTF-8", .fieldMalformed, Field(2, [0xFF])),
         replaced("another app", .appIDNotAllowed, Field(2, "TEAMID1234.com.example.other")),
@@ -168,7 +168,9 @@ import Testing
         fields("more than 16 KiB", .tooLarge) { $0 + [Field(99, [UInt8](repeating: 0, count: 16 * 1024))] },
     ]
 
-    @Test(arguments: forgeries) func areRefusedForIt(_ forgery: Forgery) throws {
+    @Test(arguments: forgeries) func `a receipt in which one thing is wrong is refused for it`(
+        _ forgery: Forgery
+    ) throws {
         #expect(try refusal(forgery) { _ in } == forgery.code)
     }
 
@@ -192,13 +194,13 @@ import Testing
         return code { try ReceiptVerifier(trustAnchors: anchors).verify(receipt, against: expectations, at: Self.now) }
     }
 
-    @Test func ofAnotherKeyAreRefused() throws {
+    @Test func `a receipt of another key is refused`() throws {
         let key = AppleAttestKey()
         #expect(try refusal(Forgery("", nil)) { $0.keyID = try #require(KeyID(key.keyID)) } == .publicKeyMismatch)
     }
 
     /// The attestation verifies, and says nothing about its receipt.
-    @Test func doNotFailTheAttestationTheyCameWith() throws {
+    @Test func `a receipt that fails does not fail its attestation`() throws {
         let authority = try AppleAuthority(from: Self.now - 30 * 86400)
         let app = try #require(AppleAppID("TEAMID1234.com.example.app"))
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: app.text), authority: authority)

@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func ofApps() throws {
+    @Test func `only the apps of the policy are accepted`() throws {
         let other = try #require(AppleAppID("TEAMID1234.com.example.other"))
         #expect(try attestation { $0.appIDs.insert(other) } == nil)
         #expect(try attestation { $0.appIDs = [other] } == .appIDNotAllowed)
@@ -67,21 +67,21 @@ import Testing
         #expect(try assertion { $0.appIDs = [other] } == .appIDNotAllowed)
     }
 
-    @Test func ofEnvironments() throws {
+    @Test func `only the environments of the policy are accepted`() throws {
         #expect(try attestation(.iOS("27.0"), .development) { _ in } == .environmentNotAllowed)
         #expect(try attestation(.iOS("27.0"), .development) { $0.environments = [.development] } == nil)
         #expect(try attestation { $0.environments = [.development] } == .environmentNotAllowed)
         #expect(try attestation { $0.environments = [.development, .production] } == nil)
     }
 
-    @Test func ofCategories() throws {
+    @Test func `only the categories of the policy are accepted`() throws {
         #expect(try attestation { $0.categories = [.appStore] } == nil)
         #expect(try attestation { $0.categories = [.testFlight, .development] } == .categoryNotAllowed)
         #expect(try assertion { $0.categories = [.appStore] } == nil)
         #expect(try assertion { $0.categories = [.testFlight] } == .categoryNotAllowed)
     }
 
-    @Test func ofCategoriesThatNobodyNamed() throws {
+    @Test func `a category without a name is refused unless the policy allows it`() throws {
         func refusal(_ number: UInt32, _ change: (inout AppAttestPolicy) -> Void) throws -> AppAttestError.Code? {
             let octets = (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
             return try attestation(
@@ -111,7 +111,7 @@ import Testing
             } == nil)
     }
 
-    @Test func ofBundleVersions() throws {
+    @Test func `a bundle version below the minimum is refused`() throws {
         for (minimum, isAccepted) in [("1", true), ("0.9.9", true), ("9999", false), ("1.0.0.1", false)] {
             let minimum = try #require(BundleVersion(minimum))
             let expected: AppAttestError.Code? = isAccepted ? nil : .bundleVersionTooOld
@@ -120,7 +120,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["27.0.1", "26.3", "14.0"]) func ofWhatMustBeSaid(version: String) throws {
+    @Test(arguments: ["27.0.1", "26.3", "14.0"]) func `a device that does not say what the policy requires is refused`(
+        version: String
+    ) throws {
         let says = version == "27.0.1"
         let system = AppleSystem.iOS(version)
         #expect(try attestation(system) { $0.requiresCategory = true } == (says ? nil : .categoryMissing))
@@ -131,7 +133,7 @@ import Testing
         #expect(try attestation(system) { $0.categories = [.testFlight] } == (says ? .categoryNotAllowed : nil))
     }
 
-    @Test func ofAMacsAccessControl() throws {
+    @Test func `a Mac's access control is judged unless the policy says otherwise`() throws {
         let open: (inout AppleAttestationOptions) -> Void = { $0.accessControl = [] }
         #expect(try attestation(.macOS("27.0")) { _ in } == nil)
         #expect(try attestation(.macOS("27.0"), options: open) { _ in } == .accessControlMissing)
@@ -139,7 +141,7 @@ import Testing
         #expect(try attestation(.iOS("27.0"), options: open) { _ in } == nil)
     }
 
-    @Test func ofTheClock() throws {
+    @Test func `the leeway of the clock applies to the dates of certificates`() throws {
         let short: (inout AppleAttestationOptions) -> Void = { $0.notAfter = Self.now + 10 }
         #expect(try attestation(late: 10, options: short) { _ in } == nil)
         #expect(try attestation(late: 11, options: short) { _ in } == .certificateExpired)
@@ -150,7 +152,7 @@ import Testing
         #expect(try attestation(options: early) { $0.clockLeeway = 5 } == nil)
     }
 
-    @Test func ofAReceiptsAge() throws {
+    @Test func `a receipt's age is judged by the policy for receipts`() throws {
         let key = AppleAttestKey()
         let object = try AttestationObject(parsing: device(.iOS("27.0")).attest(key, clientDataHash: [1], at: Self.now))
         let expected = ReceiptExpectations(
@@ -176,7 +178,7 @@ import Testing
         #expect(try receipt(.stored, late: -61) == .createdInFuture)
     }
 
-    @Test func defaultsRefuseWhatNobodyAskedFor() throws {
+    @Test func `the defaults refuse what the caller did not allow`() throws {
         let policy = AppAttestPolicy(appIDs: [])
         #expect(policy.environments == [.production])
         #expect(policy.categories == ValidationCategory.documented && !policy.categories.contains(.invalid))

@@ -8,12 +8,12 @@ import Testing
     static let valid = Vector.kind("assertion", "valid")
     static let unknownApp = Vector.kind("assertion", "signature valid")
 
-    @Test func allAreThere() {
+    @Test func `every real assertion is there`() {
         #expect(Self.valid.count == 15)
         #expect(Self.unknownApp.count == 1)
     }
 
-    @Test(arguments: valid) func verifyOnceAndNotAgain(_ vector: Vector) throws {
+    @Test(arguments: valid) func `a real assertion verifies once and not again`(_ vector: Vector) throws {
         let verifier = AssertionVerifier(policy: try vector.policy())
         let object = try AssertionObject(parsing: vector.object)
         let key = try #require(vector.publicKey)
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: valid.filter { $0.bytes("client_data") != nil })
-    func areHeldToTheChallenge(_ vector: Vector) throws {
+    func `a real assertion is held to its challenge`(_ vector: Vector) throws {
         let verifier = AssertionVerifier(policy: try vector.policy())
         let clientData = try #require(vector.bytes("client_data"))
         let key = try #require(vector.publicKey)
@@ -76,7 +76,8 @@ import Testing
     }
 
     /// macOS 27.2: the map holds the category and nothing else, and category development is real in production.
-    @Test(arguments: unknownApp) func ofAnAppNobodyNamedVerifyButForTheApp(_ vector: Vector) throws {
+    @Test(arguments: unknownApp) func `an assertion of an unknown app verifies but for the app`(_ vector: Vector) throws
+    {
         let object = try AssertionObject(parsing: vector.object)
         let key = try #require(vector.publicKey)
         try AssertionSteps.verifySignature(object, try #require(vector.clientDataHash), key)
@@ -95,12 +96,12 @@ import Testing
     }
 
     @Test(arguments: Vector.kind("assertion", "signature not reproduced"))
-    func whoseClientDataIsLostCanStillBeRead(_ vector: Vector) throws {
+    func `an assertion whose client data is lost can still be read`(_ vector: Vector) throws {
         #expect(try AssertionObject(parsing: vector.object).claimedCounter == vector.counter)
     }
 
     @Test(arguments: Vector.kind("assertion", "invalid"))
-    func whoseAuthenticatorDataIsTextAreRefused(_ vector: Vector) throws {
+    func `an assertion whose authenticator data is text is refused`(_ vector: Vector) throws {
         #expect(code { try AssertionObject(parsing: vector.object) } == .malformedAuthenticatorData)
     }
 }

@@ -30,12 +30,12 @@ import Testing
         }
     }
 
-    @Test func allAreThere() {
+    @Test func `every real attestation is there`() {
         #expect(Vector.all.count == 104)
         #expect(Self.valid.count == 31)
     }
 
-    @Test(arguments: valid) func verifyAndSayWhatTheDeviceIs(_ vector: Vector) throws {
+    @Test(arguments: valid) func `a real attestation verifies and says what the device is`(_ vector: Vector) throws {
         let attestation = try verify(vector)
         #expect(attestation.keyID == vector.keyID)
         #expect(attestation.appID == vector.appID)
@@ -49,7 +49,9 @@ import Testing
         #expect(attestation.category?.rawValue == category.flatMap { UInt32($0.prefix(2), radix: 16) })
     }
 
-    @Test(arguments: valid) func areValidUntilTheLastSecondOfTheirLeaf(_ vector: Vector) throws {
+    @Test(arguments: valid) func `a real attestation is valid until the last second of its leaf`(
+        _ vector: Vector
+    ) throws {
         let first = try #require(vector.date("leaf_not_before"))
         let last = try #require(vector.date("leaf_not_after"))
         #expect(refusal(vector, at: first) == nil)
@@ -59,7 +61,9 @@ import Testing
         #expect(refusal(vector, at: last + 1) { $0.clockLeeway = 1 } == nil)
     }
 
-    @Test(arguments: valid) func areRefusedForAnythingElseThanTheyWereMadeFor(_ vector: Vector) throws {
+    @Test(arguments: valid) func `a real attestation is refused for anything it was not made for`(
+        _ vector: Vector
+    ) throws {
         let verifier = AttestationVerifier(policy: try vector.policy())
         let date = try #require(vector.date("valid_at"))
         let keyID = try #require(vector.keyID)
@@ -84,7 +88,9 @@ import Testing
                 == .malformedObject)
     }
 
-    @Test(arguments: valid) func areHeldToThePolicyOnWhatTheDeviceSays(_ vector: Vector) throws {
+    @Test(arguments: valid) func `a real attestation is held to the policy on what the device says`(
+        _ vector: Vector
+    ) throws {
         let sends = try vector.fields.optionalObject("extensions") != nil
         #expect(refusal(vector) { $0.requiresCategory = true } == (sends ? nil : .categoryMissing))
         #expect(refusal(vector) { $0.requiresBundleVersion = true } == (sends ? nil : .bundleVersionMissing))
@@ -95,7 +101,7 @@ import Testing
         #expect(refusal(vector) { $0.minimumBundleVersion = BundleVersion("1") } == nil)
     }
 
-    @Test(arguments: valid) func holdAReceiptThatVerifiesByItself(_ vector: Vector) throws {
+    @Test(arguments: valid) func `a real attestation holds a receipt that verifies by itself`(_ vector: Vector) throws {
         let attestation = try verify(vector)
         let verifier = ReceiptVerifier(policy: .stored)
         let date = try #require(vector.date("valid_at"))
@@ -111,7 +117,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Vector.kind("attestation-malformed")) func thatAreMalformedAreRefusedAtTheFirstStep(
+    @Test(arguments: Vector.kind("attestation-malformed")) func `a malformed attestation is refused at the first step`(
         _ vector: Vector
     ) {
         do throws(AppAttestError) {
@@ -123,7 +129,9 @@ import Testing
         }
     }
 
-    @Test(arguments: valid.prefix(2)) func doNotChainToTheRootOfReceipts(_ vector: Vector) throws {
+    @Test(arguments: valid.prefix(2)) func `an attestation does not chain to the root of receipts`(
+        _ vector: Vector
+    ) throws {
         let swapped = try #require(TrustAnchors(pem: try pem("AppleRootCA-G3")))
         let verifier = AttestationVerifier(policy: try vector.policy(), trustAnchors: swapped)
         let keyID = try #require(vector.keyID)

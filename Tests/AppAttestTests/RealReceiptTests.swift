@@ -7,7 +7,7 @@ import Testing
     static let valid = Vector.kind("receipt", "valid")
     static let invalid = Vector.kind("receipt", "invalid")
 
-    @Test func allAreThere() {
+    @Test func `every real receipt is there`() {
         #expect(Self.valid.count == 51)
         #expect(Self.invalid.count == 1)
     }
@@ -15,13 +15,13 @@ import Testing
     /// Some publishers cut their receipts out of an attestation and took more than the receipt.
     static let followed = valid.filter { Receipt.prefix(of: $0.bytes("object") ?? []) != $0.bytes("object") }
 
-    @Test(arguments: followed) func withSomethingAfterThemAreRefusedAsTheyAre(_ vector: Vector) throws {
+    @Test(arguments: followed) func `a receipt with something after it is refused as it is`(_ vector: Vector) throws {
         let object = try #require(vector.bytes("object"))
         #expect(code { try Receipt(parsing: object) } == .malformedReceipt)
     }
 
     /// Apple's signer used signed attributes until September 2020.
-    @Test func ofBothFormsAreThere() throws {
+    @Test func `real receipts of both forms are there`() throws {
         #expect(Self.followed.count == 10)
         let withAttributes = try Self.valid.filter {
             try Receipt(parsing: $0.object).json["hasSignedAttributes"] == true
@@ -30,8 +30,8 @@ import Testing
         #expect(withAttributes.allSatisfy { ($0["creation_time"] ?? "") < "2020-10" })
     }
 
-    /// Nothing authenticates those attributes: any others than Apple's are somebody else's.
-    @Test func withAttributesThatDoNotFitAreRefused() throws {
+    /// Nothing authenticates those attributes: Apple did not write any others.
+    @Test func `a receipt with attributes that do not fit is refused`() throws {
         for vector in Self.valid where try Receipt(parsing: vector.object).json["hasSignedAttributes"] == true {
             let object = vector.object
             let head: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x09, 0x05, 0x31, 0x0F, 0x17, 0x0D]
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test(arguments: valid) func verifyAndSayWhatAppleKnows(_ vector: Vector) throws {
+    @Test(arguments: valid) func `a real receipt verifies and says what Apple knows`(_ vector: Vector) throws {
         let created = try #require(vector.date("creation_time"))
         let expectations = try vector.receiptExpectations()
         let receipt = try ReceiptVerifier().verify(vector.object, against: expectations, at: created + 299)
@@ -64,7 +64,9 @@ import Testing
         #expect(fields.unknownTypes.isEmpty)
     }
 
-    @Test(arguments: valid) func areFreshForFiveMinutesAndStoredForEver(_ vector: Vector) throws {
+    @Test(arguments: valid) func `a real receipt is fresh for five minutes and can be stored for ever`(
+        _ vector: Vector
+    ) throws {
         let created = try #require(vector.date("creation_time"))
         let expectations = try vector.receiptExpectations()
         func refusal(_ policy: ReceiptVerifier.Policy, at date: Date) -> AppAttestError.Code? {
@@ -80,7 +82,7 @@ import Testing
         #expect(refusal(.stored, at: created + 20 * 365 * 86400) == nil)
     }
 
-    @Test(arguments: valid) func areRefusedForAnythingElseThanTheyWereMadeFor(_ vector: Vector) throws {
+    @Test(arguments: valid) func `a real receipt is refused for anything it was not made for`(_ vector: Vector) throws {
         let created = try #require(vector.date("creation_time"))
         let original = try vector.receiptExpectations()
         func refusal(_ change: (inout ReceiptExpectations) throws -> Void) rethrows -> AppAttestError.Code? {
@@ -100,7 +102,7 @@ import Testing
                 == .environmentMismatch)
     }
 
-    @Test(arguments: invalid) func whoseCertificatesWereChangedAreRefused(_ vector: Vector) throws {
+    @Test(arguments: invalid) func `a receipt whose certificates were changed is refused`(_ vector: Vector) throws {
         let created = try #require(vector.date("creation_time"))
         let expectations = try vector.receiptExpectations()
         do throws(AppAttestError) {
@@ -112,7 +114,9 @@ import Testing
         }
     }
 
-    @Test(arguments: valid.prefix(2)) func doNotChainToTheRootOfAttestations(_ vector: Vector) throws {
+    @Test(arguments: valid.prefix(2)) func `a receipt does not chain to the root of attestations`(
+        _ vector: Vector
+    ) throws {
         let swapped = try #require(TrustAnchors(pem: try pem("Apple_App_Attestation_Root_CA")))
         let created = try #require(vector.date("creation_time"))
         let expectations = try vector.receiptExpectations()

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite struct Values {
-    @Test func theBuiltInRootsAreApplesOwn() throws {
+    @Test func `the built-in roots are Apple's`() throws {
         func fingerprints(_ certificates: [AppleCertificate]) -> [String] {
             certificates.map {
                 SHA256.hash(data: $0.bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
@@ -20,14 +20,14 @@ import Testing
             ])
     }
 
-    @Test func anchorsAreNeverSilentlyNone() {
+    @Test func `trust anchors are never silently empty`() {
         #expect(TrustAnchors(pem: "") == nil)
         #expect(TrustAnchors(pem: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n") == nil)
         #expect(TrustAnchors(attestationRoots: [], receiptRoots: []) == nil)
         #expect(TrustAnchors(attestationRoots: [[0x30, 0]], receiptRoots: [[0x30, 0]]) == nil)
     }
 
-    @Test func macAccessControlIsTheValueApplePublishes() {
+    @Test func `a Mac's access control is the value that Apple publishes`() {
         let published = "MEAMAjExMDowCQwCb2uhAwEB/zAJDAJvYaEDAQH/MAsMBG9kZWyhAwEB/zAVDARvc2duoAYMBHJzZWMwBaYDAgEB"
         #expect(Data(AttestationSteps.macAccessControl).base64EncodedString() == published)
     }
@@ -35,9 +35,9 @@ import Testing
     @Test(arguments: [
         "", "nodot", ".bundle", "TEAM.", "TEAM.com.exa mple", "TEAM.é", String(repeating: "a.", count: 128),
     ])
-    func isNoAppID(_ text: String) { #expect(AppleAppID(text) == nil) }
+    func `text of any other form is not an App ID`(_ text: String) { #expect(AppleAppID(text) == nil) }
 
-    @Test func keyIDsAreThirtyTwoOctets() {
+    @Test func `a key id has 32 bytes and one text`() {
         #expect(KeyID([UInt8](repeating: 0, count: 31)) == nil)
         #expect(KeyID(base64: "not base64") == nil)
         #expect(
@@ -48,7 +48,7 @@ import Testing
         #expect(KeyID(base64: "lQc/dOWrL7j4B2ZV0He+1XjrQfJNh/40V3bPbXDt7bI") == nil)
     }
 
-    @Test func bundleVersionsAreComparedByTheirNumbers() throws {
+    @Test func `bundle versions are compared by their numbers`() throws {
         func version(_ text: String) throws -> BundleVersion { try #require(BundleVersion(text)) }
         #expect(try version("9") < version("10"))
         #expect(try version("1.2") < version("1.10"))

@@ -85,21 +85,21 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
         !example.roundtrip && !["fa", "fb"].contains(example.hex.prefix(2))
     }
 
-    @Test func theWholeAppendixIsRead() { #expect(Self.examples.count == 82) }
+    @Test func `the whole appendix is read`() { #expect(Self.examples.count == 82) }
 
     @Test(arguments: examples.filter { !isIndefinite($0) && $0.hex != withdrawn })
-    func anExampleIsReadAsWhatItMeans(_ example: Example) throws {
+    func `an example is read as what it means`(_ example: Example) throws {
         let value = try CBORValue(parsing: hex(example.hex))
         if let decoded = example.decoded { #expect(Plain(value) == decoded) }
         #expect(value.encoded == hex(example.hex))
     }
 
     @Test(arguments: examples.filter(isIndefinite))
-    func anIndefiniteLengthIsRefused(_ example: Example) {
+    func `an indefinite length is refused`(_ example: Example) {
         #expect(code(hex(example.hex)) == .indefiniteLength)
     }
 
-    @Test func theReservedSimpleValueIsRefused() {
+    @Test func `the reserved simple value is refused`() {
         #expect(code(hex(Self.withdrawn)) == .notWellFormed)
     }
 
@@ -116,7 +116,7 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
         #expect(String(number.value) == text)
     }
 
-    @Test func taggedAndSimpleValuesAndByteStringsAreKept() throws {
+    @Test func `tagged values, simple values and byte strings are kept`() throws {
         #expect(try CBORValue(parsing: hex("c11a514b67b0")) == .tagged(1, 1_363_896_240))
         #expect(try CBORValue(parsing: hex("d74401020304")) == .tagged(23, .bytes([1, 2, 3, 4])))
         #expect(try CBORValue(parsing: hex("f7")) == .undefined)
@@ -136,10 +136,10 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
 
     static let examples: [Example] = vectors("rfc8949_appendix_f_not_well_formed")
 
-    @Test func theWholeAppendixIsRead() { #expect(Self.examples.count == 94) }
+    @Test func `the whole appendix is read`() { #expect(Self.examples.count == 94) }
 
     @Test(arguments: examples)
-    func anExampleIsRefused(_ example: Example) {
+    func `an example that is not well-formed is refused`(_ example: Example) {
         #expect(code(hex(example.hex)) != nil)
     }
 }

@@ -19,21 +19,21 @@ import Testing
         #expect(code(hex(bytes)) == expected)
     }
 
-    @Test func keysOfDifferentTypesAreDifferent() throws {
+    @Test func `keys of different types are different`() throws {
         let map = try CBORValue(parsing: hex("a2010061310a"))
         #expect(map.map?[1] == 0)
         #expect(map.map?["1"] == 10)
         #expect(map.map?["2"] == nil)
     }
 
-    @Test func entriesKeepTheirOrder() throws {
+    @Test func `entries keep their order`() throws {
         let value = try CBORValue(parsing: hex("a3030002000100"))
         #expect(value.map?.entries.map(\.key) == [3, 2, 1])
         #expect(value.encoded == hex("a3030002000100"))
         #expect(value.map.map { CBORValue.map($0.sorted).encoded } == hex("a3010002000300"))
     }
 
-    @Test func nestingIsBounded() {
+    @Test func `nesting is bounded`() {
         func nested(_ levels: Int) -> [UInt8] { [UInt8](repeating: 0x81, count: levels) + [0] }
         #expect(code(nested(8)) == nil)
         #expect(code(nested(9)) == .tooDeep)
@@ -41,7 +41,7 @@ import Testing
         #expect(code(nested(1_000_000), limits: .init(bytes: .max)) == .tooDeep)
     }
 
-    @Test func itemsAndBytesAreBounded() {
+    @Test func `items and bytes are bounded`() {
         let thousand = CBORValue.array(Array(repeating: 0, count: 1023)).encoded
         #expect(code(thousand) == nil)
         #expect(code(CBORValue.array(Array(repeating: 0, count: 1024)).encoded) == .tooManyItems)
@@ -49,7 +49,7 @@ import Testing
         #expect(code(CBORValue.bytes(Array(repeating: 0, count: 16 * 1024 - 2)).encoded) == .tooLarge)
     }
 
-    @Test func anErrorSaysWhere() {
+    @Test func `an error says where`() {
         do throws(CBORError) {
             _ = try CBORValue(parsing: hex("82001800"))
             Issue.record("read")
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func oneItemIsReadFromTheFrontOfMore() throws {
+    @Test func `one item is read from the front of more`() throws {
         let bytes = hex("a1010243ffffff")
         let first = try CBORValue.parsePrefix(of: bytes)
         #expect(first.value == [1: 2])
@@ -71,19 +71,19 @@ import Testing
     }
 
     @Test(arguments: [0, 23, 24, 255, 256, 65535, 65536, Int64(UInt32.max), Int64(UInt32.max) + 1, .max, -1, -25, .min])
-    func integersAreWrittenAsTheyAreRead(_ number: Int64) throws {
+    func `integers are written as they are read`(_ number: Int64) throws {
         let value = try CBORValue(parsing: CBORValue.integer(number).encoded)
         #expect(value.integer == number)
     }
 
-    @Test func integersBeyondSixtyFourBitsAreNoIntegers() throws {
+    @Test func `integers beyond 64 bits are not integers`() throws {
         #expect(try CBORValue(parsing: hex("3bffffffffffffffff")).integer == nil)
         #expect(try CBORValue(parsing: hex("1bffffffffffffffff")).integer == nil)
         #expect(try CBORValue(parsing: hex("1bffffffffffffffff")).unsigned == .max)
     }
 
     /// Every change of one byte of a well-formed item gives a value or an error, and never a trap.
-    @Test func readingIsTotal() {
+    @Test func `any bytes give a value or an error`() {
         let bytes = hex("a3636162638301023803644f4b4f4bf93c0043ff00ffc249010000000000000000")
         for position in bytes.indices {
             for byte in UInt8.min...UInt8.max {

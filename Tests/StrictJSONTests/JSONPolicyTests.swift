@@ -59,7 +59,7 @@ private struct DoorPolicy: JSONPolicy, Equatable {
         }
     }
 
-    @Test func `members that belong to somebody else are skipped where they are named`() throws {
+    @Test func `members of another reader are skipped where they are named`() throws {
         let read = try DoorPolicy().applying(fields(#"{"keys": 1, "open": true}"#), ignoring: ["keys"])
         #expect(read.isOpen)
         #expect(try DoorPolicy().applying(appRecord: fields(#"{"keys": 1}"#), ignoring: ["keys"]) == DoorPolicy())

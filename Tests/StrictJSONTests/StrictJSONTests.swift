@@ -26,12 +26,12 @@ import Testing
         "test_parsing/y_object_duplicated_key.json", "test_parsing/y_object_duplicated_key_and_value.json",
     ]
 
-    /// What the RFC leaves open and we accept: numbers of any size, which whoever reads them converts or refuses.
+    /// What the RFC leaves open and we accept: numbers of any size. The reader converts them or refuses.
     static let openAndAccepted = "i_number_"
 
-    @Test func theWholeSuiteIsRead() { #expect(Self.cases.count == 340) }
+    @Test func `the whole suite is read`() { #expect(Self.cases.count == 340) }
 
-    @Test(arguments: cases) func parsesAsTheSuiteSays(_ test: Case) {
+    @Test(arguments: cases) func `a text is parsed as the suite says`(_ test: Case) {
         let parsed = try? JSONValue(parsing: test.bytes, limits: .init(bytes: 1 << 20, depth: 16))
         switch test.expect {
         case _ where Self.refusedOnPurpose.contains(test.name): #expect(parsed == nil)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [100_000, 17]) func depthIsBounded(levels: Int) {
+    @Test(arguments: [100_000, 17]) func `depth is bounded`(levels: Int) {
         let bomb =
             [UInt8](repeating: UInt8(ascii: "["), count: levels) + [UInt8](repeating: UInt8(ascii: "]"), count: levels)
         #expect(throws: JSONError.self) { try JSONValue(parsing: bomb, limits: .init(bytes: 1 << 20)) }
@@ -62,7 +62,7 @@ import Testing
         } catch { return error.code }
     }
 
-    @Test func everyErrorNamesItsKind() {
+    @Test func `every error names its kind`() {
         #expect(code("") == .unexpectedEnd)
         #expect(code("{} x") == .trailingBytes)
         #expect(code(#"{"a":1,"a":1}"#) == .duplicateName)
@@ -75,7 +75,7 @@ import Testing
     }
 
     /// In small objects each name is compared with each, in larger ones the sorted ones with their neighbours.
-    @Test(arguments: [2, 3, 16, 17, 100]) func aNameMayStandOnceWhereverItStands(count: Int) {
+    @Test(arguments: [2, 3, 16, 17, 100]) func `a name may stand once, wherever it stands`(count: Int) {
         let names = (0..<count).map { "name\($0)" }
         func text(_ names: [String]) -> String { "{" + names.map { "\"\($0)\":0" }.joined(separator: ",") + "}" }
         #expect(code(text(names)) == nil)
@@ -89,18 +89,18 @@ import Testing
     }
 
     /// Kelvin sign and K are equal for String, not for JSON.
-    @Test func namesAreComparedByCodePoints() throws {
+    @Test func `names are compared by code points`() throws {
         let value = try JSONValue(parsing: #"{"\u212a":1,"K":2}"#)
         #expect(value.object?["K"]?.integer == 2)
         #expect(value.object?["\u{212A}"]?.integer == 1)
     }
 
-    @Test func integersAreExactOrNone() throws {
+    @Test func `an integer is exact or absent`() throws {
         let value = try JSONValue(parsing: "[9223372036854775807, 9223372036854775808, 1.0, 1e2, -0]")
         #expect(value.array?.map(\.integer) == [.max, nil, nil, nil, 0])
     }
 
-    @Test func cutAnywhereATextIsRefused() {
+    @Test func `a text that is cut anywhere is refused`() {
         let text = Array(#"{"a":[1,-2.5e+3,"x\n\u00e9\ud83d\ude00",true,false,null],"b":{}}"#.utf8)
         #expect((try? JSONValue(parsing: text)) != nil)
         for length in 0..<text.count {
@@ -117,7 +117,7 @@ import Testing
             try JSONValue(parsing: #"{"s":"x","i":7,"b":true,"n":null,"o":{"i":"no"},"l":["a","b"],"m":["a",1]}"#))
     }
 
-    @Test func readsEachTypeAndTakesNullForAbsent() throws {
+    @Test func `each type is read, and null counts as absent`() throws {
         #expect(try fields.string("s") == "x")
         #expect(try fields.integer("i") == 7)
         #expect(try fields.bool("b"))
@@ -126,7 +126,7 @@ import Testing
         #expect(try fields.optionalInteger("absent") == nil)
     }
 
-    @Test func errorsNameThePath() throws {
+    @Test func `errors name the path`() throws {
         #expect(throws: JSONError(.missing, path: "absent")) { try fields.string("absent") }
         #expect(throws: JSONError(.missing, path: "n")) { try fields.string("n") }
         #expect(throws: JSONError(.wrongType, path: "s")) { try fields.integer("s") }
@@ -147,7 +147,7 @@ import Testing
 }
 
 struct JSONLineTests {
-    @Test func isAnObjectOnOneLine() throws {
+    @Test func `a line is one object`() throws {
         var line = JSONLine()
         line.add("plain", "text")
         line.add("needs \"escapes\"", "a\nb\u{2028}\u{0}\\")

@@ -150,7 +150,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         fatalError("the plan cannot be signed: \(plan)")
     }
     let key = signatures.registered.publicKey
-    let fresh = KeyAttestationVerifier(policy: shared.policy, trustAnchors: shared.trustAnchors, statusList: shared.statusList)
+    let fresh = KeyAttestationVerifier(
+        policy: shared.policy, trustAnchors: shared.trustAnchors, statusList: shared.statusList)
     let outcome = judge(encodings, fresh, key)
     let oracle = Oracle(sent: plan.sent, policy: policy)
     switch (outcome, judge(encodings, shared, key)) {

@@ -49,7 +49,7 @@ enum PolicyLayer {
 
 extension VerificationOptions {
     /// What is laid over the default for a line, in order: what comes last wins. By default that is the operator's `--policy`,
-    /// because a line may come from whoever wants its object to verify.
+    /// because a line may come from an attacker who wants its object to verify.
     ///
     /// - Parameter own: the line's member `policy`.
     func layers(of kind: PolicyKind, over own: JSONValue?) throws(JSONError) -> [PolicyLayer] {

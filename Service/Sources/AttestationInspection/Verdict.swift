@@ -48,7 +48,7 @@ public struct Verdict: Sendable {
     /// Every check in order, for people.
     public var checks: [Check]
 
-    /// A verdict from its parts.
+    /// Memberwise initializer.
     public init(
         _ outcome: Outcome, code: String? = nil, step: String? = nil, unchecked: [String] = [],
         facts: JSONObject = JSONObject(), checks: [Check] = []
@@ -90,7 +90,7 @@ public struct VerificationOptions: Sendable {
     public var policy: JSONValue?
     /// `--line-policies`: a line's own policy, environment and app ids win over ``policy``. By default ``policy`` wins.
     public var linePoliciesWin = false
-    /// Whether a member `recorded_verdict` counts where a token cannot be decoded. Whoever sends a line could have written it, so
+    /// Whether a member `recorded_verdict` counts where a token cannot be decoded. The sender of a line could have written it, so
     /// only evidence, which the service recorded, is judged by it.
     var honoursRecordedVerdicts = false
 
@@ -104,7 +104,7 @@ public struct VerificationOptions: Sendable {
 extension VerificationOptions {
     /// Why options cannot be used.
     public struct Problem: Error, Sendable, CustomStringConvertible {
-        /// A sentence for whoever gave them.
+        /// A sentence for the operator.
         public let description: String
     }
 

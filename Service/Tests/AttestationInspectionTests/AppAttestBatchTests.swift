@@ -50,7 +50,7 @@ import Testing
         return try verdict(line)
     }
 
-    @Test func everyRealObjectComesOutAsExpected() throws {
+    @Test func `every real object comes out as expected`() throws {
         let output = try run(Self.lines.map { JSONValue.object($0).text() }.joined(separator: "\n"))
         #expect(output.everyLineWasReadable)
         #expect(output.lines.count == 104)
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func everyAttestationIsRefusedASecondAfterItsLeaf() throws {
+    @Test func `every attestation is refused a second after its leaf expires`() throws {
         for line in Self.lines where line["kind"]?.string == "attestation" {
             let end = try #require(line["leaf_not_after"]?.string)
             let result = try change(line, "valid_at", .string(end.replacingOccurrences(of: ".000Z", with: ".999Z")))
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotGivenIsUnchecked() throws {
+    @Test func `what is not given is unchecked`() throws {
         let line = Self.first("attestation")
         for (members, check) in [
             (["app_id"], "app-id"), (["key_id"], "key-id"), (["environment"], "environment"),
@@ -114,7 +114,7 @@ import Testing
     }
 
     /// Also where an earlier check has refused.
-    @Test func whatIsNotGivenIsUncheckedInARefusalToo() throws {
+    @Test func `what is not given is unchecked in a refusal too`() throws {
         var attestation = Self.first("attestation")
         for member in ["app_id", "key_id", "environment", "client_data", "client_data_hash"] {
             attestation[member] = nil
@@ -129,7 +129,7 @@ import Testing
         #expect(try verdict(receipt)["unchecked"] == ["public-key", "environment", "times"])
     }
 
-    @Test func aTimeMayHaveAnOffsetFromUTC() throws {
+    @Test func `a time may have an offset from UTC`() throws {
         let line = Self.first("attestation")
         let end = try #require(line["leaf_not_after"]?.string).replacingOccurrences(of: ".000Z", with: "")
         for (time, outcome) in [
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func aLinesOwnPolicyReplacesSingleMembers() throws {
+    @Test func `a line's own policy replaces single members`() throws {
         let attestation = Self.first("attestation") { $0["extensions"]?.object?["apple_bundle_version_01"] == "1" }
         #expect(try change(attestation, "policy", ["minimum_bundle_version": "2"])["code"] == "BUNDLE_VERSION_TOO_OLD")
         #expect(try change(attestation, "policy", ["minimum_bundle_version": "1"])["outcome"] == "verified")
@@ -172,7 +172,7 @@ import Testing
         #expect(try verdict(line, options: options)["outcome"] == "verified")
     }
 
-    @Test func aPolicyFileMayBeThePolicyItself() throws {
+    @Test func `a policy file may be the policy itself`() throws {
         var options = VerificationOptions()
         options.policy = ["categories": [4]]
         let line = Self.first("attestation") { $0["extensions"]?.object?["apple_bundle_version_01"] == "1" }
@@ -184,7 +184,7 @@ import Testing
         #expect(try verdict(line, options: options)["outcome"] == "verified")
     }
 
-    @Test func anotherAttestationThanTheOneExpectedIsRefused() throws {
+    @Test func `another attestation than the one expected is refused`() throws {
         let line = Self.first("attestation")
         #expect(try change(line, "app_id", "TEAMID1234.com.example.other")["code"]?.string == "APP_ID_NOT_ALLOWED")
         #expect(try change(line, "app_id", "nonsense")["code"]?.string == "APP_ID_NOT_ALLOWED")
@@ -195,7 +195,7 @@ import Testing
         #expect(try change(line, "object", "oA==")["step"]?.string == "format")
     }
 
-    @Test func anAssertionIsJudgedByWhatIsKnown() throws {
+    @Test func `an assertion is judged by what is known`() throws {
         let line = Self.first("assertion")
         let counter = try #require(line["counter"]?.integer)
         #expect(try change(line, "previous_counter", .integer(counter - 1))["outcome"]?.string == "verified")
@@ -208,7 +208,7 @@ import Testing
         #expect(try change(line, "client_data", "AAAA")["code"]?.string == "SIGNATURE_INVALID")
     }
 
-    @Test func aReceiptIsJudgedAtItsCreationAndItsAgeAtTheGivenTime() throws {
+    @Test func `a receipt is judged at its creation, and its age at the given time`() throws {
         let line = Self.first("receipt")
         #expect(try change(line, "valid_at", nil)["unchecked"] == ["public-key", "times"])
         #expect(try change(line, "valid_at", "2036-04-21T18:13:12Z")["code"]?.string == "RECEIPT_EXPIRED")
@@ -224,7 +224,7 @@ import Testing
     }
 
     /// The receipt inside is a fact of its own.
-    @Test func anAttestationVerifiesWhateverItsReceiptIs() throws {
+    @Test func `an attestation verifies whatever its receipt is`() throws {
         let line = Self.first("attestation") { $0["name"]?.string?.hasPrefix("Mikedan37") == true }
         let result = try verdict(line)
         #expect(result["outcome"]?.string == "verified")
@@ -233,7 +233,7 @@ import Testing
         #expect(other["facts"]?.object?["receipt"]?.object?["outcome"]?.string == "verified")
     }
 
-    @Test func rootsReplaceTheBuiltInOnes() throws {
+    @Test func `roots replace the built-in ones`() throws {
         let now = Date(timeIntervalSince1970: 1_790_000_000)
         let authority = try AppleAuthority(from: now - 86400)
         let device = AppleDevice(
@@ -255,7 +255,7 @@ import Testing
         #expect(try verdict(Self.first("attestation"), options: options)["code"]?.string == "UNTRUSTED_CHAIN")
     }
 
-    @Test func optionsThatCannotBeUsedAreRefusedBeforeTheFirstLine() {
+    @Test func `options that cannot be used are refused before the first line`() {
         var options = VerificationOptions()
         options.rootsPEM = "no certificate"
         #expect(throws: VerificationOptions.Problem.self) { try BatchRunner(options: options) }
@@ -314,7 +314,7 @@ import Testing
         #expect(output.readable)
     }
 
-    @Test func aKeyIDThatIsNoneNamesNoKey() throws {
+    @Test func `text that is not a key id names no key`() throws {
         let attestation = try #require(AppAttestBatch.lines.first { $0["kind"] == "attestation" })
         for text in ["AAAA", "%%%", ""] {
             var line = attestation
@@ -324,37 +324,37 @@ import Testing
         }
     }
 
-    @Test func blankLinesGiveNothingAndAreCounted() throws {
+    @Test func `blank lines give nothing and are counted`() throws {
         let output = try run(Array("\n \t\r\n\(Self.good)\r\n\n\noops\n\n".utf8))
         #expect(output.outcomes == ["refused", "unreadable"])
         #expect(output.lines.last == #"{"line":6,"outcome":null,"code":"UNREADABLE"}"#)
     }
 
-    @Test func linesMayEndWithCRLFOrNotAtAll() throws {
+    @Test func `lines may end with CR LF or not at all`() throws {
         let output = try run(Array("\u{FEFF}\(Self.good)\r\n\(Self.good)".utf8))
         #expect(output.outcomes == ["refused", "refused"])
         #expect(output.readable)
     }
 
-    @Test func noInputGivesNoOutput() throws {
+    @Test func `no input gives no output`() throws {
         let output = try run([])
         #expect(output.lines == [])
         #expect(output.readable)
     }
 
-    @Test func aLineThatIsTooLongIsSkipped() throws {
+    @Test func `a line that is too long is skipped`() throws {
         let huge = [UInt8](repeating: UInt8(ascii: "a"), count: BatchRunner.maximumLineLength + 1)
         let output = try run(Array(Self.good.utf8) + [10] + huge + [10] + Array(Self.good.utf8), chunk: 65536)
         #expect(output.outcomes == ["refused", "unreadable", "refused"])
     }
 
     /// Readers that split by Unicode's rules see one line too.
-    @Test func whatEndsALineElsewhereIsEscaped() throws {
+    @Test func `what ends a line elsewhere is escaped`() throws {
         let line = "{\"format\":\"app-attest-receipt\",\"name\":\"a\u{2028}b\u{2029}c\u{85}d\u{7F}\"}"
         #expect(try run(Array(line.utf8)).lines.first?.hasPrefix(#"{"name":"a\u2028b\u2029c\u0085d\u007f""#) == true)
     }
 
-    @Test func bytesThatAreNotTextAreUnreadable() throws {
+    @Test func `bytes that are not text are unreadable`() throws {
         let output = try run([0xFF, 0xFE, 10] + Array(Self.good.utf8) + [10, 0])
         #expect(output.outcomes == ["unreadable", "refused", "unreadable"])
     }
@@ -367,7 +367,7 @@ import Testing
         #expect(try run(Array(line.utf8)).outcomes == ["refused"])
     }
 
-    @Test func clientDataOfAFormInOtherWordsIsHashed() throws {
+    @Test func `client data of a form in other words is hashed`() throws {
         var line = try #require(AppAttestBatch.lines.first { $0["client_data_form"] == "sha256" })
         for (form, outcome) in [("hashed, as everybody does", "verified"), ("raw", "refused"), ("RAW", "verified")] {
             line["client_data_form"] = .string(form)
@@ -375,7 +375,7 @@ import Testing
         }
     }
 
-    @Test func membersThatAreNotUsedMayBeAnything() throws {
+    @Test func `members that are not used may be anything`() throws {
         let line =
             #"{"format":"app-attest-receipt","object":"oA","expected":{"a":[1]},"expected_outcome":5,"name":7,"more":null}"#
         let output = try run(Array(line.utf8))
@@ -385,7 +385,7 @@ import Testing
 }
 
 @Suite struct Inspecting {
-    @Test func showsEverythingInEveryRealObject() throws {
+    @Test func `inspection shows everything in every real object`() throws {
         for line in AppAttestBatch.lines where line["expected"]?.string == "valid" {
             let object = try #require(line["object"]?.string.flatMap { Data(base64Encoded: $0) })
             let (format, value) = try #require(ObjectTree.inspect(Array(object)))
@@ -394,7 +394,7 @@ import Testing
         }
     }
 
-    @Test func namesTheExtensionsOfCertificates() throws {
+    @Test func `inspection names the extensions of certificates`() throws {
         let line = AppAttestBatch.first("attestation") { $0["os_version"]?.string == "27.0.1" }
         let object = try #require(line["object"]?.string.flatMap { Data(base64Encoded: $0) })
         let tree = ObjectTree.render(try #require(ObjectTree.inspect(Array(object))).value)
@@ -408,7 +408,7 @@ import Testing
     }
 
     /// Elements that Apple adds may repeat a tag, or have none.
-    @Test func namesElementsThatNobodyKnowsOnceEach() throws {
+    @Test func `inspection names unknown elements once each`() throws {
         let now = Date(timeIntervalSince1970: 1_790_000_000)
         let device = AppleDevice(
             system: .iOS("27.0"), app: AppleApp(appID: "TEAMID1234.com.example.app"),
@@ -424,12 +424,12 @@ import Testing
         }
     }
 
-    @Test func knowsNothingOfOtherBytes() {
+    @Test func `inspection knows nothing of other bytes`() {
         #expect(ObjectTree.inspect([]) == nil)
         #expect(ObjectTree.inspect([1, 2, 3]) == nil)
     }
 
-    @Test func neverWritesControlCharacters() {
+    @Test func `inspection never writes control characters`() {
         let tree = ObjectTree.render(["name": "\u{1B}[31m\n", "list": [], "object": [:], "numbers": [1, true, .null]])
         #expect(tree == "name: \\u{1b}[31m\\u{a}\nlist: []\nobject: {}\nnumbers:\n  - 1\n  - true\n  - null\n")
     }

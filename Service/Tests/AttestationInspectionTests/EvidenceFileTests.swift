@@ -39,7 +39,7 @@ import Testing
         return try EvidenceFile(parsing: JSONValue.object(json).bytes)
     }
 
-    @Test func areReadAsTheyWereWritten() throws {
+    @Test func `evidence is read as it was written`() throws {
         let file = try evidence()
         let again = try read(file)
         #expect(again.json == file.json)
@@ -47,7 +47,7 @@ import Testing
         #expect(again.about["occasion"] == "test")
     }
 
-    @Test func comeToTheSameAgain() throws {
+    @Test func `evidence comes to the same verdict again`() throws {
         let file = try read(evidence())
         #expect(file.verdict.code == "CATEGORY_NOT_ALLOWED" && file.verdict.step == "extensions")
         let verdict = try file.replay()
@@ -56,7 +56,7 @@ import Testing
         #expect(verdict.unchecked == ["key-id", "environment"])
     }
 
-    @Test func comeToSomethingElseUnderAnotherPolicyAtAnotherTimeOrUnderOtherRoots() throws {
+    @Test func `evidence comes to another verdict under another policy, time or root`() throws {
         let file = try read(evidence())
         var changes = EvidenceFile.Changes()
         changes.policy = ["ios": ["app_ids": [.string(Self.appID)]]]
@@ -72,7 +72,7 @@ import Testing
         #expect(try withAppleAlone.replay().code == "UNTRUSTED_CHAIN")
     }
 
-    @Test func ofARefusalMetElsewhereSayWhatWasMet() throws {
+    @Test func `evidence of a refusal met elsewhere says what was met`() throws {
         let file = try read(evidence(refusal: ("NONCE_MISMATCH", "nonce")))
         #expect(file.verdict.code == "NONCE_MISMATCH")
         #expect(!file.verdict.agrees(with: try file.replay()))
@@ -103,13 +103,13 @@ import Testing
         #expect(throws: (any Error).self) { try file.replay() }
     }
 
-    @Test func underAPolicyThatIsNotUnderstoodCouldNotBeChecked() throws {
+    @Test func `evidence under a policy that is not understood could not be checked`() throws {
         let file = try read(evidence()) { $0["policy"] = ["ios": ["environments": ["moon"]]] }
         #expect(try file.replay().outcome == .couldNotCheck)
         #expect(try file.replay().code == "POLICY_UNREADABLE")
     }
 
-    @Test func anyCutOfOneIsAnErrorAndNoTrap() throws {
+    @Test func `evidence that is cut anywhere is an error`() throws {
         let bytes = JSONValue.object(try evidence().json).bytes
         for count in stride(from: 0, to: bytes.count, by: 97) {
             #expect(throws: JSONError.self) { try EvidenceFile(parsing: bytes.prefix(count)) }
@@ -118,7 +118,7 @@ import Testing
 
     // MARK: Policies
 
-    @Test func membersOfAnAppRecordSayWhatIsAllowedWhereTheLineDoesNot() throws {
+    @Test func `members of an app record say what is allowed where the line does not`() throws {
         let file = try evidence()
         func code(_ ios: JSONValue, _ further: [(String, JSONValue)] = []) throws -> String? {
             var line = file.input

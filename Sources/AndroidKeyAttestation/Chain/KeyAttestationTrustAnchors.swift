@@ -13,7 +13,7 @@ public struct KeyAttestationTrustAnchors: Sendable {
         public enum Origin: String, Sendable {
             /// Google, for genuine devices.
             case google
-            /// Whoever configured the verifier: test kits and the like.
+            /// The operator of the verifier, such as for a test kit.
             case configured
         }
 

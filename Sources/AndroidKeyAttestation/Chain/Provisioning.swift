@@ -3,13 +3,13 @@ internal import CBOR
 internal import LenientDER
 public import StrictJSON
 
-/// How a device came by the key that signs its attestations.
+/// How a device got the key that signs its attestations.
 public enum Provisioning: String, Sendable, Hashable {
     /// In the factory, one key for a batch of devices. Expiry of its certificates means nothing.
     case factory
     /// Remotely, a key of its own for some weeks.
     case remote = "rkp"
-    /// By nobody: the key is in Android's sources.
+    /// Not at all: the key is in Android's sources.
     case software
     /// Neither can be told from the names.
     case unknown

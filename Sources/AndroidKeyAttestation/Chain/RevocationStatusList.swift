@@ -1,6 +1,6 @@
 public import StrictJSON
 
-/// Google's list of certificates that are no longer trusted, as a value: whoever fetches it swaps it.
+/// Google's list of certificates that are no longer trusted, as a value. The caller fetches it, and sets a new one.
 ///
 /// The list is `{"entries": {"<serial>": {"status": "REVOKED" | "SUSPENDED", "reason": …}}}` at
 /// `https://android.googleapis.com/attestation/status`; serials are lower-case hexadecimal without leading zeros

@@ -10,7 +10,7 @@ public struct VerifiedKeyAttestation: Sendable {
     public let anchor: KeyAttestationTrustAnchors.Anchor
     /// Whether the root came with the chain; clients may leave it out.
     public let isRootIncluded: Bool
-    /// How the device came by its attestation key.
+    /// How the device got its attestation key.
     public let provisioning: Provisioning
     /// What Google's provisioning server noted; advice only.
     public let provisioningInfo: ProvisioningInfo?

@@ -94,13 +94,13 @@ public struct AssertionVerifier: Sendable {
     }
 }
 
-/// An assertion of which every check has passed: only ``AssertionVerifier`` makes one.
+/// An assertion that passed every check. Only ``AssertionVerifier`` makes one.
 public struct VerifiedAssertion: Sendable {
     /// The counter, to be stored by compare-and-set from the one that was given.
     public let counter: UInt32
     /// What the device appended, since iOS 27 and macOS 27. Nil where the attestation of the key carried no extension map.
     public let extensions: AuthenticatorExtensions?
-    /// An extension map of a key whose attestation carried none. Whoever controls the app may have written it: on iOS 26 and
+    /// An extension map of a key whose attestation carried none. An attacker who controls the app may have written it: on iOS 26 and
     /// earlier the app can pass a map as part of the client data hash and move it here. For logs, never for decisions.
     public let unprovenExtensions: AuthenticatorExtensions?
 }

@@ -4,7 +4,7 @@ public import Foundation
 /// was attested for this very challenge.
 ///
 /// Pure: bytes, policy and a time in; a verified value or a refusal that names the check out. Keep one and share it: it
-/// holds parsed roots and remembers Apple's intermediate, which halves the cost.
+/// holds parsed roots and caches Apple's intermediate, which halves the cost.
 public struct AttestationVerifier: Sendable {
     /// What is accepted. Copies with another policy share the intermediates that are cached.
     public var policy: AppAttestPolicy

@@ -1,6 +1,6 @@
 public import Crypto
 
-/// An attestation of which every check has passed: only ``AttestationVerifier`` makes one.
+/// An attestation that passed every check. Only ``AttestationVerifier`` makes one.
 ///
 /// Store key id, public key, environment, App ID, the counter 0 and ``attestedExtensions``; refuse a key id that another user
 /// has registered.

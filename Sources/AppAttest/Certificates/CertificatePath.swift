@@ -29,7 +29,7 @@ struct CertificatePath: Sendable {
 
     /// The intermediate, verified up to an anchor but for its dates: those are judged anew for every leaf.
     ///
-    /// Apple's intermediate has been the same bytes since 2020. Only what an anchor has signed is remembered.
+    /// Apple's intermediate has been the same bytes since 2020. Only intermediates that an anchor has signed are cached.
     private func verifiedIssuer(_ bytes: [UInt8]) throws(AppAttestError) -> KnownIssuers.Issuer {
         if let issuer = known[bytes] { return issuer }
         guard let certificate = AppleCertificate(bytes) else {

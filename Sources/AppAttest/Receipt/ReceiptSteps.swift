@@ -25,7 +25,7 @@ package struct ReceiptSteps: Sendable {
         }
         let content = receipt.signedData.content
         if let attributes = receipt.signedData.signedAttributes {
-            // Nothing authenticates them: in a later receipt they are somebody else's addition.
+            // Nothing authenticates them: in a later receipt Apple did not write them.
             guard receipt.fields.creationTime < SignedAttributes.end else {
                 throw AppAttestError(.malformedSignedAttributes, .signature, "attributes in a receipt since 2020-11")
             }

@@ -136,7 +136,7 @@ public struct ReceiptExpectations: Sendable {
     }
 }
 
-/// A receipt of which every check has passed: only ``ReceiptVerifier`` makes one.
+/// A receipt that passed every check. Only ``ReceiptVerifier`` makes one.
 public struct VerifiedReceipt: Sendable {
     /// The receipt, to be stored and exchanged after ``ReceiptFields/notBefore``.
     public let bytes: [UInt8]

@@ -5,7 +5,7 @@ internal import X509
 /// The SignedData of a receipt (RFC 5652, section 5), read from BER and not verified.
 ///
 /// Only what Apple's receipts use: content in one or many chunks, SHA-256, ECDSA, and one signer: with signed attributes until
-/// September 2020, without them since. Whatever no signature covers is held to the one form that it may have, so that there are not two forms of one receipt.
+/// September 2020, without them since. Parts that no signature covers may have one form only, so a receipt has one encoding.
 struct SignedData: Sendable {
     /// The joined chunks: what was signed.
     let content: [UInt8]
@@ -78,7 +78,7 @@ struct SignedData: Sendable {
         case .constructed(let chunks):
             var joined: [UInt8] = []
             for chunk in chunks {
-                // Chunks of chunks are BER too, and nobody makes them.
+                // Chunks of chunks are BER too, and no known receipt has them.
                 guard chunk.identifier == .octetString, case .primitive(let octets) = chunk.content else {
                     throw malformed("a chunk is not a primitive OCTET STRING")
                 }

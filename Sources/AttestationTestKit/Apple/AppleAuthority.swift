@@ -3,7 +3,7 @@ internal import Crypto
 public import Foundation
 internal import SwiftASN1
 
-/// An Apple of one's own: the two roots with everything below them that attestations and receipts need, in the shapes of the real ones.
+/// A stand-in for Apple: its two roots, and everything below them that attestations and receipts need.
 ///
 /// Give ``attestationRoot`` and ``receiptRoot`` to a verifier as its trust anchors, and it accepts what an ``AppleDevice`` of
 /// this authority makes. An authority can be saved, as PEM with its private keys, and loaded again.

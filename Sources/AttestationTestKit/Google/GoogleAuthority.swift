@@ -3,7 +3,7 @@ internal import Crypto
 internal import CryptoExtras
 internal import Foundation
 
-/// A Google of one's own: it signs key attestation chains and Play Integrity tokens as the real one does, for devices that
+/// A stand-in for Google: it signs key attestation chains and Play Integrity tokens as the real one does, for devices that
 /// exist only in tests.
 ///
 /// It can be saved and loaded (`Codable`), so that a CI's service and its devices trust the same one. What it signs is

@@ -3,7 +3,7 @@ public import Foundation
 /// What a device says in a key attestation, and what is wrong with it. The defaults are a valid attestation of a signing
 /// key on a locked device; every single thing can be changed or broken.
 public struct KeyAttestationOptions: Sendable {
-    /// How the device came by its attestation key.
+    /// How the device got its attestation key.
     public enum Provisioning: Sendable {
         /// Four certificates, the root's key a factory's.
         case factory
@@ -42,7 +42,7 @@ public struct KeyAttestationOptions: Sendable {
         public init() {}
     }
 
-    /// How the device came by its attestation key.
+    /// How the device got its attestation key.
     public var provisioning = Provisioning.factory
     /// `attestationVersion`.
     public var attestationVersion: Int64 = 300

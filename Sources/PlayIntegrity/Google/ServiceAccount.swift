@@ -27,8 +27,9 @@ public struct ServiceAccount: Sendable {
         tokenURI = uri
     }
 
-    /// The assertion can be exchanged for access by whoever receives it: https, or http to this machine for tests. Taken
-    /// apart, because `http://127.0.0.1:80@example.com` begins like one and is none.
+    /// Whether it is https, or http to this machine for tests: its receiver can exchange the assertion for access.
+    ///
+    /// Parsed, because `http://127.0.0.1:80@example.com` only begins like a local address.
     private static func isAllowed(_ uri: String) -> Bool {
         guard let url = URLComponents(string: uri), let scheme = url.scheme?.lowercased(), let host = url.host,
             !host.isEmpty, url.user == nil, url.password == nil

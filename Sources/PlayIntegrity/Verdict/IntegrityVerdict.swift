@@ -29,7 +29,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
         self.init(payload: object, decodedBy: decoder)
     }
 
-    /// A verdict that was decoded before, by whoever stored it: nothing here proves that it is Google's.
+    /// A verdict that was decoded and stored before. Nothing here proves that it is Google's.
     public init(payload: JSONObject, decodedBy decoder: Decoder) {
         self.payload = payload
         self.decoder = decoder

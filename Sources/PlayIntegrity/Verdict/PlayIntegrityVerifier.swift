@@ -19,7 +19,7 @@ public struct VerifiedIntegrity: Sendable {
     public let unchecked: [PlayIntegrityError.Step]
 }
 
-/// Judges Google's verdicts by a policy: the same checks, in the same order, whoever decoded the token.
+/// Judges Google's verdicts by a policy: the same checks in the same order, whether the token was decoded here or at Google.
 public struct PlayIntegrityVerifier: Sendable {
     /// Packages that are accepted.
     public var packages: Set<String>

@@ -15,7 +15,7 @@ struct VerdictChecks {
     func checkPackage(_ packages: Set<String>) throws(PlayIntegrityError) {
         guard Self.isAmong(packages, verdict.requestPackageName) else {
             throw PlayIntegrityError(
-                .packageMismatch, .package, "requested by \(verdict.requestPackageName ?? "nobody")")
+                .packageMismatch, .package, "requested by \(verdict.requestPackageName ?? "no package")")
         }
     }
 

@@ -28,7 +28,7 @@ import Testing
             object, keyID: #require(KeyID(key.keyID)), clientDataHash: ClientDataHash(hash), at: date)
     }
 
-    @Test(arguments: systems) func attestLikeRealOnes(_ system: AppleSystem) throws {
+    @Test(arguments: systems) func `a device attests as a real one does`(_ system: AppleSystem) throws {
         let device = AppleDevice(system: system, app: app, authority: authority)
         let attestation = try verify(AppleAttestKey(), device)
         #expect(attestation.systemVersion == system.version)
@@ -45,7 +45,7 @@ import Testing
         #expect(receipt.fields.expirationTime == Self.now + 90 * 86400)
     }
 
-    @Test(arguments: systems) func assertAndCount(_ system: AppleSystem) throws {
+    @Test(arguments: systems) func `a device asserts and counts`(_ system: AppleSystem) throws {
         let device = AppleDevice(system: system, app: app, authority: authority)
         var key = AppleAttestKey()
         let verifier = AssertionVerifier(policy: try policy())
@@ -61,7 +61,7 @@ import Testing
         #expect(key.counter == 3)
     }
 
-    @Test func exchangeReceiptsForOnesWithAMetric() throws {
+    @Test func `a receipt is exchanged for one with a metric`() throws {
         let device = AppleDevice(system: .iOS("27.0.1"), app: app, authority: authority)
         let key = AppleAttestKey()
         let attestation = try verify(key, device)
@@ -73,7 +73,7 @@ import Testing
         #expect(receipt.fields.notBefore == Self.now + 86400)
     }
 
-    @Test func anAuthorityAndAKeyAreSavedAndLoaded() throws {
+    @Test func `an authority and a key are saved and loaded`() throws {
         let loaded = try AppleAuthority(pem: authority.pem)
         #expect(loaded.pem == authority.pem)
         var key = AppleAttestKey()
@@ -85,12 +85,12 @@ import Testing
         #expect(TrustAnchors(pem: loaded.rootsPEM)?.attestation.count == 2)
     }
 
-    @Test func whatIsNoSavedAuthorityIsNotLoaded() throws {
+    @Test func `text that is not a saved authority is not loaded`() throws {
         #expect(throws: (any Error).self) { try AppleAuthority(pem: "") }
         #expect(throws: AppleAuthority.LoadingError.self) { try AppleAuthority(pem: authority.rootsPEM) }
     }
 
-    @Test func anotherAuthorityIsNotTrusted() throws {
+    @Test func `another authority is not trusted`() throws {
         let other = try AppleAuthority(from: Self.now - 86400)
         let device = AppleDevice(system: .iOS("27.0"), app: app, authority: other)
         do {

@@ -5,7 +5,7 @@ public import StrictJSON
 /// Play Integrity tokens: `token`, compared with `package` and `nonce` where given, judged at `evaluate_at`.
 ///
 /// Classic tokens are decoded with `--play-keys`; a standard token, which Google alone can decode, could not be checked. A verdict
-/// that somebody wrote beside the token proves nothing: only evidence is judged by one.
+/// written beside the token proves nothing: only evidence is judged by one.
 public struct PlayIntegrityFormat: AttestationFormat {
     public static let name = "play-integrity"
 

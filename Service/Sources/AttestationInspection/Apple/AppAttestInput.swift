@@ -19,7 +19,7 @@ struct AppAttestInput {
     let attestedExtensions: Bool
     let clientHash: ClientDataHash?
 
-    /// Members other than these are somebody's notes, whatever is in them.
+    /// Members other than these are ignored, whatever is in them.
     static let attestation = ["object", "app_id", "key_id", "environment", "valid_at"] + clientData
     static let assertion =
         [

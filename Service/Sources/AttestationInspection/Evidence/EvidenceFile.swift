@@ -100,7 +100,7 @@ public struct EvidenceFile: Sendable {
         guard let format = AttestationFormats.named(name) else {
             throw JSONError(.wrongType, path: fields.pathOf("format"))
         }
-        // Both were written down by whoever judged: the line says what was compared, and the policy what was allowed.
+        // The service that judged wrote both down: the line says what was compared, and the policy what was allowed.
         var options = options
         options.linePoliciesWin = true
         options.honoursRecordedVerdicts = true
