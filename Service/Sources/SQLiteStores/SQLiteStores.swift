@@ -117,7 +117,7 @@ public final class SQLiteStores: Sendable {
         switch role {
         case .administration:
             (heldChallenges, journal, noting, endNotes) = (nil, nil, nil, nil)
-            (challenges, replay) = (NotTheService(), NotTheService())
+            (challenges, replay) = (RefusingStores(), RefusingStores())
         case .service:
             let (notes, continuation) = AsyncStream.makeStream(
                 of: JournalNote.self, bufferingPolicy: .bufferingNewest(1))

@@ -99,17 +99,17 @@ import Testing
         }
     }
 
-    @Test func `Only a P-256 key with ids of ten characters is a DeviceCheck key`() async throws {
+    @Test func `Only a P-256 key with ids of ten characters is a DeviceCheck key`() throws {
         let pem = P256.Signing.PrivateKey().pemRepresentation
         for (team, key, text) in [
             ("TEAMID123", "KEYID67890", pem), ("TEAMID1234", "KEY_D67890", pem), ("TEAMID1234", "KEYID67890", ""),
             ("TEAMID1234", "KEYID67890", P384.Signing.PrivateKey().pemRepresentation),
         ] {
-            await #expect(throws: ContractError.self) {
-                try await DeviceCheckKey(teamID: team, keyID: key, pem: text)
+            #expect(throws: ContractError.self) {
+                try DeviceCheckKey(teamID: team, keyID: key, pem: text)
             }
         }
-        let key = try await DeviceCheckKey(teamID: "TEAMID1234", keyID: "KEYID67890", pem: pem)
+        let key = try DeviceCheckKey(teamID: "TEAMID1234", keyID: "KEYID67890", pem: pem)
         var dumped = ""
         dump(key, to: &dumped)
         #expect(!dumped.contains("PRIVATE") && "\(key)" == "TEAMID1234/KEYID67890")

@@ -5,6 +5,8 @@ import PlayIntegrity
 import StrictJSON
 import Testing
 
+import class Bytes.Locked
+
 @testable import AttestationProviders
 
 @Suite(.timeLimit(.minutes(5))) struct IntegrityDecoderTests {
@@ -115,12 +117,12 @@ import Testing
         try await GoogleUnderTest.run { test async throws in
             let denied = #"{"error":{"code":403,"message":"…","status":"PERMISSION_DENIED"}}"#
             func explanations() -> Int {
-                test.log.access { $0.count { $0.contains("linked to the app in Play Console") } }
+                test.log.withLock { $0.count { $0.contains("linked to the app in Play Console") } }
             }
             test.google.decodeScript.then(.text(403, denied), .text(403, denied))
             for _ in 0..<2 { #expect(try await test.decode() == .couldNotCheck(.projectNotLinked)) }
             #expect(explanations() == 1)
-            #expect(test.log.access { $0.contains { $0.contains("verifier@example-project") } })
+            #expect(test.log.withLock { $0.contains { $0.contains("verifier@example-project") } })
             #expect(try await test.decode() == Self.good)
             test.google.decodeScript.then(.text(403, denied))
             #expect(try await test.decode() == .couldNotCheck(.projectNotLinked))
@@ -192,7 +194,7 @@ import Testing
             #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
             #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
             #expect(test.service.received.count == 1)
-            #expect(test.log.access { $0.contains { $0.contains("invalid_grant") } })
+            #expect(test.log.withLock { $0.contains { $0.contains("invalid_grant") } })
             test.google.clock.advance(30)
             #expect(try await test.decode() == Self.good)
         }

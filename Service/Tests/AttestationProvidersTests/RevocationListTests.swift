@@ -5,6 +5,8 @@ import Foundation
 import Logging
 import Testing
 
+import class Bytes.Locked
+
 @testable import AttestationProviders
 
 @Suite(.timeLimit(.minutes(1))) struct RevocationListTests {

@@ -5,6 +5,8 @@ import Foundation
 import PlayIntegrity
 import Testing
 
+import class Bytes.Locked
+
 @testable import AttestationProviders
 
 /// A token of the last of three packages: Google is asked for each in turn.
@@ -57,7 +59,7 @@ import Testing
         try await GoogleUnderTest.run { test async throws in
             for package in Self.packages.dropLast() { test.google.always(Self.denied, for: package) }
             for _ in 0..<3 { #expect(try await test.decode(for: Self.packages) == Self.good) }
-            let explanations = test.log.access { $0.filter { $0.contains("linked to the app in Play Console") } }
+            let explanations = test.log.withLock { $0.filter { $0.contains("linked to the app in Play Console") } }
             #expect(explanations.count == 2)
         }
     }

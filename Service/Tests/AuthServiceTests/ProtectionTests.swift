@@ -95,8 +95,8 @@ struct ProtectionTests {
         let (seen, random) = (SeenDevices(), SeededRandom(seed: 3))
         let devices = (0..<2500).map { _ in DeviceID(from: random) }
         for (number, device) in devices.enumerated() {
-            seen.note(device, at: World.start)
-            seen.note(device, at: World.start + Int64(number))
+            seen.record(device, at: World.start)
+            seen.record(device, at: World.start + Int64(number))
         }
         let batches = seen.take()
         #expect(batches.map(\.count).sorted() == [500, 1000, 1000])

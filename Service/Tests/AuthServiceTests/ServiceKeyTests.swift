@@ -3,6 +3,8 @@ import StoreConformance
 import StrictJSON
 import Testing
 
+import class Bytes.Locked
+
 @testable import AuthService
 
 /// A database is used with its own service key, and gets another one by rotation alone.
@@ -217,7 +219,7 @@ struct ServiceKeyTests {
     }
 
     private static func passOrFail(_ stores: isolated MemoryStores, _ call: MemoryStores.Call, _ left: Locked<Int>) {
-        let isLast = left.access { left in
+        let isLast = left.withLock { left in
             left -= 1
             return left < 0
         }

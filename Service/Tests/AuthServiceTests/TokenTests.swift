@@ -5,6 +5,7 @@ import StoreConformance
 import StrictJSON
 import Testing
 
+import class Bytes.Locked
 import struct Foundation.Data
 
 @Suite("Device tokens")
@@ -225,11 +226,11 @@ struct TokenTests {
 
         init(stores: MemoryStores) { self.stores = stores }
 
-        func afterTheNextRead(_ action: @escaping @Sendable () async -> Void) { self.action.access { $0 = action } }
+        func afterTheNextRead(_ action: @escaping @Sendable () async -> Void) { self.action.withLock { $0 = action } }
 
         func signingKeys() async throws(StoreError) -> [StoredSigningKey] {
             let keys = try await stores.signingKeys()
-            let action = action.access { action in
+            let action = action.withLock { action in
                 defer { action = nil }
                 return action
             }

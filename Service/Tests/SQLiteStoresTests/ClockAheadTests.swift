@@ -3,6 +3,8 @@ import AuthService
 import Foundation
 import Testing
 
+import class Bytes.Locked
+
 @testable import SQLiteStores
 
 /// A clock that was a year ahead for a moment.
@@ -15,11 +17,11 @@ struct ClockAheadTests {
     init() throws {
         var bench = try JournalBench()
         let monotonic = monotonic
-        bench.settings.monotonic = { monotonic.access { $0 } }
+        bench.settings.monotonic = { monotonic.withLock { $0 } }
         self.bench = bench
     }
 
-    private func pass(_ seconds: Int64) { monotonic.access { $0 += seconds } }
+    private func pass(_ seconds: Int64) { monotonic.withLock { $0 += seconds } }
 
     /// Claims as a request dated now does.
     private func claim(_ journal: ClaimJournal, at now: UnixTime) async throws -> ClaimOutcome {
@@ -33,7 +35,7 @@ struct ClockAheadTests {
         pass(1)
         #expect(try await claim(first, at: start + year) == .claimed)
         await first.abandon()
-        monotonic.access { $0 = 5 }
+        monotonic.withLock { $0 = 5 }
         let second = try bench.open(at: start + 30, boot: "second boot")
         #expect(try await claim(second, at: start + 30) == .historyLost(retryAfter: 6))
         pass(6)

@@ -3,6 +3,8 @@ import AuthService
 import Foundation
 import Testing
 
+import class Bytes.Locked
+
 @testable import SQLiteStores
 
 /// A clock that jumps, a process that is killed, a machine that loses power, against a model that knows the true time: no
@@ -51,13 +53,13 @@ struct ClockModelTests {
             bench.settings.retryInterval = .milliseconds(1)
             bench.settings.syncInterval = .milliseconds(1)
             let machine = machine
-            bench.settings.monotonic = { machine.monotonic.access { $0 } }
+            bench.settings.monotonic = { machine.monotonic.withLock { $0 } }
             numbers = SeededNumbers(seed: seed)
         }
 
         mutating func pass(_ seconds: Int64) {
             trueTime += seconds
-            machine.monotonic.access { $0 += seconds }
+            machine.monotonic.withLock { $0 += seconds }
             if error != 0, trueTime >= errorEnds { setError(0) }
         }
 
@@ -150,7 +152,7 @@ struct ClockModelTests {
             boot += 1
             tell("power is lost, durable is \(durable.map { "\($0.sequence):\($0.length)" } ?? "")")
             incidents.append(Incident(reading: wall, at: trueTime))
-            machine.monotonic.access { $0 = 5 }
+            machine.monotonic.withLock { $0 = 5 }
             guard let durable, let newest = try bench.segments().last,
                 newest.hasSuffix(
                     "-" + String(repeating: "0", count: 20 - "\(durable.sequence)".count) + "\(durable.sequence)")

@@ -54,7 +54,7 @@ public struct AppleReceipts: ReceiptExchange {
         do {
             // The bare token, as in Apple's own example, without a scheme before it.
             let request = ProviderRequest(
-                url: base + "/v1/attestationData", headers: [("Authorization", try await key.token(at: clock.now))],
+                url: base + "/v1/attestationData", headers: [("Authorization", try key.token(at: clock.now))],
                 body: Array(Base64.standard.encode(receipt).utf8), maximumAnswer: 2 * Receipt.maximumSize)
             return Self.meaning(of: try await http.send(request, within: settings.deadline))
         } catch {

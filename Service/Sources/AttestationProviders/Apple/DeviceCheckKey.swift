@@ -1,7 +1,9 @@
 internal import AppAttest
 public import AuthContract
-internal import Foundation
-internal import JWTKit
+internal import Crypto
+internal import StrictJSON
+
+internal import enum Bytes.CompactJWS
 
 /// A private key from Apple's developer portal with DeviceCheck enabled, which signs requests about receipts
 /// ([Generating tokens](https://developer.apple.com/documentation/devicecheck/accessing-and-modifying-per-device-data)).
@@ -10,29 +12,29 @@ public struct DeviceCheckKey: Sendable {
     public let teamID: String
     /// The key's id in the portal.
     public let keyID: String
-    /// Prefixes of the App IDs that it signs for.
+    /// Prefixes of the App IDs that the key signs for.
     public let prefixes: Set<String>
-    private let keys: JWTKeyCollection
+    private let key: P256.Signing.PrivateKey
 
-    /// A key as the portal hands it out.
+    /// A key as the portal issues it.
     ///
     /// - Parameters:
     ///   - teamID: the team's id: ten letters and digits.
     ///   - keyID: the key's id in the portal: ten letters and digits.
     ///   - pem: the `.p8` file: PKCS#8 in PEM.
     ///   - prefixes: App ID prefixes; the team id by default, which all App IDs but very old ones have.
-    /// - Throws: `ContractError` where one of the parts cannot be right; its text holds nothing of the key.
-    public init(teamID: String, keyID: String, pem: String, prefixes: Set<String>? = nil) async throws(ContractError) {
+    /// - Throws: `ContractError` if an id or the key is malformed. Its text holds nothing of the key.
+    public init(teamID: String, keyID: String, pem: String, prefixes: Set<String>? = nil) throws(ContractError) {
         guard Self.isIdentifier(teamID), Self.isIdentifier(keyID) else {
             throw ContractError("the team id and the key id are ten letters and digits each")
         }
-        guard let key = try? ES256PrivateKey(pem: pem) else {
+        guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else {
             throw ContractError("the DeviceCheck key is not a P-256 private key in PEM")
         }
         self.teamID = teamID
         self.keyID = keyID
         self.prefixes = prefixes ?? [teamID]
-        keys = await JWTKeyCollection().add(ecdsa: key, kid: JWKIdentifier(string: keyID))
+        self.key = key
     }
 
     func isFor(_ appID: AppleAppID) -> Bool {
@@ -40,17 +42,12 @@ public struct DeviceCheckKey: Sendable {
     }
 
     /// A token for one request.
-    func token(at time: UnixTime) async throws -> String {
-        let issuedAt = IssuedAtClaim(value: Date(timeIntervalSince1970: TimeInterval(time.seconds)))
-        return try await keys.sign(
-            Claims(iss: IssuerClaim(value: teamID), iat: issuedAt), kid: JWKIdentifier(string: keyID))
-    }
-
-    private struct Claims: JWTPayload {
-        let iss: IssuerClaim
-        let iat: IssuedAtClaim
-
-        func verify(using algorithm: some JWTAlgorithm) async throws {}
+    func token(at time: UnixTime) throws -> String {
+        let header: JSONValue = ["alg": "ES256", "kid": .string(keyID), "typ": "JWT"]
+        let claims: JSONValue = ["iss": .string(teamID), "iat": .integer(time.seconds)]
+        return try CompactJWS.sign(header: header.bytes, payload: claims.bytes) {
+            Array(try key.signature(for: $0).rawRepresentation)
+        }
     }
 
     private static func isIdentifier(_ text: String) -> Bool {

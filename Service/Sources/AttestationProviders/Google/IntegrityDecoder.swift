@@ -1,5 +1,6 @@
 internal import AuthContract
 internal import AuthService
+internal import Bytes
 internal import Logging
 internal import PlayIntegrity
 internal import StrictJSON
@@ -42,7 +43,7 @@ final class IntegrityDecoder: Sendable {
 
     func usage() -> [IntegrityUsage] {
         let now = clock.now
-        return state.access { $0.usage.days(at: now) }
+        return state.withLock { $0.usage.days(at: now) }
     }
 
     /// - Parameter total: what is left of the deadline.
@@ -90,7 +91,7 @@ final class IntegrityDecoder: Sendable {
         _ request: DecodeRequest, _ package: String, _ token: AccessToken, within limit: Duration
     ) async throws(PlayIntegrityUnavailable) -> ProviderAnswer {
         let now = clock.now
-        state.access { $0.usage.note(package, at: now) { $0.requests += 1 } }
+        state.withLock { $0.usage.note(package, at: now) { $0.requests += 1 } }
         let message = ProviderRequest(
             url: settings.playIntegrityURL + request.path,
             headers: [("Authorization", "Bearer \(token.value)"), ("Content-Type", "application/json")],
@@ -105,18 +106,18 @@ final class IntegrityDecoder: Sendable {
         let now = clock.now
         switch answer.status {
         case 429:
-            state.access { state in
+            state.withLock { state in
                 state.usage.note(package, at: now) { $0.refused += 1 }
                 state.hold(package, until: now + min(max(answer.retryAfter ?? 10, 1), 300))
             }
             return .again(after: answer.retryAfter, else: outcome)
         case 500...599:
             if let seconds = answer.retryAfter {
-                state.access { $0.hold(package, until: now + min(max(seconds, 1), 300)) }
+                state.withLock { $0.hold(package, until: now + min(max(seconds, 1), 300)) }
             }
             return .again(after: answer.retryAfter, else: outcome)
         default:
-            state.access { $0.held[package] = nil }
+            state.withLock { $0.held[package] = nil }
             return .done(outcome)
         }
     }
@@ -125,18 +126,18 @@ final class IntegrityDecoder: Sendable {
 
     private func isHeld(_ package: String) -> Bool {
         let now = clock.now
-        return state.access { state in state.held[package].map { now < $0 } ?? false }
+        return state.withLock { state in state.held[package].map { now < $0 } ?? false }
     }
 
     private func accessTokens(of secret: Secret) -> AccessTokens? {
-        if let known = state.access({ $0.tokens[secret] }) { return known }
+        if let known = state.withLock({ $0.tokens[secret] }) { return known }
         guard let json = try? JSONValue(parsing: secret.exposed), let fields = try? JSONFields(json),
             let account = try? ServiceAccount(fields)
         else { return nil }
         let made = AccessTokens(
             account: account, http: http, deadline: settings.accessTokenDeadline, clock: clock, backOff: backOff,
             logger: logger)
-        return state.access { state in
+        return state.withLock { state in
             if let known = state.tokens[secret] { return known }
             if state.tokens.count >= Self.maximumRemembered { state.tokens.removeAll() }
             state.tokens[secret] = made
@@ -148,7 +149,7 @@ final class IntegrityDecoder: Sendable {
     private func explainOnce(_ outcome: DecodeOutcome, _ package: String, _ account: ServiceAccount) {
         switch outcome {
         case .couldNotCheck(let reason) where reason.code == .projectNotLinked:
-            let isNew = state.access { state in
+            let isNew = state.withLock { state in
                 if state.explained.count >= Self.maximumRemembered { state.explained.removeAll() }
                 return state.explained.insert(package).inserted
             }
@@ -156,7 +157,7 @@ final class IntegrityDecoder: Sendable {
             logger.error(
                 "Play Integrity: \(reason.reason)",
                 metadata: ["package": "\(package)", "service_account": "\(account.clientEmail)"])
-        case .decoded: state.access { _ = $0.explained.remove(package) }
+        case .decoded: state.withLock { _ = $0.explained.remove(package) }
         default: break
         }
     }

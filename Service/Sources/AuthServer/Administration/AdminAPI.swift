@@ -16,7 +16,7 @@ struct AdminAPI: Sendable {
     /// - Parameter address: the address that failed credentials are counted for.
     func answer(
         _ request: Request, _ target: RequestTarget, from address: ClientAddress, over connection: ConnectionContext
-    ) async throws -> Answer {
+    ) async throws -> APIResponse {
         let credential = try await service.credentials.authenticate(
             authorization: request.authorization, from: address)
         metrics?.used(credential, at: service.clock.now)
@@ -53,7 +53,7 @@ struct AdminAPI: Sendable {
             JSONValue(parsing: bytes, limits: .init(bytes: Self.maximumBody, depth: maximumJSONDepth)))
     }
 
-    func perform(_ route: AdminRoute, _ request: AdminRequest) async throws -> Answer {
+    func perform(_ route: AdminRoute, _ request: AdminRequest) async throws -> APIResponse {
         switch route {
         case .listApps: try await listApps(request)
         case .addApp: try await addApp(request)

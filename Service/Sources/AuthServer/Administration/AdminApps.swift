@@ -3,12 +3,12 @@ internal import AuthService
 internal import StrictJSON
 
 extension AdminAPI {
-    func listApps(_ request: AdminRequest) async throws -> Answer {
+    func listApps(_ request: AdminRequest) async throws -> APIResponse {
         let records = try await service.apps.records().filter { request.mayAccess($0.appID) }
         return .json(JSONObject([("apps", .array(records.map { .object($0.json(secrets: .masked)) }))]))
     }
 
-    func addApp(_ request: AdminRequest) async throws -> Answer {
+    func addApp(_ request: AdminRequest) async throws -> APIResponse {
         try request.requireAccessToAll()
         let record = try AppRecord(request.body)
         guard try await usable({ try await service.apps.add(record, actor: request.actor) }) else {
@@ -18,11 +18,11 @@ extension AdminAPI {
         return answer(record, status: 201)
     }
 
-    func showApp(_ request: AdminRequest) async throws -> Answer {
+    func showApp(_ request: AdminRequest) async throws -> APIResponse {
         answer(try await existingApp(request))
     }
 
-    func changeApp(_ request: AdminRequest) async throws -> Answer {
+    func changeApp(_ request: AdminRequest) async throws -> APIResponse {
         let current = try await existingApp(request)
         try request.precondition.check(current)
         let record = try AppRecord(request.body.unmasked(from: current))
@@ -40,7 +40,7 @@ extension AdminAPI {
         return answer(record)
     }
 
-    func removeApp(_ request: AdminRequest) async throws -> Answer {
+    func removeApp(_ request: AdminRequest) async throws -> APIResponse {
         let record = try await existingApp(request)
         try request.precondition.check(record)
         guard try await service.apps.remove(record.appID, actor: request.actor) else {
@@ -51,8 +51,8 @@ extension AdminAPI {
     }
 
     /// The record with its secrets masked, and its version.
-    private func answer(_ record: AppRecord, status: Int = 200) -> Answer {
-        var answer = Answer.json(record.json(secrets: .masked), status: status)
+    private func answer(_ record: AppRecord, status: Int = 200) -> APIResponse {
+        var answer = APIResponse.json(record.json(secrets: .masked), status: status)
         answer.headers.append(("ETag", EntityTag(record).description))
         return answer
     }

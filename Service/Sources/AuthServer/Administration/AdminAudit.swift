@@ -3,7 +3,7 @@ internal import AuthService
 internal import StrictJSON
 
 extension AdminAPI {
-    func queryAudit(_ request: AdminRequest) async throws -> Answer {
+    func queryAudit(_ request: AdminRequest) async throws -> APIResponse {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 100)
         let app = try request.narrowedApp()
         let device = try request.query.value("device_id") { try DeviceID($0) }
@@ -17,7 +17,7 @@ extension AdminAPI {
             ]))
     }
 
-    func verifyAudit(_ request: AdminRequest) async throws -> Answer {
+    func verifyAudit(_ request: AdminRequest) async throws -> APIResponse {
         try request.requireAccessToAll()
         let head = try request.query.value("head") { try AuditHead($0) }
         let finding = try await service.auditTrail.verify(against: head)
@@ -29,7 +29,7 @@ extension AdminAPI {
             ]))
     }
 
-    func showAuditHead(_ request: AdminRequest) async throws -> Answer {
+    func showAuditHead(_ request: AdminRequest) async throws -> APIResponse {
         try request.requireAccessToAll()
         let head = try await service.auditTrail.head()
         return .json(

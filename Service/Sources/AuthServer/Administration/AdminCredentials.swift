@@ -5,13 +5,13 @@ public import StrictJSON
 extension AdminAPI {
     private static let defaultLife: Int64 = 90 * 86_400
 
-    func listCredentials(_ request: AdminRequest) async throws -> Answer {
+    func listCredentials(_ request: AdminRequest) async throws -> APIResponse {
         try request.requireAccessToAll()
         let credentials = try await service.credentials.list()
         return .json(JSONObject([("credentials", .array(credentials.map { .object($0.administrationJSON) }))]))
     }
 
-    func createCredential(_ request: AdminRequest) async throws -> Answer {
+    func createCredential(_ request: AdminRequest) async throws -> APIResponse {
         try request.requireAccessToAll()
         let body = request.body
         try body.allowOnly("name", "role", "apps", "expires_in_seconds")
@@ -25,7 +25,7 @@ extension AdminAPI {
         return .json(object, status: 201)
     }
 
-    func revokeCredential(_ request: AdminRequest) async throws -> Answer {
+    func revokeCredential(_ request: AdminRequest) async throws -> APIResponse {
         try request.requireAccessToAll()
         let id = request.parameters["credential_id"] ?? ""
         let revoked = try await service.credentials.revoke(id, actor: request.actor)
@@ -38,7 +38,7 @@ extension AdminAPI {
         return .noContent
     }
 
-    func listSigningKeys(_ request: AdminRequest) async throws -> Answer {
+    func listSigningKeys(_ request: AdminRequest) async throws -> APIResponse {
         let keys = try await service.signingKeys.list().map { key -> JSONValue in
             [
                 "kid": .string(key.id), "created_at": .string(key.createdAt.iso8601),
@@ -48,13 +48,13 @@ extension AdminAPI {
         return .json(JSONObject([("signing_keys", .array(keys))]))
     }
 
-    func rotateSigningKeys(_ request: AdminRequest) async throws -> Answer {
+    func rotateSigningKeys(_ request: AdminRequest) async throws -> APIResponse {
         try request.requireAccessToAll()
         try request.body.allowOnly()
         return .json(JSONObject([("kid", .string(try await service.signingKeys.rotate(actor: request.actor)))]))
     }
 
-    func revokeSigningKey(_ request: AdminRequest) async throws -> Answer {
+    func revokeSigningKey(_ request: AdminRequest) async throws -> APIResponse {
         try request.requireAccessToAll()
         let id = request.parameters["kid"] ?? ""
         guard try await service.signingKeys.revoke(id, actor: request.actor) else {

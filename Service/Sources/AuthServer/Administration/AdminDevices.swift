@@ -3,7 +3,7 @@ internal import AuthService
 internal import StrictJSON
 
 extension AdminAPI {
-    func listDevices(_ request: AdminRequest) async throws -> Answer {
+    func listDevices(_ request: AdminRequest) async throws -> APIResponse {
         var query = DeviceQuery(limit: Int(try request.query.integer("limit", in: 1...1000) ?? 50))
         query.appID = try request.narrowedApp()
         query.status = try request.query.choice("status", DeviceStatus.self)
@@ -31,12 +31,12 @@ extension AdminAPI {
         ])
     }
 
-    func showDevice(_ request: AdminRequest) async throws -> Answer {
+    func showDevice(_ request: AdminRequest) async throws -> APIResponse {
         let (app, id) = (try request.appID(), try request.deviceID())
         return try await answer(try await existingDevice(id, of: app))
     }
 
-    func revokeDevice(_ request: AdminRequest) async throws -> Answer {
+    func revokeDevice(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("reason")
         let reason = try request.body.optionalString("reason")
         guard (reason?.utf8.count ?? 0) <= 1024 else { throw ContractError("reason has at most 1024 bytes") }
@@ -46,7 +46,7 @@ extension AdminAPI {
         }
     }
 
-    func approveDevice(_ request: AdminRequest) async throws -> Answer {
+    func approveDevice(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("unproven")
         let allowsUnproven = try request.body.optionalBool("unproven") ?? false
         return try await decide(request) { id, app in
@@ -55,14 +55,14 @@ extension AdminAPI {
         }
     }
 
-    func rejectDevice(_ request: AdminRequest) async throws -> Answer {
+    func rejectDevice(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly()
         return try await decide(request) { id, app in
             try await service.administration.reject(id, of: app, actor: request.actor)
         }
     }
 
-    func forceRotation(_ request: AdminRequest) async throws -> Answer {
+    func forceRotation(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("within_seconds", "reason")
         let within = try request.body.optionalInteger("within_seconds", in: 0...31_536_000) ?? 86_400
         let reason: RotationReason = try request.body.optionalChoice("reason") ?? .scheduled
@@ -72,7 +72,7 @@ extension AdminAPI {
         }
     }
 
-    func lowerScheme(_ request: AdminRequest) async throws -> Answer {
+    func lowerScheme(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("scheme")
         guard let number = try request.body.optionalInteger("scheme", in: 1...2),
             let scheme = SignatureScheme(rawValue: Int(number))
@@ -88,7 +88,7 @@ extension AdminAPI {
     private func decide(
         _ request: AdminRequest, isDone: (DeviceRecord) -> Bool = { _ in false },
         _ decision: (DeviceID, AppID) async throws -> Bool
-    ) async throws -> Answer {
+    ) async throws -> APIResponse {
         let (app, id) = (try request.appID(), try request.deviceID())
         let decided = try await decision(id, app)
         let device = try await existingDevice(id, of: app)
@@ -102,7 +102,7 @@ extension AdminAPI {
         return try await answer(device)
     }
 
-    private func answer(_ device: DeviceRecord) async throws -> Answer {
+    private func answer(_ device: DeviceRecord) async throws -> APIResponse {
         .json(device.administrationJSON(try await service.apps.record(device.appID), at: service.clock.now))
     }
 

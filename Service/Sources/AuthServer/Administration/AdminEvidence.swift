@@ -3,7 +3,7 @@ public import AuthService
 public import StrictJSON
 
 extension AdminAPI {
-    func listEvidence(_ request: AdminRequest) async throws -> Answer {
+    func listEvidence(_ request: AdminRequest) async throws -> APIResponse {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 50)
         let app = try request.narrowedApp()
         let cursor = try request.query.value("cursor") { $0 }
@@ -16,22 +16,22 @@ extension AdminAPI {
             ]))
     }
 
-    func exportEvidence(_ request: AdminRequest) async throws -> Answer {
+    func exportEvidence(_ request: AdminRequest) async throws -> APIResponse {
         let (app, id) = (try request.appID(), request.evidenceID)
         guard let document = try await service.evidence.export(id, of: app, actor: request.actor) else {
             throw Refusal(.notFound, "\(app) has no evidence \(id)")
         }
-        return Answer(body: document)
+        return APIResponse(body: document)
     }
 
-    func eraseEvidence(_ request: AdminRequest) async throws -> Answer {
+    func eraseEvidence(_ request: AdminRequest) async throws -> APIResponse {
         let (app, id) = (try request.appID(), request.evidenceID)
         let erased = try await service.evidence.erase(id, of: app, actor: request.actor)
         guard erased > 0 else { throw Refusal(.notFound, "\(app) has no evidence \(id)") }
         return .json(["erased": .integer(erased)])
     }
 
-    func eraseAllEvidence(_ request: AdminRequest) async throws -> Answer {
+    func eraseAllEvidence(_ request: AdminRequest) async throws -> APIResponse {
         let erased = try await service.evidence.erase(nil, of: try request.appID(), actor: request.actor)
         return .json(["erased": .integer(erased)])
     }

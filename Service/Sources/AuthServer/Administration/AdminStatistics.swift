@@ -3,7 +3,7 @@ internal import AuthService
 internal import StrictJSON
 
 extension AdminAPI {
-    func showStatistics(_ request: AdminRequest) async throws -> Answer {
+    func showStatistics(_ request: AdminRequest) async throws -> APIResponse {
         var totals: [DeviceStatus: Int] = [:]
         var apps: [JSONValue] = []
         let report = await service.providerReport()

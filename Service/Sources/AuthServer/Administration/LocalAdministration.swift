@@ -16,7 +16,7 @@ public struct LocalAdministration: Sendable {
 
     /// Carries out a call.
     public func answer(_ call: AdminCall) async -> AdminAnswer {
-        var answer: Answer
+        var answer: APIResponse
         do {
             let request = AdminRequest(
                 caller: caller, parameters: call.parameters,
@@ -24,7 +24,7 @@ public struct LocalAdministration: Sendable {
                 body: try JSONFields(.object(call.body ?? JSONObject())))
             answer = try await api.perform(call.route, request)
         } catch {
-            let frame = AnswerFrame(requestID: "local", now: api.service.clock.now)
+            let frame = ResponseFrame(requestID: "local", now: api.service.clock.now)
             let refusal = Refusal(answering: error)
             answer = frame.answer(refusal)
             // There is no log beside: what went wrong on this side is told to whoever sits here.

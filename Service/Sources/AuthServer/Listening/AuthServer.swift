@@ -188,7 +188,7 @@ public struct AuthServer: Sendable {
     private func malformedAnswer(listener: String) -> ExchangeHandler.MalformedAnswer {
         let log = RequestLog(logger: logger)
         return { [service, random, metrics] status in
-            let frame = AnswerFrame(requestID: RandomUUID(from: random).text, now: service.clock.now)
+            let frame = ResponseFrame(requestID: RandomUUID(from: random).text, now: service.clock.now)
             let refusal =
                 status < 500
                 ? Refusal(

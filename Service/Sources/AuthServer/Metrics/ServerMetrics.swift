@@ -164,7 +164,7 @@ public struct ServerMetrics: Sendable {
 
     // MARK: The public API
 
-    func publicRequest(_ route: Route?, _ answer: Answer, took: Duration) {
+    func publicRequest(_ route: Route?, _ answer: APIResponse, took: Duration) {
         requests.count(StartingSeries.Outcome(route: route, status: answer.status, outcome: answer.outcome))
         latencies[route]?.observe(took.inSeconds)
         switch answer.outcome {
@@ -214,7 +214,7 @@ public struct ServerMetrics: Sendable {
         (seconds < 0 ? clockBehind : clockAhead).observe(Double(seconds.magnitude))
     }
 
-    func developmentRequest(_ answer: Answer) {
+    func developmentRequest(_ answer: APIResponse) {
         registry.count(Name.development, [("outcome", answer.outcome)])
     }
 
@@ -235,7 +235,7 @@ public struct ServerMetrics: Sendable {
 
     var credentialUses: [String: UnixTime] { uses.withLockedValue { $0 } }
 
-    func operationsRequest(_ area: String, _ answer: Answer) {
+    func operationsRequest(_ area: String, _ answer: APIResponse) {
         registry.count(Name.operations, [("area", area), ("status", String(answer.status))])
         guard area == "admin", answer.status == 401 || answer.status == 403 else { return }
         securityEvent(.adminCredentialRefused)

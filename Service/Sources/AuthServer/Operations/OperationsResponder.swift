@@ -24,10 +24,10 @@ struct OperationsResponder: ListenerResponder {
 
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {
         let started = ContinuousClock.now
-        let frame = AnswerFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
+        let frame = ResponseFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
         var area = "unknown"
         var reason: String?
-        var answer: Answer
+        var answer: APIResponse
         do {
             answer = try await self.answer(request, connection, &area)
         } catch let error as HTTPParserError {
@@ -54,7 +54,7 @@ struct OperationsResponder: ListenerResponder {
 
     private func answer(
         _ request: Request, _ connection: ConnectionContext, _ area: inout String
-    ) async throws -> Answer {
+    ) async throws -> APIResponse {
         try Expectation.check(request.head)
         let target = try RequestTarget(request.head.path ?? "")
         try requireKnownHost(request.head, for: target)
@@ -75,7 +75,7 @@ struct OperationsResponder: ListenerResponder {
             metrics.providers(await service.providerReport(), at: service.clock.now)
             metrics.certificate(settings.certificate?.validity.upperBound)
             let text = await metrics.text(of: service, stores, with: gauges)
-            return Answer(body: Array(text.utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
+            return APIResponse(body: Array(text.utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
         case "/openapi.json":
             area = "openapi"
             try requireRead(request)
@@ -119,7 +119,7 @@ struct OperationsResponder: ListenerResponder {
         return findings
     }
 
-    private func readyz() async -> Answer {
+    private func readyz() async -> APIResponse {
         let findings = await checkReadiness()
         let failures = findings.compactMap { finding in finding.failure.map { (finding.name, JSONValue.string($0)) } }
         return .json(

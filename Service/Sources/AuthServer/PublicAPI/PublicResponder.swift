@@ -20,7 +20,7 @@ struct PublicResponder: ListenerResponder {
         let room = bodies.share()
         defer { room.release() }
         let outcome = try await outcome(of: request, over: connection, within: room)
-        let frame = AnswerFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
+        let frame = ResponseFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
         let answer = answer(outcome, frame)
         let took = started.duration(to: .now)
         metrics.publicRequest(outcome.route, answer, took: took)
@@ -82,7 +82,7 @@ struct PublicResponder: ListenerResponder {
             RequestOutcome(
                 .keySet,
                 try await RequestOutcome.result {
-                    var answer = Answer.json(try await service.signingKeys.keySet())
+                    var answer = APIResponse.json(try await service.signingKeys.keySet())
                     answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
                     return answer
                 }, claimedBy: request.headers)
@@ -118,7 +118,7 @@ struct PublicResponder: ListenerResponder {
     /// Judges a device's own request, and lets `handler` answer it if it is accepted.
     private func signed(
         _ request: PublicRequest, for operation: Operation,
-        _ handler: (VerifiedRequest, _ body: [UInt8]) async throws -> Answer
+        _ handler: (VerifiedRequest, _ body: [UInt8]) async throws -> APIResponse
     ) async throws -> RequestOutcome {
         let body = try await request.body(upTo: settings.limits.deviceBody)
         let judgement = await service.judge(request.incoming(body), for: operation)
@@ -175,8 +175,8 @@ struct PublicResponder: ListenerResponder {
 
     // MARK: From the outcome to the answer
 
-    private func answer(_ outcome: RequestOutcome, _ frame: AnswerFrame) -> Answer {
-        var answer: Answer
+    private func answer(_ outcome: RequestOutcome, _ frame: ResponseFrame) -> APIResponse {
+        var answer: APIResponse
         switch outcome.result {
         case .success(let success): answer = success
         case .failure(let refusal): answer = self.answer(refusal, outcome, frame)
@@ -188,7 +188,7 @@ struct PublicResponder: ListenerResponder {
         return answer
     }
 
-    private func answer(_ refusal: Refusal, _ outcome: RequestOutcome, _ frame: AnswerFrame) -> Answer {
+    private func answer(_ refusal: Refusal, _ outcome: RequestOutcome, _ frame: ResponseFrame) -> APIResponse {
         var answer = frame.answer(refusal, verified: outcome.isVerdict ? false : nil)
         switch (refusal.code, outcome.route) {
         case (.assertionRequired, _):

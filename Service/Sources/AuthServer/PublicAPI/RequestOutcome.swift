@@ -6,7 +6,7 @@ internal import NIOHTTP1
 struct RequestOutcome {
     /// Nil: no such path.
     let route: Route?
-    let result: Result<Answer, Refusal>
+    let result: Result<APIResponse, Refusal>
     /// The app, device and time for the log and the metrics: as proven, else as the request claims.
     let app: AppID?
     let device: DeviceID?
@@ -20,7 +20,10 @@ struct RequestOutcome {
     /// The assertion that a refused request lacks.
     var missingAssertion: AssertionDemand?
 
-    init(_ route: Route?, _ result: Result<Answer, Refusal>, app: AppID?, device: DeviceID? = nil, time: Int64? = nil) {
+    init(
+        _ route: Route?, _ result: Result<APIResponse, Refusal>, app: AppID?, device: DeviceID? = nil,
+        time: Int64? = nil
+    ) {
         self.route = route
         self.result = result
         self.app = app
@@ -29,7 +32,7 @@ struct RequestOutcome {
     }
 
     /// An outcome of a request whose headers name the signer.
-    init(_ route: Route?, _ result: Result<Answer, Refusal>, claimedBy headers: HeaderFields) {
+    init(_ route: Route?, _ result: Result<APIResponse, Refusal>, claimedBy headers: HeaderFields) {
         self.init(
             route, result, app: headers.claimedApp, device: headers.claimedDevice, time: headers.claimedTime)
     }
@@ -39,7 +42,7 @@ extension RequestOutcome {
     /// What a handler returns or throws.
     ///
     /// - Throws: an `HTTPParserError` only, which the HTTP library answers.
-    static func result(of handler: () async throws -> Answer) async throws -> Result<Answer, Refusal> {
+    static func result(of handler: () async throws -> APIResponse) async throws -> Result<APIResponse, Refusal> {
         do {
             return .success(try await handler())
         } catch let error as HTTPParserError {

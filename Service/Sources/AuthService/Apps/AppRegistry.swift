@@ -2,16 +2,16 @@ public import AuthContract
 internal import Foundation
 internal import StrictJSON
 
-/// The provisioned apps: reads, changes, and a short memory of what was read.
+/// The provisioned apps: reads through a cache, and changes.
 public final class AppRegistry: Sendable {
     private let store: any AppStore
     private let devices: any DeviceStore
     private let key: ServiceKey
     private let clock: any ServiceClock
     private let providers: any EvidenceProviders
-    private let memory: ReadMemory<AppID, ProvisionedApp>
+    private let cache: ReadThroughCache<AppID, ProvisionedApp>
 
-    private static let maximumRemembered = 20_000
+    private static let maximumCached = 20_000
 
     /// A registry over a store.
     init(
@@ -23,14 +23,13 @@ public final class AppRegistry: Sendable {
         self.key = key
         self.clock = clock
         self.providers = providers
-        memory = ReadMemory(capacity: Self.maximumRemembered, clock: clock)
+        cache = ReadThroughCache(capacity: Self.maximumCached, clock: clock)
     }
 
-    /// How often an app was remembered.
-    public var use: CacheUse { memory.use }
+    /// Hits and misses of the cache.
+    public var use: CacheUse { cache.use }
 
-    /// The app, where it is provisioned and enabled.
-    @inline(__always)
+    /// The app, if it is provisioned and enabled.
     func enabled(_ id: AppID) async throws(Refusal) -> ProvisionedApp {
         guard let app = try await provisioned(id), app.record.enabled else {
             throw Refusal(.unknownApp, "no enabled app \(id)")
@@ -41,13 +40,12 @@ public final class AppRegistry: Sendable {
     /// Whether an app has this id, enabled or not.
     func isProvisioned(_ id: AppID) async throws(Refusal) -> Bool { try await provisioned(id) != nil }
 
-    /// Whether the app was there when it was last read: asking for it reads the store every few seconds at most.
-    func isKnown(_ id: AppID) -> Bool { memory.known(id) != nil }
+    /// Whether the app existed when it was last read. A known app is read from the store every few seconds at most.
+    func isKnown(_ id: AppID) -> Bool { cache.lastKnown(id) != nil }
 
-    @inline(__always)
     private func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
-        if let app = memory.value(id) { return app }
-        return try await memory.reading(id) { () async throws(Refusal) in try await read(id) }
+        if let app = cache.value(id) { return app }
+        return try await cache.reading(id) { () async throws(Refusal) in try await read(id) }
     }
 
     private func read(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
@@ -60,8 +58,8 @@ public final class AppRegistry: Sendable {
         }
     }
 
-    /// Forgets what was read, because something changed it.
-    public func forget() { memory.forgetAll() }
+    /// Makes every app be re-read, because one of them changed.
+    public func forget() { cache.forgetAll() }
 
     /// The record of an app.
     public func record(_ id: AppID) async throws(StoreError) -> AppRecord? {

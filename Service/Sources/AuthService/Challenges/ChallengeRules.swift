@@ -14,13 +14,13 @@ struct ChallengeRules: Sendable {
         let challenge = IssuedChallenge(
             bytes: random.bytes(Self.length), appID: request.appID, purpose: request.purpose,
             expiresAt: clock.now + Self.life)
-        try await asking { () async throws(StoreError) in try await store.put(challenge, source: source.network) }
+        try await storeCall { () async throws(StoreError) in try await store.put(challenge, source: source.network) }
         return ChallengeResponse(challenge: challenge.bytes, expiresAt: challenge.expiresAt, ttlSeconds: Self.life)
     }
 
     /// Takes a challenge: whatever happens next, it is used.
     func take(_ bytes: [UInt8], of app: AppID, for purpose: ChallengePurpose) async throws(Refusal) {
-        let taken = try await asking { () async throws(StoreError) in try await store.take(bytes) }
+        let taken = try await storeCall { () async throws(StoreError) in try await store.take(bytes) }
         guard let challenge = taken else { throw Refusal(.invalidChallenge, "unknown or already used") }
         guard challenge.appID == app else { throw Refusal(.invalidChallenge, "issued to another app") }
         guard challenge.purpose == purpose else { throw Refusal(.invalidChallenge, "issued for another purpose") }

@@ -8,15 +8,15 @@ public struct CredentialRules: Sendable {
     private let protection: Protection
     private let clock: any ServiceClock
     private let random: any RandomSource
-    private let memory: ReadMemory<String, Credential>
+    private let cache: ReadThroughCache<String, Credential>
 
-    private static let maximumRemembered = 1000
+    private static let maximumCached = 1000
 
     init(
         store: any CredentialStore, protection: Protection, clock: any ServiceClock, random: any RandomSource
     ) {
         self.protection = protection
-        memory = ReadMemory(capacity: Self.maximumRemembered, clock: clock)
+        cache = ReadThroughCache(capacity: Self.maximumCached, clock: clock)
         self.store = store
         self.clock = clock
         self.random = random
@@ -58,12 +58,12 @@ public struct CredentialRules: Sendable {
     public func revoke(_ id: String, actor: String) async throws(StoreError) -> Bool {
         let event = AuditEvent(
             .credentialRevoked, at: clock.now, actor: actor, detail: JSONObject([("id", .string(id))]))
-        defer { memory.forget(id) }
+        defer { cache.forget(id) }
         return try await store.revoke(id, at: clock.now, recording: event)
     }
 
-    /// Forgets what was read, because somebody else changed the store.
-    func forget() { memory.forgetAll() }
+    /// Makes every credential be re-read, because another process changed the store.
+    func forget() { cache.forgetAll() }
 
     /// Who the bearer of an `Authorization` header is; refuses with `UNAUTHORIZED`.
     ///
@@ -77,7 +77,7 @@ public struct CredentialRules: Sendable {
             throw refused
         }
         let hash = Self.hash(secret)
-        let isKnown = memory.known(id).map { constantTimeEquals($0.secretHash, hash) } ?? false
+        let isKnown = cache.lastKnown(id).map { constantTimeEquals($0.secretHash, hash) } ?? false
         if !isKnown { try protection.admitUnproven(from: address) }
         guard let credential = try await credential(id), constantTimeEquals(credential.secretHash, hash) else {
             protection.countFailure(from: address)
@@ -90,9 +90,9 @@ public struct CredentialRules: Sendable {
     }
 
     private func credential(_ id: String) async throws(Refusal) -> Credential? {
-        if let credential = memory.value(id) { return credential }
-        return try await memory.reading(id) { () async throws(Refusal) in
-            try await asking { () async throws(StoreError) in try await store.credential(id) }
+        if let credential = cache.value(id) { return credential }
+        return try await cache.reading(id) { () async throws(Refusal) in
+            try await storeCall { () async throws(StoreError) in try await store.credential(id) }
         }
     }
 

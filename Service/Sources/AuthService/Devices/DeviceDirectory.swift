@@ -1,28 +1,27 @@
 internal import AuthContract
 
-/// Devices by id, with a short memory. A remembered row may accept; before it refuses it is read again.
+/// Devices by id, through a cache. A cached row may accept a request; `RequestVerifier` re-reads it before it refuses one.
 final class DeviceDirectory: Sendable {
-    /// A row and whether it was read just now.
+    /// A row, and whether it was just read from the store.
     struct Found: Sendable {
         let row: DeviceRow
         let isFresh: Bool
     }
 
     private let store: any DeviceStore
-    private let memory: ReadMemory<DeviceID, DeviceRow>
+    private let cache: ReadThroughCache<DeviceID, DeviceRow>
 
     init(store: any DeviceStore, clock: any ServiceClock, capacity: Int) {
         self.store = store
-        memory = ReadMemory(capacity: capacity, clock: clock)
+        cache = ReadThroughCache(capacity: capacity, clock: clock)
     }
 
-    /// How often a device was remembered.
-    var use: CacheUse { memory.use }
+    /// Hits and misses of the cache.
+    var use: CacheUse { cache.use }
 
-    /// The device of this app, from memory or from the store.
-    @inline(__always)
+    /// The device of this app, from the cache or from the store.
     func find(_ id: DeviceID, of app: AppID) async throws(Refusal) -> Found? {
-        if let row = memory.value(id), row.device.appID == app { return Found(row: row, isFresh: false) }
+        if let row = cache.value(id), row.device.appID == app { return Found(row: row, isFresh: false) }
         return try await readRow(id, of: app).map { Found(row: $0, isFresh: true) }
     }
 
@@ -33,30 +32,31 @@ final class DeviceDirectory: Sendable {
 
     /// The row of this device, from the store.
     func readRow(_ id: DeviceID, of app: AppID) async throws(Refusal) -> DeviceRow? {
-        try await memory.reading(id) { [store] () async throws(Refusal) in
-            try await asking { () async throws(StoreError) in try await store.device(id, of: app) }.map(DeviceRow.init)
+        try await cache.reading(id) { [store] () async throws(Refusal) in
+            try await storeCall { () async throws(StoreError) in try await store.device(id, of: app) }.map(
+                DeviceRow.init)
         }
     }
 
-    /// The row that counts now of a device whose request was judged by this one: from the store, where other processes give
-    /// devices new keys or this one just did.
+    /// The current row of a device whose request was judged by `row`. It comes from the store if this process just changed
+    /// the row, or if another process may have rotated the key.
     func current(_ row: DeviceRow) async throws(Refusal) -> DeviceRow? {
         let id = row.device.deviceID
-        if !store.rotatesElsewhere, let remembered = memory.value(id) { return remembered }
+        if !store.rotatesElsewhere, let cached = cache.value(id) { return cached }
         return try await readRow(id, of: row.device.appID)
     }
 
-    /// Forgets a device, because it changed.
-    func forget(_ id: DeviceID) { memory.forget(id) }
+    /// Forgets a device that changed.
+    func forget(_ id: DeviceID) { cache.forget(id) }
 
-    /// Forgets everything, because somebody else changed the store.
-    func forgetAll() { memory.forgetAll() }
+    /// Forgets every device, because another process changed the store.
+    func forgetAll() { cache.forgetAll() }
 }
 
-/// A device as it was read. A class, because each step of a judgement is handed it.
+/// A device as it was read. A class, so that the cache and every request share one copy.
 final class DeviceRow: Sendable {
     let device: DeviceRecord
-    /// Names the current key (RFC 7638).
+    /// The thumbprint of the current key (RFC 7638).
     let thumbprint: String
 
     init(_ device: DeviceRecord) {

@@ -1,14 +1,16 @@
 package import AuthContract
+internal import Bytes
 
-/// When devices were last seen, until it is written to the store.
+/// The times at which devices were last seen, until they are written to the store.
 package final class SeenDevices: Sendable {
     private let seen = Locked<[DeviceID: UnixTime]>([:])
     private static let maximum = 100_000
 
     package init() {}
 
-    package func note(_ device: DeviceID, at: UnixTime) {
-        seen.access { seen in
+    /// Records that a device was seen.
+    package func record(_ device: DeviceID, at: UnixTime) {
+        seen.withLock { seen in
             if seen.count < Self.maximum || seen[device] != nil { seen[device] = at }
         }
     }
@@ -18,7 +20,7 @@ package final class SeenDevices: Sendable {
 
     /// Takes everything, in batches of at most `LastSeen.step`.
     package func take() -> [[DeviceID: UnixTime]] {
-        let taken = seen.access { seen in
+        let taken = seen.withLock { seen in
             defer { seen = [:] }
             return seen
         }

@@ -3,10 +3,9 @@ internal import AuthContract
 internal import Logging
 internal import StrictJSON
 
-/// Keeps what was refused, where the app's policy asks for it: sealed, within bounds, for a while.
+/// Keeps refused proofs if the app's policy asks for it: sealed, bounded, for a limited time.
 ///
-/// It is no part of any verdict. What cannot be kept is not, and the caller gets its answer all the same; the longest that
-/// it waits for is the store's deadline.
+/// A failure to keep a proof changes no verdict. The caller waits for the store's deadline at most.
 struct EvidenceRecorder: Sendable {
     /// Where a refusal happened.
     enum Occasion: String, Sendable {
@@ -17,7 +16,7 @@ struct EvidenceRecorder: Sendable {
     let key: ServiceKey
     let clock: any ServiceClock
     let random: any RandomSource
-    /// Somebody who sends rubbish all day must not keep the disk busy, nor drive out what else was recorded.
+    /// A flood of bad proofs must not keep the disk busy, nor evict other evidence.
     private let rates = TokenBuckets<AppID>(Rate(burst: 60, perMinute: 60), capacity: 10_000)
     private let codeRates = TokenBuckets<Reason>(Rate(burst: 30, perMinute: 6), capacity: 10_000)
     private let logger = Logger(label: "synheart.evidence")
@@ -34,8 +33,8 @@ struct EvidenceRecorder: Sendable {
         self.random = random
     }
 
-    /// Keeps what a refusal is about, where it is about a proof.
-    func note(
+    /// Keeps a refused proof. Nil: the refusal was not about a proof.
+    func record(
         _ proof: (@Sendable () -> RefusedProof)?, _ occasion: Occasion, of app: ProvisionedApp, device: DeviceID? = nil
     ) async {
         guard let proof, let store, app.record.evidence.record else { return }
@@ -54,12 +53,12 @@ struct EvidenceRecorder: Sendable {
         _ proof: RefusedProof, _ occasion: Occasion, _ app: AppRecord, _ device: DeviceID?
     ) throws -> StoredEvidence {
         let (id, now) = (RandomUUID(from: random).text, clock.now)
-        let about = JSONObject([
+        let subject = JSONObject([
             ("id", .string(id)), ("app_id", .string(app.appID.text)),
             ("device_id", device.map { .string($0.text) } ?? .null), ("occasion", .string(occasion.rawValue)),
             ("recorded_at", .string(now.iso8601)),
         ])
-        let file = try proof.file(about: about)
+        let file = try proof.file(of: subject)
         let summary = EvidenceSummary(
             id: id, appID: app.appID, deviceID: device, recordedAt: now,
             expiresAt: now + app.evidence.keepDays * 86_400, format: file.format, code: proof.code, step: proof.step)
@@ -68,7 +67,7 @@ struct EvidenceRecorder: Sendable {
             sealed: try key.seal(JSONValue.object(file.json).bytes, context: Self.context(id, of: app.appID)))
     }
 
-    /// Erases what has expired.
+    /// Erases expired evidence.
     func sweep() async {
         guard let store else { return }
         while !Task.isCancelled,

@@ -13,8 +13,10 @@ struct RefusedProof: Sendable {
     let options: VerificationOptions
 
     /// The document.
-    func file(about: JSONObject) throws -> EvidenceFile {
-        try EvidenceFile(of: line, options: options, about: about, refusal: (code, step))
+    ///
+    /// - Parameter subject: the app, the device and the occasion.
+    func file(of subject: JSONObject) throws -> EvidenceFile {
+        try EvidenceFile(of: line, options: options, about: subject, refusal: (code, step))
     }
 }
 

@@ -1,13 +1,14 @@
 internal import AuthContract
+internal import Bytes
 
-/// How many claims of each app live, so that no app fills the replay store for the others. Claims are never evicted: without
-/// a share one app's flood would refuse everybody's requests for as long as its claims live.
+/// Counts the live claims of each app, so that no app fills the replay store. Claims are never evicted: without shares, the
+/// flood of one app would refuse the requests of every app until its claims expire.
 ///
-/// Counted by this process from its start on, minute by minute: what was claimed before a restart is not known by app.
+/// This process counts by minute, from its start. It does not know the app of a claim from before a restart.
 final class ClaimShares: Sendable {
     private struct Share: Sendable {
         var live = 0
-        /// By the minute in which they end; claims live for minutes, so there are few.
+        /// Claims by the minute in which they expire. Claims live for minutes, so there are few entries.
         var byMinute: [Int64: Int] = [:]
 
         private mutating func drop(before now: UnixTime) {
@@ -39,10 +40,10 @@ final class ClaimShares: Sendable {
         }
 
         mutating func remove(_ count: Int, until expiry: UnixTime) {
-            // Nil: they have ended since.
+            // Nil: they have expired.
             let minute = expiry.seconds / 60
             guard let counted = byMinute[minute] else { return }
-            // A minute in which nothing ends is none to wait for.
+            // Skip minutes in which no claim expires.
             byMinute[minute] = counted > count ? counted - count : nil
             live -= count
         }
@@ -54,20 +55,21 @@ final class ClaimShares: Sendable {
     /// - Parameter maximum: live claims of one app at once.
     init(maximum: Int) { self.maximum = Locked(maximum) }
 
-    /// Takes over another maximum. Claims that live stay.
-    func apply(maximum: Int) { self.maximum.access { $0 = maximum } }
+    /// Sets another maximum. Live claims stay.
+    func apply(maximum: Int) { self.maximum.withLock { $0 = maximum } }
 
-    /// Counts claims that are to be taken, and that end at `expiry`. Where the app has its share of them counts none, and
-    /// returns the seconds until some end.
+    /// Counts claims that are about to be taken and expire at `expiry`.
+    ///
+    /// - Returns: nil; or, if the app has used its share and nothing was counted, the seconds until some claims expire.
     func take(_ count: Int, of app: AppID, until expiry: UnixTime, now: UnixTime) -> Int64? {
-        let maximum = maximum.access { $0 }
-        return shares.access { shares in
+        let maximum = maximum.withLock { $0 }
+        return shares.withLock { shares in
             shares[app, default: Share()].take(count, of: maximum, until: expiry, now: now)
         }
     }
 
-    /// Counts out what was not claimed after all.
+    /// Uncounts claims that were not taken after all.
     func giveBack(_ count: Int, of app: AppID, until expiry: UnixTime) {
-        shares.access { $0[app]?.remove(count, until: expiry) }
+        shares.withLock { $0[app]?.remove(count, until: expiry) }
     }
 }

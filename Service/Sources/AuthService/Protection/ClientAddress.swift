@@ -1,11 +1,11 @@
 internal import Foundation
 
-/// The address that a request came from, as rate limits count it.
+/// The address of a client, as rate limits count it.
 public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
-    /// An IPv4 address, or the /64 network of an IPv6 address: one customer usually has all of it.
+    /// An IPv4 address, or the /64 network of an IPv6 address, which one customer usually has alone.
     public let network: String
 
-    /// Reads an address in text; what is none is kept as it is, so that it shares one bucket.
+    /// Parses an address. Any other text is kept as it is, and has one bucket.
     public init(_ text: String) {
         guard text.utf8.contains(UInt8(ascii: ":")) else {
             network = text
@@ -18,7 +18,7 @@ public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
             return
         }
         let bytes = withUnsafeBytes(of: &address) { Array($0) }
-        // An IPv4 client of a socket that speaks both.
+        // An IPv4 client of a dual-stack socket.
         if bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF] {
             network = bytes.suffix(4).map(String.init).joined(separator: ".")
         } else {

@@ -4,20 +4,20 @@ internal import AuthContract
 public struct ProtectionSettings: Sendable {
     /// Challenges and registrations of one address.
     public var enrolment = Rate(burst: 300, perMinute: 300)
-    /// Failures of one address: signatures that did not verify, and devices, apps and credentials that are not there.
+    /// Failures of one address: signatures that did not verify, and unknown devices, apps and credentials.
     public var failedSignatures = Rate(burst: 100, perMinute: 60)
-    /// Rows of one address that were read again before they refused.
+    /// Rows that were re-read for one address before a refusal.
     public var rereads = Rate(burst: 200, perMinute: 200)
-    /// Verified requests of one device, counted before their claims: see `liveClaimsOfOneDevice`.
+    /// Verified requests of one device, counted before their claims. They bound `liveClaimsOfOneDevice`.
     public var device = Rate(burst: 4000, perMinute: 360)
-    /// Accepted rotations of one device: each writes a row, an audit event and a key that is kept for ever.
+    /// Accepted rotations of one device. Each writes a row, an audit event, and a thumbprint that is kept for ever.
     public var rotations = Rate(burst: 5, perHour: 12)
     /// Live claims of one app at once: three quarters of what the SQLite stores hold.
     public var claimsOfOneApp = 18_000_000
-    /// Devices whose rows are kept in memory.
+    /// Cached device rows.
     public var cachedDevices = 100_000
 
-    /// How many live claims one device can hold at most: 19,520 by default.
+    /// The most live claims of one device: 19,520 by default.
     ///
     /// A request makes two claims. They live for 11 minutes from its timestamp, which may be five minutes ahead.
     public var liveClaimsOfOneDevice: Int {
@@ -30,7 +30,7 @@ public struct ProtectionSettings: Sendable {
     public init() {}
 }
 
-/// The buckets behind the rates.
+/// The token buckets of the rates.
 final class Protection: Sendable {
     private let enrolment: TokenBuckets<ClientAddress>
     private let failedSignatures: TokenBuckets<ClientAddress>
@@ -54,7 +54,7 @@ final class Protection: Sendable {
         self.clock = clock
     }
 
-    /// Takes over new rates and bounds. Buckets keep what is in them.
+    /// Sets new rates and bounds. Buckets keep their tokens.
     func apply(_ settings: ProtectionSettings) {
         enrolment.apply(settings.enrolment)
         failedSignatures.apply(settings.failedSignatures)
@@ -69,7 +69,7 @@ final class Protection: Sendable {
         try admit(enrolment.take(address, now: clock.now), "enrolments of \(address)")
     }
 
-    /// Refuses an address that has failed too often, before the store is read for it.
+    /// Refuses an address with too many failures, before the store is read for it.
     func admitUnproven(from address: ClientAddress) throws(Refusal) {
         try admit(failedSignatures.waiting(address, now: clock.now), "failures of \(address)")
     }
@@ -79,8 +79,8 @@ final class Protection: Sendable {
         _ = failedSignatures.take(address, now: clock.now)
     }
 
-    /// Whether a row may still be read again for this address. Clients of another service have no address here (nil): they
-    /// are counted by device, so that one of them cannot use up what its neighbours need.
+    /// Whether a row may be re-read for this address. The clients of another service have no address here (nil). They are
+    /// counted by device, so that one client cannot use up the re-reads of the others.
     func allowsReread(of device: DeviceID, from address: ClientAddress?) -> Bool {
         guard let address else { return foreignRereads.take(device, now: clock.now) == nil }
         return rereads.take(address, now: clock.now) == nil
@@ -90,26 +90,26 @@ final class Protection: Sendable {
         try admit(devices.take(device, now: clock.now), "requests of one device")
     }
 
-    /// Whether a rotation of the device may still be accepted; `countRotation` counts it once it was.
+    /// Refuses a device with too many rotations. `countRotation` counts a rotation once it is accepted.
     func admitRotation(of device: DeviceID) throws(Refusal) {
         try admit(rotations.waiting(device, now: clock.now), "rotations of one device")
     }
 
     func countRotation(of device: DeviceID) { _ = rotations.take(device, now: clock.now) }
 
-    /// Counts claims that are to be taken; refuses an app that holds its share of live ones.
+    /// Counts claims that are about to be taken. Refuses an app that has used its share of live claims.
     func admitClaims(_ count: Int, of app: AppID, until expiry: UnixTime) throws(Refusal) {
         try admit(claims.take(count, of: app, until: expiry, now: clock.now), "live claims of \(app)")
     }
 
-    /// Counts out claims that were admitted and not taken.
+    /// Uncounts claims that were admitted and not taken.
     func giveBackClaims(_ count: Int, of app: AppID, until expiry: UnixTime) {
         claims.giveBack(count, of: app, until: expiry)
     }
 
-    /// Whether a security event of an unauthenticated request is recorded, with what was not; nil: it is only counted.
+    /// Counts a security event of an unauthenticated request. Nil: the event is not recorded.
     func securityEvent(app: AppID, address: ClientAddress) -> SecurityEvents.Unrecorded? {
-        securityEvents.note(app: app, address: address, now: clock.now)
+        securityEvents.record(app: app, address: address, now: clock.now)
     }
 
     private func admit(_ wait: Int64?, _ what: @autoclosure () -> String) throws(Refusal) {

@@ -1,12 +1,13 @@
 internal import AuthContract
+internal import Bytes
 
-/// Which security events of unauthenticated requests are recorded: nobody can prune the audit log, so anybody who could
-/// write to it without bounds would fill the disk.
+/// Decides which security events of unauthenticated requests are recorded. The audit log cannot be pruned, so unbounded
+/// events would fill the disk.
 ///
-/// One a minute for each app and address, and 10 a minute for each app however many addresses there are. The rest is
-/// counted, and the next event that is recorded says how many.
+/// Recorded are one event a minute for each app and address, and 10 a minute for each app. The rest is counted, and the next
+/// recorded event says how many.
 final class SecurityEvents: Sendable {
-    /// How many events were not recorded since the last one that was.
+    /// Events since the last recorded one that were only counted.
     struct Unrecorded: Sendable, Hashable {
         /// Of this app and address.
         let ofAddress: Int
@@ -25,27 +26,27 @@ final class SecurityEvents: Sendable {
     }
 
     private struct App: Sendable {
-        /// When the last events were recorded, at most `maximumOfApp`, oldest first.
+        /// The times of the last recorded events, at most `maximumOfApp`, oldest first.
         var recorded: [UnixTime] = []
         var unrecorded = 0
     }
 
     private struct State: Sendable {
-        var addresses = RecentMemory<Source, Address>(capacity: 20_000)
-        var apps = RecentMemory<AppID, App>(capacity: 20_000)
+        var addresses = BoundedCache<Source, Address>(capacity: 20_000)
+        var apps = BoundedCache<AppID, App>(capacity: 20_000)
     }
 
     static let maximumOfApp = 10
     private static let minute: Int64 = 60
     private let state = Locked(State())
 
-    /// Notes an event; nil where it is only counted.
-    func note(app id: AppID, address: ClientAddress, now: UnixTime) -> Unrecorded? {
-        state.access { state in
+    /// Counts an event. Nil: the event is not recorded.
+    func record(app id: AppID, address: ClientAddress, now: UnixTime) -> Unrecorded? {
+        state.withLock { state in
             let source = Source(app: id, address: address)
             var (known, app) = (state.addresses[source] ?? Address(), state.apps[id] ?? App())
             defer { (state.addresses[source], state.apps[id]) = (known, app) }
-            // A clock that was set back starts a new minute: the times after it say nothing.
+            // A clock that was set back starts a new minute.
             app.recorded.removeAll { !Self.isRecent($0, now) }
             let isFirst = known.recordedAt.map { !Self.isRecent($0, now) } ?? true
             guard isFirst, app.recorded.count < Self.maximumOfApp else {

@@ -1,6 +1,7 @@
 internal import AuthContract
+internal import Bytes
 
-/// How often something may be done: `burst` at once, then `perMinute` on average.
+/// A rate limit: `burst` at once, then `perMinute` on average.
 public struct Rate: Sendable, Hashable {
     public var burst: Double
     public var perMinute: Double
@@ -11,14 +12,14 @@ public struct Rate: Sendable, Hashable {
         self.perMinute = perMinute
     }
 
-    /// A rate by the hour.
+    /// A rate for each hour.
     public init(burst: Double, perHour: Double) { self.init(burst: burst, perMinute: perHour / 60) }
 
-    /// How many an hour on average.
+    /// The average for each hour.
     public var perHour: Double { perMinute * 60 }
 }
 
-/// A token bucket for each key; bounded, and forgetting the least recently used ones where there are too many.
+/// A token bucket for each key. The number of buckets is bounded: the least recently used ones are dropped.
 final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
     private struct Bucket: Sendable {
         var tokens: Double
@@ -26,22 +27,22 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
     }
 
     private let currentRate: Locked<Rate>
-    private let buckets: Locked<RecentMemory<Key, Bucket>>
+    private let buckets: Locked<BoundedCache<Key, Bucket>>
 
     init(_ rate: Rate, capacity: Int = 200_000) {
         currentRate = Locked(rate)
-        buckets = Locked(RecentMemory(capacity: capacity))
+        buckets = Locked(BoundedCache(capacity: capacity))
     }
 
-    private var rate: Rate { currentRate.access { $0 } }
+    private var rate: Rate { currentRate.withLock { $0 } }
 
-    /// Takes over another rate. A bucket that holds more than the new burst holds the new burst from its next use on.
-    func apply(_ rate: Rate) { currentRate.access { $0 = rate } }
+    /// Sets another rate. A bucket with more tokens than the new burst has the new burst from its next use on.
+    func apply(_ rate: Rate) { currentRate.withLock { $0 = rate } }
 
-    /// Takes `cost` tokens; where they are not there, returns the seconds until they are.
+    /// Takes `cost` tokens. If there are fewer, takes none and returns the seconds until there are enough.
     func take(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
         let rate = rate
-        return buckets.access { buckets in
+        return buckets.withLock { buckets in
             buckets.update(key, from: Bucket(tokens: rate.burst, at: now)) { bucket in
                 bucket = Self.refilled(bucket, at: rate, now: now)
                 guard bucket.tokens >= cost else { return Self.wait(for: cost - bucket.tokens, at: rate) }
@@ -51,10 +52,10 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// The seconds until `cost` tokens are there; nil where they are. Takes none.
+    /// The seconds until there are `cost` tokens; nil if there are. Takes none.
     func waiting(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
         let rate = rate
-        return buckets.access { buckets in
+        return buckets.withLock { buckets in
             guard let known = buckets[key] else { return nil }
             let bucket = Self.refilled(known, at: rate, now: now)
             return bucket.tokens >= cost ? nil : Self.wait(for: cost - bucket.tokens, at: rate)
@@ -62,7 +63,7 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
     }
 
     private static func refilled(_ bucket: Bucket, at rate: Rate, now: UnixTime) -> Bucket {
-        // A clock that was set back fills nothing, and does not stop the filling until it has caught up either.
+        // A clock that was set back adds no tokens. The bucket fills again from the new time on.
         let elapsed = Double(max(0, now - bucket.at))
         return Bucket(tokens: min(rate.burst, bucket.tokens + elapsed * rate.perMinute / 60), at: now)
     }

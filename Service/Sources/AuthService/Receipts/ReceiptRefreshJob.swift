@@ -45,7 +45,7 @@ public struct ReceiptRefreshJob: Sendable {
     /// What the job does beside exchanging: nothing of it changes what becomes of a receipt.
     private struct Watch: Sendable {
         let threshold: @Sendable (AuthContract.AppID) async -> Int?
-        let note: @Sendable (_ proof: @escaping @Sendable () -> RefusedProof, _ due: DueReceipt) async -> Void
+        let record: @Sendable (_ proof: @escaping @Sendable () -> RefusedProof, _ due: DueReceipt) async -> Void
     }
 
     /// Works until the task is cancelled: flags by the apps' thresholds, and records receipts that were refused where the
@@ -54,7 +54,7 @@ public struct ReceiptRefreshJob: Sendable {
         await run(
             Watch(
                 threshold: { app in ((try? await service.apps.record(app)) ?? nil)?.ios?.flagRiskMetricAbove },
-                note: { proof, due in await service.note(proof, of: due) }))
+                record: { proof, due in await service.record(proof, of: due) }))
     }
 
     /// Works until the task is cancelled.
@@ -63,7 +63,7 @@ public struct ReceiptRefreshJob: Sendable {
     public func run(
         flaggingAbove threshold: @escaping @Sendable (AuthContract.AppID) async -> Int? = { _ in nil }
     ) async {
-        await run(Watch(threshold: threshold, note: { _, _ in }))
+        await run(Watch(threshold: threshold, record: { _, _ in }))
     }
 
     private func run(_ watch: Watch) async {
@@ -86,7 +86,7 @@ public struct ReceiptRefreshJob: Sendable {
             guard !Task.isCancelled else { return .zero }
             let decision = rules.decide(answer, on: due, at: clock.now, jitter: fraction())
             try await record(decision, of: due, flaggingAbove: await watch.threshold(due.appID))
-            if let proof = decision.proof { await watch.note(proof, due) }
+            if let proof = decision.proof { await watch.record(proof, due) }
             return wait(after: decision.next, answer, &streak)
         } catch {
             logger.warning("receipts: the store failed", metadata: ["reason": "\(error)"])

@@ -38,11 +38,11 @@ struct PendingProofs: Sendable {
         }
         let proof = PendingProof(
             appID: request.appID, deviceID: device, arrivedAt: clock.now, sealedRequest: sealed)
-        try await asking { () async throws(StoreError) in try await store.keep(proof) }
+        try await storeCall { () async throws(StoreError) in try await store.keep(proof) }
     }
 
     func erase(_ device: DeviceID) async throws(Refusal) {
-        try await asking { () async throws(StoreError) in try await store.erasePendingProof(of: device) }
+        try await storeCall { () async throws(StoreError) in try await store.erasePendingProof(of: device) }
         postponed.forget(device)
     }
 
@@ -86,7 +86,7 @@ struct PendingProofs: Sendable {
             evidence = try await app.verify(input)
         } catch {
             guard error.refusal.code == .invalidAttestation else { throw error.refusal }
-            await recorder.note(error.proof, .registration, of: app, device: device.deviceID)
+            await recorder.record(error.proof, .registration, of: app, device: device.deviceID)
             return try await reject(device, "refused")
         }
         try await accept(device, evidence, app: app)
@@ -106,7 +106,7 @@ struct PendingProofs: Sendable {
         _ device: DeviceRecord, _ evidence: VerifiedEvidence, app: ProvisionedApp
     ) async throws(Refusal) {
         let (assurance, takesApp) = device.assurance.joined(with: evidence.assurance)
-        let proven = try await asking { () async throws(StoreError) in
+        let proven = try await storeCall { () async throws(StoreError) in
             try await deviceStore.replaceEvidence(
                 of: device, with: takesApp ? evidence.appAttest : device.appAttest, assurance: assurance,
                 recording: event(.deviceEvidenceReplaced, device, "verified"))
@@ -130,7 +130,7 @@ struct PendingProofs: Sendable {
 
     private func setStatus(_ device: DeviceRecord, to status: DeviceStatus, _ event: AuditEvent) async throws(Refusal) {
         // False where an operator was faster: what was decided stands.
-        _ = try await asking { () async throws(StoreError) in
+        _ = try await storeCall { () async throws(StoreError) in
             try await deviceStore.setStatus(
                 device.deviceID, of: device.appID, from: [.pending], to: status, recording: event)
         }

@@ -1,7 +1,8 @@
 internal import AuthContract
+internal import Bytes
 
-/// When a pending proof is looked at again that its provider could not judge: later and later. One that it never can judge
-/// then costs little quota, and does not stand before the others of its app for ever.
+/// When to retry pending proofs that their provider could not judge: at growing intervals. A proof that can never be judged
+/// then costs little quota, and does not hold up the other proofs of its app.
 final class PostponedProofs: Sendable {
     private struct Postponed {
         var failures: Int
@@ -15,8 +16,8 @@ final class PostponedProofs: Sendable {
     private let proofs = Locked<[DeviceID: Postponed]>([:])
 
     func postpone(_ device: DeviceID, from now: UnixTime) {
-        proofs.access { proofs in
-            // Forgetting costs a question each, no more.
+        proofs.withLock { proofs in
+            // Forgetting a proof costs one early retry.
             if proofs.count >= Self.maximum { proofs.removeAll() }
             let failures = proofs[device]?.failures ?? 0
             let wait = min(Self.first << Int64(min(failures, 10)), Self.longest)
@@ -25,8 +26,8 @@ final class PostponedProofs: Sendable {
     }
 
     func isPostponed(_ device: DeviceID, at now: UnixTime) -> Bool {
-        proofs.access { proofs in proofs[device].map { now < $0.until } ?? false }
+        proofs.withLock { proofs in proofs[device].map { now < $0.until } ?? false }
     }
 
-    func forget(_ device: DeviceID) { proofs.access { $0[device] = nil } }
+    func forget(_ device: DeviceID) { proofs.withLock { $0[device] = nil } }
 }

@@ -35,11 +35,11 @@ struct RegistrationRules: Sendable {
         do {
             evidence = try await app.verify(EvidenceInput(request, key: key, nonce: nonce, at: clock.now))
         } catch {
-            await recorder.note(error.proof, .registration, of: app)
+            await recorder.record(error.proof, .registration, of: app)
             guard error.refusal.code == .providerUnavailable else { throw error.refusal }
             return try await duringOutage(request, key, app: app, outage: error.refusal)
         }
-        await recorder.note(evidence.refusedReceipt, .registration, of: app)
+        await recorder.record(evidence.refusedReceipt, .registration, of: app)
         return try await admit(request, key, evidence, app: app)
     }
 
@@ -107,7 +107,7 @@ struct RegistrationRules: Sendable {
         _ request: RegisterRequest, _ key: DevicePublicKey, app: ProvisionedApp, outage: Refusal
     ) async throws(Refusal) -> RegisterResponse {
         guard request.keyProof != nil else { throw outage }
-        let binding = try await asking { () async throws(StoreError) in try await store.binding(of: key.thumbprint) }
+        let binding = try await storeCall { () async throws(StoreError) in try await store.binding(of: key.thumbprint) }
         if let binding { return try await waiting(request, key, binding, outage: outage) }
         guard app.record.registration.providerOutage == .pending, let pendingProofs else { throw outage }
         return try await hold(request, key, app: app, proofs: pendingProofs, outage: outage)
@@ -161,7 +161,7 @@ struct RegistrationRules: Sendable {
 
     private func insert(_ device: DeviceRecord, app: ProvisionedApp) async throws(Refusal) -> InsertOutcome {
         let policy = app.record.registration
-        return try await asking { () async throws(StoreError) in
+        return try await storeCall { () async throws(StoreError) in
             try await store.insert(
                 device,
                 maximumPending: device.assurance == .unproven ? policy.maximumUnproven : policy.maximumPending,
@@ -229,7 +229,7 @@ struct RegistrationRules: Sendable {
             let kept = takesApp ? evidence.appAttest : device.appAttest
             guard kept != device.appAttest || joined != device.assurance else { return device.assurance }
             let event = event(.deviceEvidenceReplaced, known, ("rebound", .bool(isRebound)))
-            let replaced = try await asking { () async throws(StoreError) in
+            let replaced = try await storeCall { () async throws(StoreError) in
                 try await store.replaceEvidence(of: known, with: kept, assurance: joined, recording: event)
             }
             devices.forget(device.deviceID)
@@ -289,7 +289,7 @@ struct RegistrationRules: Sendable {
     private static let maximumAttempts = 8
 
     private func approve(_ device: DeviceRecord) async throws(Refusal) -> RegisterResponse {
-        let approved = try await asking { () async throws(StoreError) in
+        let approved = try await storeCall { () async throws(StoreError) in
             try await store.setStatus(
                 device.deviceID, of: device.appID, from: [.pending], to: .registered,
                 recording: event(.deviceApproved, device))

@@ -45,7 +45,7 @@ struct RotationRules: Sendable {
                 .overlapEnded, at: verified.at, actor: "device", appID: device.appID, deviceID: device.deviceID,
                 detail: JSONObject([("reason", .string(reason.rawValue))]))
             // False where a copy of this request was faster: then it is ended already.
-            _ = try await asking { () async throws(StoreError) in
+            _ = try await storeCall { () async throws(StoreError) in
                 try await store.endOverlap(device.deviceID, of: device.appID, key: device.key, recording: event)
             }
             devices.forget(device.deviceID)
@@ -87,7 +87,7 @@ struct RotationRules: Sendable {
         do {
             return try await verified.app.reattest(device, body, newKey, nonce, at: verified.at, store: store)
         } catch {
-            await recorder.note(error.proof, .rotation, of: verified.app, device: device.deviceID)
+            await recorder.record(error.proof, .rotation, of: verified.app, device: device.deviceID)
             throw error.refusal
         }
     }
@@ -113,7 +113,7 @@ struct RotationRules: Sendable {
                 ("from", .string(device.key.thumbprint)), ("to", .string(newKey.thumbprint)),
                 ("reason", .string(reason.rawValue)), (Reattestation.rebound, .bool(evidence?.evidence != nil)),
             ]))
-        let outcome = try await asking { () async throws(StoreError) in
+        let outcome = try await storeCall { () async throws(StoreError) in
             try await store.rotate(change, recording: event)
         }
         devices.forget(device.deviceID)

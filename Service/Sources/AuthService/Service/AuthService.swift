@@ -3,7 +3,7 @@ internal import StrictJSON
 
 /// The rules of the auth service: what `POST /auth/v1/…` does, without HTTP and without SQL.
 public struct AuthService: Sendable {
-    /// What the service stands on.
+    /// The stores of the service.
     public struct Stores: Sendable {
         public var challenges: any ChallengeStore
         public var replay: any ReplayStore
@@ -12,12 +12,12 @@ public struct AuthService: Sendable {
         public var audit: any AuditLog
         public var credentials: any CredentialStore
         public var signingKeys: any SigningKeyStore
-        /// Nil: a registration whose provider cannot be asked is refused, whatever the app's policy is.
+        /// Nil: during an outage of a provider, registrations are refused whatever the app's policy is.
         public var pendingProofs: (any PendingProofStore)?
         /// Nil: no refusal is recorded, whatever the app's policy is.
         public var evidence: (any EvidenceStore)?
 
-        /// A set of stores.
+        /// Memberwise initializer.
         public init(
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
@@ -39,13 +39,13 @@ public struct AuthService: Sendable {
     public let apps: AppRegistry
     /// What operators do with devices.
     public let administration: DeviceAdministration
-    /// Refusals that were recorded.
+    /// Evidence of refused proofs.
     public let evidence: EvidenceAdministration
     /// Credentials of services and operators.
     public let credentials: CredentialRules
     /// The keys that sign device tokens.
     public let signingKeys: SigningKeys
-    /// The audit log: whether it is whole, and where it ends.
+    /// Verification of the audit log, and its signed head.
     public let auditTrail: AuditTrail
     /// The clock that everything is judged by.
     public let clock: any ServiceClock
@@ -61,19 +61,19 @@ public struct AuthService: Sendable {
     private let recorder: EvidenceRecorder
     private let rotation: RotationRules
     private let tokens: TokenIssuer
-    private let verdicts = VerdictMemory()
+    private let verdicts = VerdictCache()
     let seen = SeenDevices()
 
     /// A service over these stores.
     ///
     /// - Parameters:
-    ///   - stores: what it stands on.
-    ///   - key: seals what is secret in the stores.
-    ///   - publicOrigin: where clients reach the service; scheme 2 signatures on its own routes cover it.
-    ///   - providers: Apple and Google, where they must be asked.
+    ///   - stores: the stores.
+    ///   - key: seals secrets in the stores.
+    ///   - publicOrigin: the origin at which clients reach the service. Scheme 2 signatures on its own routes cover it.
+    ///   - providers: the services of Apple and Google.
     ///   - settings: rates and bounds.
     ///   - clock: the time that everything is judged by.
-    ///   - random: of challenges, ids and secrets.
+    ///   - random: the source of challenges, ids and secrets.
     public init(
         stores: Stores, key: ServiceKey, publicOrigin: RequestOrigin? = nil,
         providers: any EvidenceProviders = NoProviders(),
@@ -113,7 +113,7 @@ public struct AuthService: Sendable {
         evidence = EvidenceAdministration(store: stores.evidence, audit: stores.audit, key: key, clock: clock)
     }
 
-    /// How often a device was remembered when one was asked for.
+    /// Hits and misses of the cache of devices.
     public var deviceCacheUse: CacheUse { devices.use }
 
     // MARK: The device API
@@ -141,7 +141,7 @@ public struct AuthService: Sendable {
     /// Judges a signed request on one of our own routes.
     public func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
         let judgement = await verifier.judge(request, for: operation)
-        if case .success(let verified) = judgement.result { seen.note(verified.deviceID, at: verified.at) }
+        if case .success(let verified) = judgement.result { seen.record(verified.deviceID, at: verified.at) }
         return judgement
     }
 
@@ -152,7 +152,7 @@ public struct AuthService: Sendable {
         try await judge(request, for: operation).get()
     }
 
-    /// `GET /auth/v1/device/status`: which key counts now, however old the row is that the request was judged by.
+    /// `GET /auth/v1/device/status`. The answer names the current key, even if the request was judged by an older row.
     public func status(_ verified: VerifiedRequest) async throws(Refusal) -> StatusResponse {
         guard let row = try await devices.current(verified.row) else {
             throw Refusal(.notRegistered, "no such device")
@@ -163,7 +163,7 @@ public struct AuthService: Sendable {
         case .deregistered: throw Refusal(.notRegistered, "deregistered meanwhile")
         case .pending, .registered, .rejected: break
         }
-        // Also where the key is too old for anything else and may still do that.
+        // A key that is too old, in grace, may still rotate.
         let app = verified.app.record
         let mustRotate =
             device.rotationDemand(under: app.keys, at: verified.at) != nil
@@ -186,12 +186,12 @@ public struct AuthService: Sendable {
         return try await rotation.rotate(verified, request)
     }
 
-    /// `DELETE /auth/v1/device`: a tombstone stays, so that the key is never anybody else's.
+    /// `DELETE /auth/v1/device`. A tombstone stays, so that no other device can register the key.
     public func deregister(_ verified: VerifiedRequest) async throws(Refusal) {
         let device = verified.device
         let event = AuditEvent(
             .deviceDeregistered, at: verified.at, actor: "device", appID: device.appID, deviceID: device.deviceID)
-        let done = try await asking { () async throws(StoreError) in
+        let done = try await storeCall { () async throws(StoreError) in
             try await deviceStore.setStatus(
                 device.deviceID, of: device.appID, from: [.pending, .registered, .rejected], to: .deregistered,
                 recording: event)
@@ -218,17 +218,17 @@ public struct AuthService: Sendable {
     /// a rollout under observation, the first requests come from clients that do not sign at all.
     public func verify(
         _ question: VerifyRequest, by credential: Credential, address: ClientAddress
-    ) async -> Verdict {
+    ) async -> VerifyOutcome {
         let appID: AppID
         do throws(Refusal) {
             appID = try Self.claimedApp(question.headers, credential)
             guard credential.role == .service, credential.apps.contains(appID) else {
                 throw Refusal(.forbidden, "credential \(credential.id) is not for \(appID)")
             }
-        } catch { return Verdict(.failure(error)) }
+        } catch { return VerifyOutcome(.failure(error)) }
         guard let id = question.verificationID else { return await verdict(on: question, of: appID, address) }
         return await verdicts.verdict(
-            on: VerdictMemory.Question(credential: credential.id, id: id, request: question), now: clock.now
+            on: VerdictCache.Question(credential: credential.id, id: id, request: question), now: clock.now
         ) { await verdict(on: question, of: appID, address) }
     }
 
@@ -239,44 +239,44 @@ public struct AuthService: Sendable {
         return try wellFormed { try AppID(headers.one(HeaderName.appID)) }
     }
 
-    private func verdict(on question: VerifyRequest, of appID: AppID, _ address: ClientAddress) async -> Verdict {
+    private func verdict(on question: VerifyRequest, of appID: AppID, _ address: ClientAddress) async -> VerifyOutcome {
         let judgement: Judgement
         do throws(Refusal) {
             let request = try wellFormed { try IncomingRequest(question, address: address) }
             judgement = await judge(request, for: .foreign)
         } catch { judgement = .refused(error, app: nil) }
         switch judgement.result {
-        case .success(let verified): return Verdict(.success(.verified(verified.identity)))
+        case .success(let verified): return VerifyOutcome(.success(.verified(verified.identity)))
         case .failure(let refusal): return await verdict(refusing: refusal, judgement, of: appID)
         }
     }
 
-    private func verdict(refusing refusal: Refusal, _ judgement: Judgement, of appID: AppID) async -> Verdict {
+    private func verdict(refusing refusal: Refusal, _ judgement: Judgement, of appID: AppID) async -> VerifyOutcome {
         // A fault on our side is no verdict, whatever the mode.
-        guard refusal.code.httpStatus < 500 else { return Verdict(.failure(refusal)) }
+        guard refusal.code.httpStatus < 500 else { return VerifyOutcome(.failure(refusal)) }
         let app: ProvisionedApp
         do throws(Refusal) {
             // A malformed request is refused before its app is found.
             if let found = judgement.app { app = found } else { app = try await apps.enabled(appID) }
-        } catch { return Verdict(.failure(error.code == .serviceUnavailable ? error : refusal)) }
+        } catch { return VerifyOutcome(.failure(error.code == .serviceUnavailable ? error : refusal)) }
         guard app.record.mode == .observe else {
-            return Verdict(.failure(refusal), missingAssertion: judgement.signed?.missingAssertion)
+            return VerifyOutcome(.failure(refusal), missingAssertion: judgement.signed?.missingAssertion)
         }
-        return Verdict(.success(.observed(refusal.code, judgement.signed?.identity)))
+        return VerifyOutcome(.success(.observed(refusal.code, judgement.signed?.identity)))
     }
 
     // MARK: For operators
 
-    /// What this process asked of providers, and how what they gave it stands.
+    /// The requests of this process to providers, and the state of what they returned.
     public func providerReport() async -> ProviderReport { await providers.report() }
 
     // MARK: In the background
 
-    /// Takes over new rates and bounds while the service runs; the number of cached devices stays as it was.
+    /// Sets new rates and bounds while the service runs. The number of cached devices does not change.
     public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
 
-    /// Follows what other processes change in the store, and writes down when devices were last seen, until cancelled. Each
-    /// kind of work has a loop of its own: a provider that is slow delays nothing else.
+    /// Runs the background work until it is cancelled: follows changes by other processes, writes last-seen times, settles
+    /// pending proofs, erases expired evidence. Each kind has its own loop, so a slow provider delays nothing else.
     public func run(noteEvery interval: Duration = .seconds(30)) async {
         await withDiscardingTaskGroup { group in
             group.addTask {
@@ -296,23 +296,22 @@ public struct AuthService: Sendable {
         await noteSeen()
     }
 
-    /// Judges the registrations whose provider could not be asked when they arrived, where it can be now; `run` does it too.
+    /// Judges pending registrations whose provider can be reached again. `run` does it too.
     public func settlePendingProofs() async { await pendingProofs?.settle() }
 
-    /// Records a receipt that came from Apple and was refused, where its app asks for it.
-    func note(_ proof: @escaping @Sendable () -> RefusedProof, of due: DueReceipt) async {
+    /// Records a refused receipt of Apple, if its app asks for it.
+    func record(_ proof: @escaping @Sendable () -> RefusedProof, of due: DueReceipt) async {
         guard let app = try? await apps.enabled(due.appID) else { return }
-        await recorder.note(proof, .refresh, of: app, device: due.deviceID)
+        await recorder.record(proof, .refresh, of: app, device: due.deviceID)
     }
 
-    /// Erases recorded refusals whose time is over; `run` does it too.
+    /// Erases expired evidence. `run` does it too.
     public func eraseExpiredEvidence() async { await recorder.sweep() }
 
-    /// Writes down when devices were last seen, in steps.
+    /// Writes last-seen times to the store, in steps.
     func noteSeen() async {
         for step in seen.take() {
-            // Coarse by nature: what a failed write loses, the next request brings back. A store that fails once is not asked
-            // for the other steps.
+            // After a failed write, the next requests bring newer times. The other steps would likely fail too.
             do { try await deviceStore.noteSeen(step) } catch { return }
         }
     }

@@ -32,7 +32,7 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
 }
 
 /// Calls a store, and turns its failure into a refusal.
-func asking<Value: Sendable>(_ call: () async throws(StoreError) -> Value) async throws(Refusal) -> Value {
+func storeCall<Value: Sendable>(_ call: () async throws(StoreError) -> Value) async throws(Refusal) -> Value {
     do { return try await call() } catch { throw Refusal(error) }
 }
 

@@ -1,10 +1,10 @@
 @_spi(Service) public import AuthContract
 internal import Crypto
 
-/// One thing of a request that may be seen once: 128 bits of SHA-256 over the device, the kind and the value.
+/// A value that may be seen once: 128 bits of SHA-256 over the device, the kind and the value.
 ///
-/// 128 bits are enough: a collision refuses a request and never accepts one, and no one device can choose what another's
-/// unpredictable nonce will hash to.
+/// 128 bits are enough. A collision refuses a request and never accepts one, and no device can choose the hash of another
+/// device's unpredictable nonce.
 public struct ReplayClaim: Sendable, Hashable {
     /// The first and the second eight bytes.
     public let high: UInt64
@@ -16,7 +16,7 @@ public struct ReplayClaim: Sendable, Hashable {
         case signatureBase = 3
     }
 
-    /// A claim read back from where it was kept.
+    /// A claim that a store kept.
     public init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
@@ -24,56 +24,52 @@ public struct ReplayClaim: Sendable, Hashable {
 
     /// The nonce of a scheme 1 request.
     public static func nonce(_ nonce: RequestNonce, of device: DeviceID) -> ReplayClaim {
-        nonce.uuid.withBytes { ReplayClaim(.nonce, $0, device) }
+        ReplayClaim(.nonce, nonce.bytes, device)
     }
 
-    /// The r value of a signature: it survives the rewrite of s to n - s, and nobody can change it without the key.
+    /// The r value of a signature. It survives the rewrite of s to n - s, and only the holder of the key can change it.
     public static func signatureR(_ signature: RequestSignature, of device: DeviceID) -> ReplayClaim {
-        signature.r.withUnsafeBytes { ReplayClaim(.signatureR, $0, device) }
+        ReplayClaim(.signatureR, Array(signature.r), device)
     }
 
     /// The signature base of a scheme 2 request, which covers its nonce.
     public static func signatureBase(_ base: [UInt8], of device: DeviceID) -> ReplayClaim {
-        base.withUnsafeBytes { ReplayClaim(.signatureBase, $0, device) }
+        ReplayClaim(.signatureBase, base, device)
     }
 
-    private init(_ kind: Kind, _ value: UnsafeRawBufferPointer, _ device: DeviceID) {
-        let digest = withUnsafeTemporaryAllocation(byteCount: 17 + value.count, alignment: 8) { input in
-            device.uuid.withBytes { input.copyMemory(from: $0) }
-            input[16] = kind.rawValue
-            UnsafeMutableRawBufferPointer(rebasing: input[17...]).copyMemory(from: value)
-            return SHA256.hash(of: UnsafeRawBufferPointer(input))
-        }
-        (high, low) = digest.withUnsafeBytes { bytes in
-            (
-                UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self)),
-                UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-            )
-        }
+    private init(_ kind: Kind, _ value: [UInt8], _ device: DeviceID) {
+        let digest = Array(SHA256.hash(data: device.bytes + [kind.rawValue] + value))
+        high = Self.number(digest[0..<8])
+        low = Self.number(digest[8..<16])
+    }
+
+    private static func number(_ bigEndian: ArraySlice<UInt8>) -> UInt64 {
+        bigEndian.reduce(0) { $0 << 8 | UInt64($1) }
     }
 }
 
-/// What came of claiming.
+/// The outcome of claiming.
 public enum ClaimOutcome: Sendable, Hashable {
     /// All were free, and are taken now.
     case claimed
     /// At least this one was taken before: the request is a replay. None of the others was taken by this call.
     case taken(ReplayClaim)
-    /// The store has forgotten, or cannot know, what it saw at that time: refuse with 503 for so many seconds.
+    /// The store has lost its history of that time, or cannot know whether it has. Refuse with 503; a retry may succeed after
+    /// this many seconds.
     case historyLost(retryAfter: Int64)
-    /// The claim would expire no later than what was already purged: refuse as `CLOCK_SKEW`.
+    /// The claim would expire no later than claims that were already purged. Refuse as `CLOCK_SKEW`.
     case expired
 }
 
-/// Remembers what was seen.
+/// Keeps the claims of accepted signatures, so that no request is accepted twice.
 ///
-/// What it guarantees: of any number of callers that claim overlapping sets, at most one gets `claimed` for each claim; a
-/// claim lives until `expiresAt`, whatever becomes of the process; none is ever evicted before.
+/// Guarantees: if several callers claim overlapping sets, at most one of them gets `claimed` for each claim. A claim lives
+/// until `expiresAt`, even if the process ends. No claim is evicted earlier.
 public protocol ReplayStore: Sendable {
     /// Claims all of these, or none.
     ///
     /// - Parameters:
-    ///   - timestamp: what the request says is its time; decides whether a loss of history concerns it.
+    ///   - timestamp: the time that the client signed. It decides whether a loss of history concerns the request.
     ///   - now: the service's clock.
     ///   - futureWindow: how far ahead a request may be dated, in seconds.
     func claim(

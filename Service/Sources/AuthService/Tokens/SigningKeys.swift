@@ -2,6 +2,8 @@ public import AuthContract
 internal import Crypto
 public import StrictJSON
 
+internal import enum Bytes.CompactJWS
+
 /// The keys that sign device tokens, oldest first.
 ///
 /// The newest key is the standby: it is published, and signs only after the next rotation or when the signing key is
@@ -119,7 +121,7 @@ public actor SigningKeys {
                 .signingKeyRevoked, at: clock.now, actor: actor,
                 detail: JSONObject([("kid", .string(id)), ("standby", standby.map { .string($0.id) } ?? .null)]))
             defer { forget() }
-            let revoked = try await asking { () async throws(StoreError) in
+            let revoked = try await storeCall { () async throws(StoreError) in
                 try await store.revokeSigningKey(
                     id, newest: newest.id, promoting: successor, adding: standby, recording: event)
             }
@@ -137,12 +139,13 @@ public actor SigningKeys {
         }
         let key = keys[place]
         let header: JSONObject = JSONObject([("alg", "ES256"), ("typ", .string(type)), ("kid", .string(key.id))])
-        let input =
-            Base64.url.encode(JSONValue.object(header).bytes) + "." + Base64.url.encode(JSONValue.object(claims).bytes)
-        guard let signature = try? key.privateKey.signature(for: Array(input.utf8)) else {
-            throw Refusal(.internalError, "a token could not be signed")
+        let token = try? CompactJWS.sign(
+            header: JSONValue.object(header).bytes, payload: JSONValue.object(claims).bytes
+        ) {
+            Array(try key.privateKey.signature(for: $0).rawRepresentation)
         }
-        return input + "." + Base64.url.encode(Array(signature.rawRepresentation))
+        guard let token else { throw Refusal(.internalError, "a token could not be signed") }
+        return token
     }
 
     private func keys() async throws(Refusal) -> [SigningKey] {
@@ -196,12 +199,12 @@ public actor SigningKeys {
             Self.lastTokenEnds(ofKeyAt: index, in: keys).map { now > $0 } ?? false
         }.map { keys[$0].id }
         guard !spent.isEmpty else { return keys }
-        try await asking { () async throws(StoreError) in try await store.removeSigningKeys(Set(spent)) }
+        try await storeCall { () async throws(StoreError) in try await store.removeSigningKeys(Set(spent)) }
         return keys.filter { !spent.contains($0.id) }
     }
 
     private func stored() async throws(Refusal) -> [StoredSigningKey] {
-        try await asking { () async throws(StoreError) in try await store.signingKeys() }
+        try await storeCall { () async throws(StoreError) in try await store.signingKeys() }
     }
 
     private static func made(sealing key: ServiceKey, at now: UnixTime) throws(Refusal) -> StoredSigningKey {
@@ -219,7 +222,7 @@ public actor SigningKeys {
         let event = AuditEvent(
             .signingKeyRotated, at: made.createdAt, actor: actor, detail: JSONObject([("kid", .string(made.id))]))
         defer { forget() }
-        return try await asking { () async throws(StoreError) in
+        return try await storeCall { () async throws(StoreError) in
             try await store.addSigningKey(made, after: newest, recording: event)
         }
     }

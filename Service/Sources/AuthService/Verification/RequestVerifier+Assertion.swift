@@ -22,10 +22,10 @@ extension RequestVerifier {
         do {
             counter = try verified.app.verifyAssertion(object, by: evidence, over: signed.message)
         } catch {
-            await recorder.note(error.proof, .request, of: verified.app, device: device.deviceID)
+            await recorder.record(error.proof, .request, of: verified.app, device: device.deviceID)
             throw error.refusal
         }
-        let advanced = try await asking { () async throws(StoreError) in
+        let advanced = try await storeCall { () async throws(StoreError) in
             try await deviceStore.advanceCounter(
                 device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)
         }

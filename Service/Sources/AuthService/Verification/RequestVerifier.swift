@@ -124,7 +124,7 @@ struct RequestVerifier: Sendable {
                     ("unrecorded_before", .integer(unrecorded.ofAddress)),
                     ("unrecorded_of_app_before", .integer(unrecorded.ofApp)),
                 ]))
-            try await asking { () async throws(StoreError) in try await audit.append(event) }
+            try await storeCall { () async throws(StoreError) in try await audit.append(event) }
         }
         throw Refusal(.devModeNotAllowed, "development header on a production app")
     }
@@ -250,7 +250,7 @@ struct RequestVerifier: Sendable {
         try protection.admitClaims(request.claims.count, of: request.appID, until: expiry)
         var isClaimed = false
         defer { if !isClaimed { protection.giveBackClaims(request.claims.count, of: request.appID, until: expiry) } }
-        let outcome = try await asking { () async throws(StoreError) in
+        let outcome = try await storeCall { () async throws(StoreError) in
             try await replay.claim(
                 request.claims, timestamp: request.timestamp, expiresAt: expiry, now: request.now,
                 futureWindow: request.app.record.signature.futureWindowSeconds)

@@ -1,38 +1,36 @@
 internal import AuthContract
 internal import AuthService
-internal import Foundation
+internal import Bytes
 
-/// Challenges in memory: each is needed for seconds, once, by this process, and may be lost.
-final class HeldChallenges: ChallengeStore, @unchecked Sendable {
-    // Unchecked: the lock guards `book`.
-    private let lock = NSLock()
-    private var book: ChallengeBook
+/// Challenges in memory: each is needed once, for seconds, by this process, and may be lost.
+final class HeldChallenges: ChallengeStore {
+    private let book: Locked<ChallengeBook>
     private let clock: any ServiceClock
 
     init(clock: any ServiceClock, maximum: Int) {
         self.clock = clock
-        book = ChallengeBook(maximum: maximum)
+        book = Locked(ChallengeBook(maximum: maximum))
     }
 
     func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError) {
         let now = clock.now
-        lock.withLock { book.put(challenge, source: source, now: now) }
+        book.withLock { $0.put(challenge, source: source, now: now) }
     }
 
     func take(_ bytes: [UInt8]) async throws(StoreError) -> IssuedChallenge? {
         let now = clock.now
-        return lock.withLock { book.take(bytes, now: now) }
+        return book.withLock { $0.take(bytes, now: now) }
     }
 
     func restore(_ saved: [(challenge: IssuedChallenge, source: String)]) {
         let now = clock.now
-        lock.withLock {
+        book.withLock { book in
             for (challenge, source) in saved { book.put(challenge, source: source, now: now) }
         }
     }
 
-    /// Everything that is held, in the order in which it came; afterwards nothing is.
+    /// Removes every challenge, and returns them oldest first.
     func drain() -> [(challenge: IssuedChallenge, source: String)] {
-        lock.withLock { book.drain() }
+        book.withLock { $0.drain() }
     }
 }

@@ -1,44 +1,46 @@
 internal import AuthService
-internal import Foundation
+internal import Bytes
 
-/// Tells listeners that the file was changed by whom they do not know of: by another process, or by a call of our own that
-/// had been given up. Looks only while somebody listens.
-final class ExternalChanges: @unchecked Sendable {
-    // Unchecked: the lock guards everything that varies.
-    private let lock = NSLock()
+/// Tells listeners that the file changed without their knowledge: another process changed it, or a call of this process did
+/// after its deadline. Polls only while there are listeners.
+final class ExternalChanges: Sendable {
+    private struct State: Sendable {
+        weak var database: StoreDatabase?
+        var listeners: [Int: AsyncStream<Void>.Continuation] = [:]
+        var lastListener = 0
+        var polling: Task<Void, Never>?
+        var isFinished = false
+        /// The version that the last poll found. The first one is taken at opening: a listener may get a signal for an
+        /// earlier change, and never misses one for a later change.
+        var lastVersion: Int64
+    }
+
     private let interval: Duration
-    private weak var database: StoreDatabase?
-    private var listeners: [Int: AsyncStream<Void>.Continuation] = [:]
-    private var next = 0
-    private var polling: Task<Void, Never>?
-    private var isFinished = false
-    /// What the last look saw; the first is taken at opening, so that a listener may get a signal for what happened
-    /// before it came, but never misses one for what happens after.
-    private var lastVersion: Int64
+    private let state: Locked<State>
 
     init(interval: Duration, version: Int64) {
         self.interval = interval
-        lastVersion = version
+        state = Locked(State(lastVersion: version))
     }
 
-    /// Whom to ask; before anybody listens.
+    /// Sets the database to poll. Called once, before there are listeners.
     func observe(_ database: StoreDatabase) {
-        lock.withLock { self.database = database }
+        state.withLock { $0.database = database }
     }
 
     func stream() -> AsyncStream<Void> {
-        // What was not read yet is one signal: it says that something changed, not how often.
+        // One buffered signal is enough: it says that something changed, not how often.
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        lock.withLock {
-            guard !isFinished else { return continuation.finish() }
-            next += 1
-            listeners[next] = continuation
-            let number = next
+        state.withLock { state in
+            guard !state.isFinished else { return continuation.finish() }
+            state.lastListener += 1
+            let number = state.lastListener
+            state.listeners[number] = continuation
             continuation.onTermination = { [weak self] _ in self?.remove(number) }
-            guard polling == nil else { return }
-            polling = Task { [weak self, interval] in
+            guard state.polling == nil else { return }
+            state.polling = Task { [weak self, interval] in
                 while !Task.isCancelled {
-                    await self?.look()
+                    await self?.poll()
                     do { try await Task.sleep(for: interval) } catch { return }
                 }
             }
@@ -47,37 +49,37 @@ final class ExternalChanges: @unchecked Sendable {
     }
 
     func finish() {
-        let listeners = lock.withLock {
-            isFinished = true
-            polling?.cancel()
-            polling = nil
-            defer { self.listeners = [:] }
-            return Array(self.listeners.values)
+        let listeners = state.withLock { state in
+            state.isFinished = true
+            state.polling?.cancel()
+            state.polling = nil
+            defer { state.listeners = [:] }
+            return Array(state.listeners.values)
         }
         for listener in listeners { listener.finish() }
     }
 
     private func remove(_ number: Int) {
-        lock.withLock {
-            listeners[number] = nil
-            guard listeners.isEmpty else { return }
-            polling?.cancel()
-            polling = nil
+        state.withLock { state in
+            state.listeners[number] = nil
+            guard state.listeners.isEmpty else { return }
+            state.polling?.cancel()
+            state.polling = nil
         }
     }
 
-    /// Says that something changed.
+    /// Tells the listeners that something changed.
     func announce() {
-        for listener in lock.withLock({ Array(listeners.values) }) { listener.yield() }
+        for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
 
-    private func look() async {
-        guard let database = lock.withLock({ database }), let version = try? await database.dataVersion() else {
+    private func poll() async {
+        guard let database = state.withLock({ $0.database }), let version = try? await database.dataVersion() else {
             return
         }
-        let isNew = lock.withLock {
-            defer { lastVersion = version }
-            return lastVersion != version
+        let isNew = state.withLock { state in
+            defer { state.lastVersion = version }
+            return state.lastVersion != version
         }
         if isNew { announce() }
     }

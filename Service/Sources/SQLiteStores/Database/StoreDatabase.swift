@@ -1,4 +1,5 @@
 internal import AuthService
+internal import Bytes
 internal import Foundation
 internal import GRDB
 
@@ -28,8 +29,8 @@ final class StoreDatabase: Sendable {
     ) async throws(StoreError) -> Value {
         try await answered(.read) { pool, answer in
             pool.asyncRead { database in
-                guard answer.isAwaited else { return }
-                answer.give(Result { try body(database.get()) })
+                guard answer.isWaiting else { return }
+                answer.resume(with: Result { try body(database.get()) })
             }
         }
     }
@@ -40,23 +41,23 @@ final class StoreDatabase: Sendable {
     ) async throws(StoreError) -> Value {
         try await answered(.write) { [externalChanges] pool, answer in
             pool.asyncWrite { database in
-                // Whoever asked has been told that it failed: what has not begun must not happen after that.
-                guard answer.isAwaited else { throw StoreError(.tooSlow, "not begun within its deadline") }
+                // After its deadline the caller has been told that the change failed, so it must not begin now.
+                guard answer.isWaiting else { throw StoreError(.tooSlow, "not begun within its deadline") }
                 return try body(database)
             } completion: { _, result in
-                // Whoever was told that it failed has drawn its conclusions, perhaps read once more.
-                if !answer.give(result), case .success = result { externalChanges.announce() }
+                // The caller was told that this change failed, and may have re-read since.
+                if !answer.resume(with: result), case .success = result { externalChanges.announce() }
             }
         }
     }
 
-    /// A number that changes when another process commits, and not when this one does: the writing connection sees all of
-    /// our own commits as its own.
+    /// A number that changes when another process commits. Our own commits do not change it, because they all use the writing
+    /// connection.
     func dataVersion() async throws(StoreError) -> Int64 {
         try await answered(nil) { pool, answer in
             pool.asyncWriteWithoutTransaction { database in
-                guard answer.isAwaited else { return }
-                answer.give(Result { try Self.dataVersion(database) })
+                guard answer.isWaiting else { return }
+                answer.resume(with: Result { try Self.dataVersion(database) })
             }
         }
     }
@@ -65,7 +66,7 @@ final class StoreDatabase: Sendable {
         try Int64.fetchOne(database, sql: "PRAGMA data_version") ?? 0
     }
 
-    /// For opening, where there is nobody else to wait for.
+    /// Writes while the database is being opened, when nothing else uses it.
     func writeNow<Value>(_ body: (Database) throws -> Value) throws(OpenError) -> Value {
         do { return try pool.write(body) } catch { throw DatabaseFile.openError(error, pool.path) }
     }
@@ -81,25 +82,37 @@ final class StoreDatabase: Sendable {
         }
     }
 
-    /// Waits for an answer until the deadline. What has no operation is our own and nobody is told of it.
+    /// The first of the result and the deadline.
+    private typealias FirstAnswer<Value: Sendable> = OnceContinuation<Result<Value, StoreError>>
+
+    /// Waits for the answer until the deadline. The observer sees only calls with an operation.
     private func answered<Value: Sendable>(
-        _ operation: StoreOperation?, _ start: (DatabasePool, Answer<Value>) -> Void
+        _ operation: StoreOperation?, _ start: (DatabasePool, FirstAnswer<Value>) -> Void
     ) async throws(StoreError) -> Value {
         guard let operation, let observer else { return try await answered(start) }
         return try await observer.observing(operation) { () async throws(StoreError) in try await answered(start) }
     }
 
     private func answered<Value: Sendable>(
-        _ start: (DatabasePool, Answer<Value>) -> Void
+        _ start: (DatabasePool, FirstAnswer<Value>) -> Void
     ) async throws(StoreError) -> Value {
         let result = await withCheckedContinuation { continuation in
-            let answer = Answer<Value>(continuation)
+            let answer = FirstAnswer<Value>(continuation)
             let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
             DispatchQueue.global().asyncAfter(deadline: limit) { [weak answer] in
-                answer?.give(.failure(StoreError(.tooSlow, "no answer within the deadline")))
+                answer?.resume(returning: .failure(StoreError(.tooSlow, "no answer within the deadline")))
             }
             start(pool, answer)
         }
         return try result.get()
+    }
+}
+
+extension OnceContinuation {
+    /// Resumes with what the database returned or threw. Returns false if the deadline came first.
+    @discardableResult
+    fileprivate func resume<Success>(with result: Result<Success, any Error>) -> Bool
+    where Value == Result<Success, StoreError> {
+        resume(returning: result.mapError(StoreError.init(database:)))
     }
 }

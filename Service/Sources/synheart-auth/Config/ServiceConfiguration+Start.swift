@@ -21,7 +21,7 @@ extension ServiceConfiguration {
     func deviceCheckKey() async throws(ConfigurationError) -> DeviceCheckKey? {
         guard let team = text(.appleTeamID), let id = text(.appleKeyID), let pem = secret(.appleKey) else { return nil }
         do throws(ContractError) {
-            return try await DeviceCheckKey(teamID: team, keyID: id, pem: pem)
+            return try DeviceCheckKey(teamID: team, keyID: id, pem: pem)
         } catch {
             throw ConfigurationError(ConfigurationKey.appleKey.rawValue, error.description)
         }

@@ -6,6 +6,8 @@ import Crypto
 import Foundation
 import StrictJSON
 
+import class Bytes.Locked
+
 @testable import AttestationProviders
 
 /// Apple's server for receipts: it checks what it is sent, and gives a newer receipt with a risk metric.
@@ -29,7 +31,7 @@ final class AppleStandIn: Sendable {
             system: .iOS("27.0"), app: AppleApp(appID: Self.appID, environment: .production), authority: authority)
     }
 
-    var complaints: [String] { faults.access { $0 } }
+    var complaints: [String] { faults.withLock { $0 } }
 
     func receipt(metric: Int = 3, options: AppleReceiptOptions = AppleReceiptOptions()) throws -> [UInt8] {
         try device.exchangedReceipt(
@@ -55,12 +57,12 @@ final class AppleStandIn: Sendable {
     }
 
     private func complain(_ status: Int, _ fault: String) -> StandIn.Answer {
-        faults.access { $0.append(fault) }
+        faults.withLock { $0.append(fault) }
         return .text(status, "")
     }
 
     func key(prefixes: Set<String>? = nil) async throws -> DeviceCheckKey {
-        try await DeviceCheckKey(
+        try DeviceCheckKey(
             teamID: Self.team, keyID: Self.keyID, pem: signingKey.pemRepresentation, prefixes: prefixes)
     }
 

@@ -4,6 +4,8 @@ import Foundation
 import Logging
 import StrictJSON
 
+import class Bytes.Locked
+
 @testable import AttestationProviders
 
 /// 2026-11-21T12:00:00Z, the time of the vectors.
@@ -12,9 +14,9 @@ let noon = UnixTime(1_795_262_400)
 final class ManualClock: ServiceClock {
     private let time = Locked(noon)
 
-    var now: UnixTime { time.access { $0 } }
+    var now: UnixTime { time.withLock { $0 } }
 
-    func advance(_ seconds: Int64) { time.access { $0 = $0 + seconds } }
+    func advance(_ seconds: Int64) { time.withLock { $0 = $0 + seconds } }
 }
 
 /// No jitter.
@@ -34,11 +36,11 @@ final class Pauses: Sendable {
         self.limit = limit
     }
 
-    var all: [Duration] { taken.access { $0 } }
+    var all: [Duration] { taken.withLock { $0 } }
     var seconds: [Int64] { all.map(\.components.seconds) }
 
     func pause(_ duration: Duration) async throws {
-        let count = taken.access { taken in
+        let count = taken.withLock { taken in
             taken.append(duration)
             return taken.count
         }
@@ -64,7 +66,7 @@ struct LogRecorder: LogHandler {
     }
 
     func log(event: LogEvent) {
-        lines.access { $0.append("\(event.level): \(event.message) \(event.metadata ?? [:])") }
+        lines.withLock { $0.append("\(event.level): \(event.message) \(event.metadata ?? [:])") }
     }
 }
 

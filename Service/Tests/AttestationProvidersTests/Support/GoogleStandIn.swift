@@ -7,6 +7,8 @@ import Foundation
 import StrictJSON
 import Testing
 
+import class Bytes.Locked
+
 @testable import AttestationProviders
 
 /// Google's token endpoint and Play Integrity: they check what they are sent as Google does.
@@ -30,12 +32,12 @@ final class GoogleStandIn: Sendable {
         self.clock = clock
     }
 
-    var tokensIssued: Int { issued.access { $0.count } }
-    var complaints: [String] { faults.access { $0 } }
+    var tokensIssued: Int { issued.withLock { $0.count } }
+    var complaints: [String] { faults.withLock { $0 } }
 
-    func always(_ answer: StandIn.Answer, for package: String) { packageAnswers.access { $0[package] = answer } }
+    func always(_ answer: StandIn.Answer, for package: String) { packageAnswers.withLock { $0[package] = answer } }
 
-    func withdrawTokens() { valid.access { $0 = nil } }
+    func withdrawTokens() { valid.withLock { $0 = nil } }
 
     func answer(_ request: StandIn.Received) -> StandIn.Answer {
         guard request.method == "POST" else { return complain(405, "method \(request.method)") }
@@ -63,21 +65,21 @@ final class GoogleStandIn: Sendable {
             token.claims["aud"]?.string?.hasSuffix("/token") == true,
             token.claims["iat"]?.integer == clock.now.seconds, token.claims["exp"]?.integer == clock.now.seconds + 3600
         else { return complain(400, "claims of the assertion") }
-        let number = issued.access { issued in
+        let number = issued.withLock { issued in
             issued.append("ya29.token-\(issued.count + 1)")
             return issued.count
         }
-        valid.access { $0 = "ya29.token-\(number)" }
+        valid.withLock { $0 = "ya29.token-\(number)" }
         return .text(200, #"{"access_token":"ya29.token-\#(number)","expires_in":3599,"token_type":"Bearer"}"#)
     }
 
     private func decode(_ request: StandIn.Received) -> StandIn.Answer {
-        guard let token = valid.access({ $0 }), request["authorization"] == "Bearer \(token)" else {
+        guard let token = valid.withLock({ $0 }), request["authorization"] == "Bearer \(token)" else {
             return .text(401, #"{"error":{"code":401,"message":"…","status":"UNAUTHENTICATED"}}"#)
         }
         if let scripted = decodeScript.next() { return scripted }
         let package = String(request.path.dropFirst("/v1/".count).prefix { $0 != ":" })
-        if let answer = packageAnswers.access({ $0[package] }) { return answer }
+        if let answer = packageAnswers.withLock({ $0[package] }) { return answer }
         guard request["content-type"] == "application/json", request.path == "/v1/\(package):decodeIntegrityToken",
             let body = (try? JSONValue(parsing: request.body))?.object, body.members.count == 1,
             let integrityToken = body["integrityToken"]?.string
@@ -87,7 +89,7 @@ final class GoogleStandIn: Sendable {
     }
 
     private func complain(_ status: Int, _ fault: String) -> StandIn.Answer {
-        faults.access { $0.append(fault) }
+        faults.withLock { $0.append(fault) }
         return .text(status, #"{"error":"invalid_request"}"#)
     }
 

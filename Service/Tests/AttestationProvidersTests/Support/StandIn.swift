@@ -5,6 +5,8 @@ import Logging
 import NIOCore
 import ServiceLifecycle
 
+import class Bytes.Locked
+
 @testable import AttestationProviders
 
 /// A service on loopback that answers as it is told, and remembers what it was sent.
@@ -35,7 +37,7 @@ struct StandIn: Sendable {
     private let log: Locked<[Received]>
 
     var url: String { "http://127.0.0.1:\(port)" }
-    var received: [Received] { log.access { $0 } }
+    var received: [Received] { log.withLock { $0 } }
 
     /// Runs the service for as long as `body` runs.
     static func run(
@@ -51,7 +53,7 @@ struct StandIn: Sendable {
                 let bytes = try await Array(request.body.collect(upTo: 1 << 20).readableBytesView)
                 let received = Received(
                     method: request.method.rawValue, path: request.uri.path, headers: request.headers, body: bytes)
-                log.access { $0.append(received) }
+                log.withLock { $0.append(received) }
                 return try await response(react(received))
             }, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
             onServerRunning: { channel in started.yield(channel.localAddress?.port ?? 0) }, logger: quiet)
@@ -105,7 +107,7 @@ struct StandIn: Sendable {
 final class Script: Sendable {
     private let answers = Locked<[StandIn.Answer]>([])
 
-    func then(_ answers: StandIn.Answer...) { self.answers.access { $0 += answers } }
+    func then(_ answers: StandIn.Answer...) { self.answers.withLock { $0 += answers } }
 
-    func next() -> StandIn.Answer? { answers.access { $0.isEmpty ? nil : $0.removeFirst() } }
+    func next() -> StandIn.Answer? { answers.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
 }

@@ -147,7 +147,7 @@ import Testing
         let logger = Logger(label: "test") { JSONLogHandler(label: $0, level: LogLevel(.info), writer: writer) }
         let text = String(repeating: "\u{1}", count: 18_000)
         RequestLog(logger: logger).write(
-            requestID: "1", method: "GET", route: nil, answer: Answer(status: 404), reason: text, took: .zero)
+            requestID: "1", method: "GET", route: nil, answer: APIResponse(status: 404), reason: text, took: .zero)
         logger.info("\(text)", metadata: ["reason": "\(text)", "other": "\(text)"])
         #expect(writer.flush(within: .seconds(20)))
         let lines = try reader.lines.map { try #require(try JSONValue(parsing: Array($0.utf8)).object) }

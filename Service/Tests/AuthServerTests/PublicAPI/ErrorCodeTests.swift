@@ -178,7 +178,7 @@ import Testing
     }
 
     private static func answered(_ refusal: Refusal, at server: TestServer) throws -> RawResponse {
-        let answer = AnswerFrame(requestID: "id", now: server.clock.now).answer(refusal)
+        let answer = ResponseFrame(requestID: "id", now: server.clock.now).answer(refusal)
         return RawResponse(
             status: answer.status, headers: [(name: "X-Request-ID", value: "id")], body: try #require(answer.body))
     }

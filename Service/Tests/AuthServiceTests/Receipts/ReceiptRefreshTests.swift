@@ -9,6 +9,8 @@ import StoreConformance
 import StrictJSON
 import Testing
 
+import class Bytes.Locked
+
 @testable import AuthService
 
 /// The background job against stores in memory and a scripted Apple.
@@ -17,8 +19,8 @@ import Testing
 
     private final class Clock: ServiceClock {
         private let time = Locked(ReceiptRefreshTests.start)
-        var now: UnixTime { time.access { $0 } }
-        func advance(_ seconds: Int64) { time.access { $0 = $0 + seconds } }
+        var now: UnixTime { time.withLock { $0 } }
+        func advance(_ seconds: Int64) { time.withLock { $0 = $0 + seconds } }
         var date: Date { Date(timeIntervalSince1970: TimeInterval(now.seconds)) }
     }
 
@@ -37,14 +39,16 @@ import Testing
             self.meanwhile = meanwhile
         }
 
-        var receipts: [[UInt8]] { asked.access { $0 } }
+        var receipts: [[UInt8]] { asked.withLock { $0 } }
 
         func exchange(
             _ receipt: [UInt8], appID: AppleAppID, environment: AttestEnvironment
         ) async -> ReceiptAnswer {
-            asked.access { $0.append(receipt) }
+            asked.withLock { $0.append(receipt) }
             await meanwhile()
-            return answers.access { $0.isEmpty ? .unavailable(reason: "no script", retryAfter: nil) : $0.removeFirst() }
+            return answers.withLock {
+                $0.isEmpty ? .unavailable(reason: "no script", retryAfter: nil) : $0.removeFirst()
+            }
         }
     }
 
@@ -110,7 +114,7 @@ import Testing
             clock: clock, random: NoRandom(),
             pause: { duration in
                 let seconds = Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
-                let count = waits.access { waits in
+                let count = waits.withLock { waits in
                     waits.append(seconds)
                     return waits.count
                 }
@@ -118,7 +122,7 @@ import Testing
                 if count == turns { throw CancellationError() }
             }
         ).run { _ in threshold }
-        return waits.access { $0 }
+        return waits.withLock { $0 }
     }
 
     @Test func `A receipt that verifies replaces the stored one and is due after its not-before`() async throws {

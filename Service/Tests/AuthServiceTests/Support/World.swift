@@ -178,7 +178,7 @@ struct World {
     /// The verdict of `/verify`.
     func verdict(
         _ request: SentRequest, id: String? = nil, by credential: Credential? = nil, at node: AuthService? = nil
-    ) async -> Verdict {
+    ) async -> VerifyOutcome {
         await (node ?? service).verify(
             request.described(id: id), by: credential ?? self.credential, address: address)
     }

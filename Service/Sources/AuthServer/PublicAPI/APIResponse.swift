@@ -5,43 +5,45 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import StrictJSON
 
-/// What a handler answers, before it becomes an HTTP response.
-struct Answer: Sendable {
+/// The response of a handler, before it becomes an HTTP response.
+struct APIResponse: Sendable {
     var status = 200
     var body: [UInt8]?
     var contentType = "application/json"
     var headers: [(String, String)] = []
     var cacheControl = "no-store"
-    /// What log and metrics say became of the request: `ok`, a status of the contract, or an error code.
+    /// The outcome in log and metrics: `ok`, a status of the contract, or an error code.
     var outcome = "ok"
 
-    static func json(_ body: some WireBody, outcome: String = "ok") -> Answer {
-        Answer(body: body.bytes, outcome: outcome)
+    static func json(_ body: some WireBody, outcome: String = "ok") -> APIResponse {
+        APIResponse(body: body.bytes, outcome: outcome)
     }
 
-    static func json(_ value: JSONValue, status: Int = 200) -> Answer { Answer(status: status, body: value.bytes) }
+    static func json(_ value: JSONValue, status: Int = 200) -> APIResponse {
+        APIResponse(status: status, body: value.bytes)
+    }
 
-    static func json(_ object: JSONObject, status: Int = 200) -> Answer { .json(.object(object), status: status) }
+    static func json(_ object: JSONObject, status: Int = 200) -> APIResponse { .json(.object(object), status: status) }
 
-    static let noContent = Answer(status: 204)
+    static let noContent = APIResponse(status: 204)
 }
 
-/// What goes with every answer.
-struct AnswerFrame: Sendable {
+/// What every response carries.
+struct ResponseFrame: Sendable {
     let requestID: String
     let now: UnixTime
     /// Whether the client asked for `application/problem+json`.
     var prefersProblem = false
-    /// Whether the request was HEAD: the same answer without its body.
+    /// Whether the request was HEAD, whose response has no body.
     var omitsBody = false
 
     /// The error body of a refusal.
-    func answer(_ refusal: Refusal, verified: Bool? = nil) -> Answer {
+    func answer(_ refusal: Refusal, verified: Bool? = nil) -> APIResponse {
         let message = refusal.hint.map { "\(refusal.code.message) \($0)." } ?? refusal.code.message
         let body = ErrorBody(
             code: refusal.code.rawValue, message: message, requestID: requestID, serverTimestamp: now,
             verified: verified)
-        var answer = Answer(status: refusal.code.httpStatus, outcome: refusal.code.rawValue)
+        var answer = APIResponse(status: refusal.code.httpStatus, outcome: refusal.code.rawValue)
         answer.body = prefersProblem ? JSONValue.object(body.problem).bytes : body.bytes
         if prefersProblem { answer.contentType = "application/problem+json" }
         if let retryAfter = refusal.retryAfter { answer.headers.append(("Retry-After", String(retryAfter))) }
@@ -49,7 +51,7 @@ struct AnswerFrame: Sendable {
     }
 
     /// Status and fields as they go on the wire.
-    func head(_ answer: Answer) -> HTTPResponse {
+    func head(_ answer: APIResponse) -> HTTPResponse {
         var fields: HTTPFields = [
             .date: now.httpDate, .serverTime: now.description, .requestID: requestID,
             .cacheControl: answer.cacheControl,
@@ -65,7 +67,7 @@ struct AnswerFrame: Sendable {
     }
 
     /// The response on the wire.
-    func response(_ answer: Answer) -> Response {
+    func response(_ answer: APIResponse) -> Response {
         let head = head(answer)
         guard let bytes = answer.body else { return Response(status: head.status, headers: head.headerFields) }
         let body =
@@ -76,8 +78,8 @@ struct AnswerFrame: Sendable {
     }
 }
 
-extension AnswerFrame {
-    /// A frame for this request.
+extension ResponseFrame {
+    /// The frame of the response to this request.
     init(for request: HTTPRequest, requestID: String, now: UnixTime) {
         self.init(
             requestID: requestID, now: now,

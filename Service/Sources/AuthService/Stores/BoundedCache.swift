@@ -1,8 +1,9 @@
-/// A bounded memory of what was used lately: two generations, of which the older is dropped when the younger is full.
+/// A bounded dictionary that drops the least recently used entries.
 ///
-/// Between `capacity / 2` and `capacity` of the last used entries are there; every operation is constant time, so nobody can
-/// make it slow by filling it.
-struct RecentMemory<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+/// It has two generations. A use moves an entry to the younger one; when that is full, the older one is dropped. So between
+/// `capacity / 2` and `capacity` of the last used entries are there. Every operation takes constant time, and nobody slows
+/// it down by filling it.
+struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private var young: [Key: Value] = [:]
     private var old: [Key: Value] = [:]
     private let generation: Int
@@ -26,12 +27,11 @@ struct RecentMemory<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
-    /// Changes an entry, a new one from `initial`: where it lies, if it was used lately.
+    /// Changes an entry. A new entry begins as `initial`.
     mutating func update<Result>(
         _ key: Key, from initial: @autoclosure () -> Value, _ change: (inout Value) -> Result
     ) -> Result {
-        if let place = young.index(forKey: key) { return change(&young.values[place]) }
-        var value = old.removeValue(forKey: key) ?? initial()
+        var value = self[key] ?? initial()
         defer { insert(value, for: key) }
         return change(&value)
     }

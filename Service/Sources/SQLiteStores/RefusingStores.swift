@@ -1,9 +1,9 @@
 internal import AuthContract
 internal import AuthService
 
-/// The challenges and claims of a process that is not the service: they live in the service's memory, so another process
-/// can only refuse.
-struct NotTheService: ChallengeStore, ReplayStore {
+/// The challenges and claims of a process that opened the database for administration: they live in the service's memory, so
+/// this process refuses every call.
+struct RefusingStores: ChallengeStore, ReplayStore {
     private static let refusal = StoreError(.unavailable, "opened for administration, not as the service")
 
     func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError) { throw Self.refusal }

@@ -4,27 +4,27 @@ import Testing
 @testable import AuthService
 
 @Suite("The memory of verdicts")
-struct VerdictMemoryTests {
-    private func question(_ number: Int) -> VerdictMemory.Question {
-        VerdictMemory.Question(
+struct VerdictCacheTests {
+    private func question(_ number: Int) -> VerdictCache.Question {
+        VerdictCache.Question(
             credential: "c", id: "\(number)",
             request: VerifyRequest(
                 method: "GET", scheme: "https", authority: "a", path: "/", query: nil, headers: HeaderFields(),
                 body: .bytes([])))
     }
 
-    private func isRemembered(_ number: Int, _ memory: VerdictMemory, at now: UnixTime) async -> Bool {
+    private func isRemembered(_ number: Int, _ memory: VerdictCache, at now: UnixTime) async -> Bool {
         let judged = Counter()
         _ = await memory.verdict(on: question(number), now: now) {
             await judged.count()
-            return Verdict(.failure(Refusal(.nonceReplay, "judged")))
+            return VerifyOutcome(.failure(Refusal(.nonceReplay, "judged")))
         }
         return await judged.value == 0
     }
 
     @Test("Bounded: what does not fit is judged and not remembered, until a minute has passed")
     func bounded() async {
-        let memory = VerdictMemory(maximum: 2)
+        let memory = VerdictCache(maximum: 2)
         let now = UnixTime(1000)
         for number in 0..<3 { #expect(await isRemembered(number, memory, at: now) == false) }
         #expect(await isRemembered(0, memory, at: now))
@@ -36,7 +36,7 @@ struct VerdictMemoryTests {
 
     @Test("A verdict is remembered for its minute across generations, and not with a clock that is set back")
     func generations() async {
-        let memory = VerdictMemory()
+        let memory = VerdictCache()
         let now = UnixTime(1000)
         _ = await isRemembered(0, memory, at: now)
         _ = await isRemembered(1, memory, at: now + 50)

@@ -1,0 +1,98 @@
+internal import AuthContract
+internal import Bytes
+
+/// A cache in front of a store. Absence is not cached.
+///
+/// Whoever changes a value makes the cache forget it. A change by another process is announced; if that announcement is
+/// lost, a cached value is used for five seconds at most.
+final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private struct Entry: Sendable {
+        let value: Value
+        /// When the value may be used. It ends early if the clock is set back: that must not delay a revocation.
+        let life: Range<UnixTime>
+        /// `State.generation` at the time of the read.
+        let generation: Int
+    }
+
+    private struct State: Sendable {
+        var entries: BoundedCache<Key, Entry>
+        /// Counts the calls of `forget`, so that a value that was read before such a call is not cached after it.
+        var epoch = 0
+        /// Counts the calls of `forgetAll()`. A value of an earlier generation must be re-read.
+        var generation = 0
+        var use = CacheUse()
+    }
+
+    private static var life: Int64 { 5 }
+
+    private let clock: any ServiceClock
+    private let state: Locked<State>
+
+    /// - Parameter capacity: the most values that are cached.
+    init(capacity: Int, clock: any ServiceClock) {
+        self.clock = clock
+        state = Locked(State(entries: BoundedCache(capacity: capacity)))
+    }
+
+    /// Hits and misses of `value(_:)`.
+    var use: CacheUse { state.withLock { $0.use } }
+
+    /// The cached value; nil if it must be read.
+    func value(_ key: Key) -> Value? {
+        let now = clock.now
+        return state.withLock { state in
+            let generation = state.generation
+            let value = state.entries[key].flatMap {
+                $0.generation == generation && $0.life.contains(now) ? $0.value : nil
+            }
+            state.use.count(hit: value != nil)
+            return value
+        }
+    }
+
+    /// The value as it was last read, however long ago. It says that the key exists; no request is judged by it.
+    func lastKnown(_ key: Key) -> Value? { state.withLock { $0.entries[key]?.value } }
+
+    /// Reads the value from the store and caches it.
+    func reading(
+        _ key: Key, _ read: () async throws(Refusal) -> Value?
+    ) async throws(Refusal) -> Value? {
+        let (epoch, now) = (state.withLock { $0.epoch }, clock.now)
+        guard let value = try await read() else {
+            state.withLock { $0.entries[key] = nil }
+            return nil
+        }
+        state.withLock { state in
+            guard state.epoch == epoch else { return }
+            state.entries[key] = Entry(value: value, life: now..<(now + Self.life), generation: state.generation)
+        }
+        return value
+    }
+
+    /// Forgets a value that changed.
+    func forget(_ key: Key) {
+        state.withLock { state in
+            state.epoch += 1
+            state.entries[key] = nil
+        }
+    }
+
+    /// Makes every value be re-read, because any of them may have changed. `lastKnown(_:)` keeps the old values until the
+    /// store says that they are absent.
+    func forgetAll() {
+        state.withLock { state in
+            state.epoch += 1
+            state.generation += 1
+        }
+    }
+}
+
+/// Hits and misses of a cache since the service began.
+public struct CacheUse: Sendable, Hashable {
+    public var hits: UInt64 = 0
+    public var misses: UInt64 = 0
+
+    mutating func count(hit: Bool) {
+        if hit { hits &+= 1 } else { misses &+= 1 }
+    }
+}
