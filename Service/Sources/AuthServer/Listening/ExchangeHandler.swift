@@ -1,11 +1,13 @@
+internal import AuthContract
 internal import HTTPTypes
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTPTypes
 
-/// The requests and answers of one connection on their way between NIO's HTTP/1 codec and the listener: it translates them,
-/// moves the connection's deadline, and ends the connection when that is due. It is one handler for all of it, because
-/// each handler that a part passes costs about what one header does.
+/// Stands between NIO's HTTP/1 codec and the listener: translates requests and answers, moves the connection's deadline, and
+/// ends the connection when that is due.
+///
+/// It is one handler, because each handler costs every part of a request about as much as one header field.
 final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -40,7 +42,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         init(_ head: HTTPRequestHead) {
             changesProtocol = head.method == .CONNECT || head.headers.contains(name: "Upgrade")
             keepsAlive = head.isKeepAlive && !changesProtocol
-            awaitsContinue = Expectation.isContinue(of: head)
+            awaitsContinue = head.awaitsContinue
         }
     }
 
@@ -121,5 +123,60 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard event is ChannelShouldQuiesceEvent else { return context.fireUserInboundEventTriggered(event) }
         isQuiescing = true
         if waiting.isEmpty { context.close(promise: nil) }
+    }
+}
+
+extension HTTPRequestHead {
+    /// Whether the client waits for `100 Continue` before it sends a body (RFC 9110 section 10.1.1). HTTP/1.0 does not have
+    /// it, and a request without a body has nothing to wait with.
+    fileprivate var awaitsContinue: Bool {
+        guard version != .http1_0, headers.contains(name: "Expect") else { return false }
+        let hasBody =
+            headers.contains(name: "Transfer-Encoding")
+            || headers["Content-Length"].contains { $0.trimmingOptionalWhitespace != "0" }
+        return hasBody
+            && headers["Expect"].contains { $0.trimmingOptionalWhitespace.lowercased() == "100-continue" }
+    }
+}
+
+/// Translates between NIO's HTTP/1 heads and the shared HTTP types.
+///
+/// It keeps what the usual codec drops and the rules need: the target exactly as on the wire (also the absolute form, which
+/// is refused), and every `Host` line.
+enum WireTranslation {
+    /// The request; nil if two servers could read it differently.
+    ///
+    /// - Parameter scheme: `https` behind a TLS handler, else `http`.
+    static func request(_ head: HTTPRequestHead, scheme: String) -> HTTPRequest? {
+        guard let method = HTTPRequest.Method(head.method.rawValue), hasOneLength(head) else { return nil }
+        var fields = HTTPFields()
+        fields.reserveCapacity(head.headers.count)
+        for (name, value) in head.headers {
+            // Spaces and tabs around a value are no part of it (RFC 9110 section 5.5). HTTPField would replace control bytes
+            // with spaces, and the value would no longer be what was sent.
+            let value = value.trimmingOptionalWhitespace
+            guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else { return nil }
+            fields.append(HTTPField(name: name, value: value))
+        }
+        return HTTPRequest(
+            method: method, scheme: scheme, authority: head.headers.first(name: "host"), path: head.uri,
+            headerFields: fields)
+    }
+
+    /// Whether every server finds the end of the request in the same place: the only transfer coding is `chunked`, and
+    /// HTTP/1.0 has none (RFC 9112 section 6.1). The decoder has refused everything else.
+    private static func hasOneLength(_ head: HTTPRequestHead) -> Bool {
+        let codings = head.headers["Transfer-Encoding"]
+        guard !codings.isEmpty else { return true }
+        return head.version == .http1_1 && codings.count == 1
+            && codings.allSatisfy { $0.trimmingOptionalWhitespace.lowercased() == "chunked" }
+    }
+
+    /// - Parameter isLast: whether the connection ends after this answer.
+    static func head(_ response: HTTPResponse, isLast: Bool) -> HTTPResponseHead {
+        var headers = HTTPHeaders(response.headerFields.map { ($0.name.rawName, $0.value) })
+        if isLast { headers.replaceOrAdd(name: "Connection", value: "close") }
+        return HTTPResponseHead(
+            version: .http1_1, status: HTTPResponseStatus(statusCode: response.status.code), headers: headers)
     }
 }

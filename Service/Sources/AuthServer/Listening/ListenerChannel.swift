@@ -15,7 +15,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     let certificate: TLSCertificate?
     let malformed: ExchangeHandler.MalformedAnswer
 
-    /// Answers a request of one connection; nobody does before there is one.
+    /// Answers the requests of one connection. Set once there is a connection.
     private(set) var responder: HTTPChannelHandler.Responder = { _, _, _ in }
 
     init(
@@ -46,7 +46,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
             decoder.maxHeaderListSize = limits.headerBlock
             decoder.maxHeaderFieldCount = limits.headerCount
             try pipeline.configureHTTPServerPipeline(
-                // Fields that HTTPTypes made are valid.
+                // HTTPTypes has validated the fields.
                 withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: false,
                 withEncoderConfiguration: .init(), withDecoderLimitConfiguration: decoder)
             try pipeline.addHandler(
@@ -57,7 +57,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
         }
     }
 
-    /// Cancelled, after the time that requests in flight had to finish, it ends at once, whatever the client does.
+    /// Serves the connection. It is cancelled when the time for requests in flight is over, and then ends at once.
     func handle(value: Value, logger: Logger) async {
         var connection = self
         connection.responder = answering(over: ConnectionContext(value.channel))
@@ -80,16 +80,33 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
             do {
                 try await writer.write(response: response.head, body: response.body)
             } catch let error as HTTPParserError {
-                // Of its own kind it would be answered, behind what was begun to be written.
+                // The library would answer an HTTPParserError, in the middle of the answer that was begun.
                 throw BrokenOff(cause: error)
             }
         }
     }
 }
 
-/// The peer of a connection holds its share already. This error is not sent: the connection is closed.
+/// The peer has used its share of connections. This error is not sent: the connection is closed.
 private struct TooManyConnections: Error {}
 
 private struct BrokenOff: Error {
     let cause: HTTPParserError
+}
+
+/// Runs a connection's task on the connection's own event loop, where its bytes arrive and leave: no request changes
+/// threads.
+///
+/// Code between two awaits delays the other connections of the loop, so no handler may block. Stores answer from their own
+/// threads.
+@available(macOS 15, iOS 18, *)
+private final class EventLoopExecutor: TaskExecutor {
+    private let eventLoop: any EventLoop
+
+    init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        eventLoop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
 }

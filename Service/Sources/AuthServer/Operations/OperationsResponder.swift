@@ -55,7 +55,7 @@ struct OperationsResponder: ListenerResponder {
     private func answer(
         _ request: Request, _ connection: ConnectionContext, _ area: inout String
     ) async throws -> APIResponse {
-        try Expectation.check(request.head)
+        try request.head.requireKnownExpectation()
         let target = try RequestTarget(request.head.path ?? "")
         try requireKnownHost(request.head, for: target)
         switch target.path.text {

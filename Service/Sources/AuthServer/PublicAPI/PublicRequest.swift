@@ -20,7 +20,7 @@ struct PublicRequest {
     ///
     /// - Throws: a `Refusal` or a `ContractError`.
     static func route(of head: HTTPRequest) throws -> (Route, RequestTarget) {
-        try Expectation.check(head)
+        try head.requireKnownExpectation()
         let target = try RequestTarget(head.path ?? "")
         guard let route = Route(rawValue: target.path.text) else { throw Refusal(.notFound, "no such path") }
         return (route, target)
@@ -57,6 +57,16 @@ struct PublicRequest {
     func incoming(_ body: [UInt8]) -> IncomingRequest {
         IncomingRequest(
             method: http.method.rawValue, target: target, headers: headers, body: .bytes(body), provenance: provenance)
+    }
+}
+
+extension HTTPRequest {
+    /// Refuses a request that expects anything but `100 Continue` (RFC 9110 section 10.1.1).
+    func requireKnownExpectation() throws(Refusal) {
+        for value in headerFields[values: .expect] where value.lowercased() != "100-continue" {
+            let reason = "Expect may only be 100-continue"
+            throw Refusal(.invalidRequest, reason, hint: reason)
+        }
     }
 }
 

@@ -1,4 +1,3 @@
-internal import AttestationInspection
 internal import AuthContract
 internal import Logging
 internal import StrictJSON
@@ -13,6 +12,7 @@ struct EvidenceRecorder: Sendable {
     }
 
     let store: (any EvidenceStore)?
+    let writer: (any EvidenceWriter)?
     let key: ServiceKey
     let clock: any ServiceClock
     let random: any RandomSource
@@ -26,8 +26,13 @@ struct EvidenceRecorder: Sendable {
         let code: String
     }
 
-    init(store: (any EvidenceStore)?, key: ServiceKey, clock: any ServiceClock, random: any RandomSource) {
+    /// Nothing is recorded without a store and a writer.
+    init(
+        store: (any EvidenceStore)?, writer: (any EvidenceWriter)?, key: ServiceKey, clock: any ServiceClock,
+        random: any RandomSource
+    ) {
         self.store = store
+        self.writer = writer
         self.key = key
         self.clock = clock
         self.random = random
@@ -37,20 +42,21 @@ struct EvidenceRecorder: Sendable {
     func record(
         _ proof: (@Sendable () -> RefusedProof)?, _ occasion: Occasion, of app: ProvisionedApp, device: DeviceID? = nil
     ) async {
-        guard let proof, let store, app.record.evidence.record else { return }
+        guard let proof, let store, let writer, app.record.evidence.record else { return }
         let (refused, now) = (proof(), clock.now)
         guard codeRates.take(Reason(app: app.record.appID, code: refused.code), now: now) == nil,
             rates.take(app.record.appID, now: now) == nil
         else { return }
         do {
-            try await store.keep(try sealed(refused, occasion, app.record, device), within: .standard)
+            try await store.keep(try sealed(refused, by: writer, occasion, app.record, device), within: .standard)
         } catch {
             logger.warning("a refusal was not recorded", metadata: ["reason": "\(error)"])
         }
     }
 
     private func sealed(
-        _ proof: RefusedProof, _ occasion: Occasion, _ app: AppRecord, _ device: DeviceID?
+        _ proof: RefusedProof, by writer: any EvidenceWriter, _ occasion: Occasion, _ app: AppRecord,
+        _ device: DeviceID?
     ) throws -> StoredEvidence {
         let (id, now) = (RandomUUID(from: random).text, clock.now)
         let subject = JSONObject([
@@ -58,13 +64,13 @@ struct EvidenceRecorder: Sendable {
             ("device_id", device.map { .string($0.text) } ?? .null), ("occasion", .string(occasion.rawValue)),
             ("recorded_at", .string(now.iso8601)),
         ])
-        let file = try proof.file(of: subject)
+        let (format, document) = try writer.document(of: proof, subject: subject)
         let summary = EvidenceSummary(
             id: id, appID: app.appID, deviceID: device, recordedAt: now,
-            expiresAt: now + app.evidence.keepDays * 86_400, format: file.format, code: proof.code, step: proof.step)
+            expiresAt: now + app.evidence.keepDays * 86_400, format: format, code: proof.code, step: proof.step)
         return StoredEvidence(
             summary: summary,
-            sealed: try key.seal(JSONValue.object(file.json).bytes, context: Self.context(id, of: app.appID)))
+            sealed: try key.seal(JSONValue.object(document).bytes, context: Self.context(id, of: app.appID)))
     }
 
     /// Erases expired evidence.

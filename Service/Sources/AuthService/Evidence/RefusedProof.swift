@@ -1,23 +1,42 @@
-internal import AttestationInspection
 internal import AuthContract
-internal import StrictJSON
+public import StrictJSON
 
-/// A proof that a check refused, with everything that repeats the check.
-struct RefusedProof: Sendable {
-    /// The stable code of the refusal and the check that refused.
-    let code: String
-    let step: String
-    /// The inputs, as an input line of a batch.
-    let line: JSONObject
-    /// The policies and anchors of the check.
-    let options: VerificationOptions
+/// A proof that a check refused, with everything that repeats the check: its inputs and its policies.
+public struct RefusedProof: Sendable {
+    /// The stable code of the refusal.
+    public let code: String
+    /// The check that refused.
+    public let step: String
+    /// The inputs, as an input line of a batch (DocC article *Batch verification* of AttestationInspection).
+    public let line: JSONObject
+    /// The policy of the check; nil: the defaults.
+    public var policy: JSONValue?
+    /// The trust anchors of the app in PEM; nil: the built-in ones.
+    public var rootsPEM: String?
+    /// Whether the built-in anchors count beside `rootsPEM`.
+    public var keepsBuiltInRoots = false
+    /// What the list of revoked keys says about the chain; nil: there was no list.
+    public var statusList: JSONValue?
+    /// The response keys of Play Integrity. They decode the token once and must not be written down.
+    public var playKeys: JSONValue?
 
-    /// The document.
-    ///
-    /// - Parameter subject: the app, the device and the occasion.
-    func file(of subject: JSONObject) throws -> EvidenceFile {
-        try EvidenceFile(of: line, options: options, about: subject, refusal: (code, step))
+    /// A proof that was refused under the default policies.
+    public init(code: String, step: String, line: JSONObject) {
+        self.code = code
+        self.step = step
+        self.line = line
     }
+}
+
+/// Writes the document from which a refusal can be replayed.
+///
+/// AuthService knows the rules and no tool that repeats them. AttestationInspection's `EvidenceFile` makes such documents.
+public protocol EvidenceWriter: Sendable {
+    /// The document of a refused proof, and the name of the proof's format.
+    ///
+    /// - Parameter subject: app, device, occasion and time, for people.
+    /// - Throws: if the inputs or the policies cannot be read.
+    func document(of proof: RefusedProof, subject: JSONObject) throws -> (format: String, document: JSONObject)
 }
 
 /// Why the evidence of a registration, a rotation or an assertion is refused.

@@ -1,5 +1,4 @@
 internal import AppAttest
-internal import AttestationInspection
 internal import AuthContract
 internal import Foundation
 internal import StrictJSON
@@ -110,7 +109,7 @@ extension DueReceipt {
 }
 
 extension RefusedProof {
-    /// A receipt that came in exchange for the stored one.
+    /// A receipt that Apple sent in exchange for the stored one.
     fileprivate init(_ error: AppAttestError, receipt: [UInt8], of evidence: AppAttestEvidence, at: UnixTime) {
         let line = JSONObject([
             ("format", "app-attest-receipt"), ("object", .string(Base64.standard.encode(receipt))),
@@ -118,7 +117,6 @@ extension RefusedProof {
             ("public_key_x963", .string(Base64.standard.encode(evidence.publicKey))),
             ("environment", .string(evidence.environment)), ("valid_at", .string(at.iso8601)),
         ])
-        self.init(
-            code: error.code.rawValue, step: error.step.rawValue, line: line, options: VerificationOptions())
+        self.init(code: error.code.rawValue, step: error.step.rawValue, line: line)
     }
 }

@@ -128,10 +128,10 @@ struct AppleEvidence: Sendable {
 
 extension AppleEvidence {
     private func refused(_ error: AppAttestError, _ line: JSONObject, by authority: Authority?) -> RefusedProof {
-        var options = VerificationOptions()
-        options.policy = ["ios": .object(assertions.policy.json)]
-        options.rootsPEM = authority?.pem
-        return RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line, options: options)
+        var proof = RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line)
+        proof.policy = ["ios": .object(assertions.policy.json)]
+        proof.rootsPEM = authority?.pem
+        return proof
     }
 
     private static func line(of attestation: [UInt8], _ nonce: BindingNonce, _ at: UnixTime) -> JSONObject {

@@ -1,9 +1,10 @@
-@_spi(Service) internal import AndroidKeyAttestation
-internal import AttestationInspection
+internal import AndroidKeyAttestation
 internal import AuthContract
 internal import Foundation
 internal import PlayIntegrity
 internal import StrictJSON
+
+internal import enum Bytes.PEM
 
 /// Play Integrity and Key Attestation for one app: its policies, keys and anchors, prepared once.
 struct GoogleEvidence: Sendable {
@@ -190,31 +191,28 @@ extension GoogleEvidence {
     private func refused(
         _ error: KeyAttestationError, _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
     ) -> RefusedProof {
-        var options = VerificationOptions()
-        options.policy = ["key_attestation": .object(keyAttestation.policy.json)]
-        if !policy.trustAnchors.isEmpty {
-            options.keepsBuiltInRoots = true
-            options.rootsPEM = policy.trustAnchors.joined(separator: "\n")
-        }
-        // Of the list only what it says of this chain: all of it would be a hundred times the rest.
-        options.statusList = revocations.map { list in
-            (try? KeyAttestationChain(der: chain)).map { list.json(about: $0) } ?? ["entries": [:]]
-        }
         let line = JSONObject([
-            ("format", "android-key-attestation"), ("chain_pem", .string(chain.map(Self.pem).joined())),
+            ("format", "android-key-attestation"),
+            ("chain_pem", .string(chain.map { PEM.encode($0, label: "CERTIFICATE") }.joined())),
             ("challenge_hex", .string(Hexadecimal.encode(input.challenge))),
             ("public_key_spki", .string(input.key.base64)), ("valid_at", .string(input.at.iso8601)),
         ])
-        return RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line, options: options)
+        var proof = RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line)
+        proof.policy = ["key_attestation": .object(keyAttestation.policy.json)]
+        if !policy.trustAnchors.isEmpty {
+            proof.keepsBuiltInRoots = true
+            proof.rootsPEM = policy.trustAnchors.joined(separator: "\n")
+        }
+        // Only the entries about this chain. The whole list is a hundred times larger than the rest.
+        proof.statusList = revocations.map { list in
+            (try? KeyAttestationChain(der: chain)).map { list.json(about: $0) } ?? ["entries": [:]]
+        }
+        return proof
     }
 
     private func refused(
         _ error: PlayIntegrityError, _ token: String, _ verdict: IntegrityVerdict?, _ input: EvidenceInput
     ) -> RefusedProof {
-        var options = VerificationOptions()
-        options.policy = ["play_integrity": .object(integrity.policy.json)]
-        // For judging at once what the keys open; they are not written down.
-        if !responseKeys.isEmpty { options.playKeys = .array(responseKeys.map { .object($0.exposed) }) }
         var line = JSONObject([
             ("format", "play-integrity"), ("token", .string(token)),
             ("packages", .strings(integrity.packages.sorted())),
@@ -224,12 +222,10 @@ extension GoogleEvidence {
         line["recorded_verdict"] = verdict.map { verdict in
             ["decoded_by": .string(verdict.decoder.rawValue), "payload": .object(verdict.payload)]
         }
-        return RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line, options: options)
-    }
-
-    private static func pem(_ certificate: [UInt8]) -> String {
-        let base64 = Data(certificate).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
-        return "-----BEGIN CERTIFICATE-----\n\(base64)\n-----END CERTIFICATE-----\n"
+        var proof = RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line)
+        proof.policy = ["play_integrity": .object(integrity.policy.json)]
+        if !responseKeys.isEmpty { proof.playKeys = .array(responseKeys.map { .object($0.exposed) }) }
+        return proof
     }
 }
 

@@ -71,12 +71,13 @@ public struct AuthService: Sendable {
     ///   - key: seals secrets in the stores.
     ///   - publicOrigin: the origin at which clients reach the service. Scheme 2 signatures on its own routes cover it.
     ///   - providers: the services of Apple and Google.
+    ///   - evidence: writes the documents of refused proofs. Nil: no refusal is recorded.
     ///   - settings: rates and bounds.
     ///   - clock: the time that everything is judged by.
     ///   - random: the source of challenges, ids and secrets.
     public init(
         stores: Stores, key: ServiceKey, publicOrigin: RequestOrigin? = nil,
-        providers: any EvidenceProviders = NoProviders(),
+        providers: any EvidenceProviders = NoProviders(), evidence writer: (any EvidenceWriter)? = nil,
         protection settings: ProtectionSettings = ProtectionSettings(),
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom()
     ) {
@@ -87,7 +88,8 @@ public struct AuthService: Sendable {
         challenges = ChallengeRules(store: stores.challenges, clock: clock, random: random)
         deviceStore = stores.devices
         devices = DeviceDirectory(store: stores.devices, clock: clock, capacity: settings.cachedDevices)
-        recorder = EvidenceRecorder(store: stores.evidence, key: key, clock: clock, random: random)
+        recorder = EvidenceRecorder(
+            store: stores.evidence, writer: writer, key: key, clock: clock, random: random)
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
             protection: protection, clock: clock, publicOrigin: publicOrigin, recorder: recorder)

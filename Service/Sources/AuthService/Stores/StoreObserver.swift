@@ -1,10 +1,16 @@
-/// Is told of each call to a store, so that somebody can see how it does. Called on the store's own threads: must be quick.
+public import AuthContract
+
+/// Sees each call to a store, for metrics. It is called on the store's own threads and must be quick.
 public protocol StoreObserver: Sendable {
-    /// A call has ended, after so long; `failure` is nil where it was answered.
+    /// A call ended.
+    ///
+    /// - Parameters:
+    ///   - took: how long the call took.
+    ///   - failure: nil if the store answered.
     func called(_ operation: StoreOperation, took: Duration, failure: StoreError.Code?)
 }
 
-/// What was asked of a store.
+/// The kind of a call.
 public enum StoreOperation: String, Sendable, Hashable, CaseIterable {
     case read, write
     /// Replay claims.
@@ -12,7 +18,7 @@ public enum StoreOperation: String, Sendable, Hashable, CaseIterable {
 }
 
 extension StoreObserver {
-    /// Makes a call and tells of it.
+    /// Makes a call that the observer sees.
     public func observing<Value: Sendable>(
         _ operation: StoreOperation, _ call: () async throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
@@ -24,6 +30,27 @@ extension StoreObserver {
         } catch {
             called(operation, took: started.duration(to: .now), failure: error.code)
             throw error
+        }
+    }
+}
+
+/// A replay store whose calls an observer sees.
+public struct ObservedReplay: ReplayStore {
+    private let store: any ReplayStore
+    private let observer: any StoreObserver
+
+    /// This store, observed by `observer`.
+    public init(_ store: any ReplayStore, by observer: any StoreObserver) {
+        self.store = store
+        self.observer = observer
+    }
+
+    public func claim(
+        _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+    ) async throws(StoreError) -> ClaimOutcome {
+        try await observer.observing(.claim) { () async throws(StoreError) in
+            try await store.claim(
+                claims, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow)
         }
     }
 }

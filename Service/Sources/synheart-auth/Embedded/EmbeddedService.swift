@@ -19,7 +19,8 @@ struct EmbeddedService {
             ServiceConfiguration(flags: [.database: [folder + "/service.sqlite"]], for: .store), creating: true)
         let stores = try SQLiteStores(path: key.database)
         try await key.admitService(to: stores)
-        let service = AuthService(stores: stores.all, key: key.key, providers: providers, protection: protection)
+        let service = AuthService(
+            stores: stores.all, key: key.key, providers: providers, evidence: EvidenceFiles(), protection: protection)
         _ = try await service.apps.add(app, actor: "embedded")
         var settings = ServerSettings()
         (settings.port, settings.operations.port) = (0, 0)

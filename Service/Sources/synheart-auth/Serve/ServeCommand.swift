@@ -65,7 +65,7 @@ struct ServeCommand: AsyncParsableCommand {
     ) async throws {
         let service = AuthService(
             stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
-            providers: providers, protection: configuration.protection)
+            providers: providers, evidence: EvidenceFiles(), protection: configuration.protection)
         let dropped = MetricsSource(
             "synheart_log_lines_dropped_total", kind: .counter,
             help: "Log lines that were lost: nobody read them in time."

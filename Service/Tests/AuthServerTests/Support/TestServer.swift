@@ -53,7 +53,9 @@ struct TestServer: Sendable {
             signingKeys: memory, evidence: memory)
         changeStores(&all)
         let key = try #require(ServiceKey([UInt8](repeating: 7, count: 32)))
-        let service = AuthService(stores: all, key: key, providers: providers, protection: protection, clock: clock)
+        let service = AuthService(
+            stores: all, key: key, providers: providers, evidence: PlainEvidence(), protection: protection, clock: clock
+        )
         _ = try await service.apps.add(AppRecord(JSONFields(.object(record))), actor: "test")
         var settings = settings
         (settings.port, settings.operations.port) = (0, 0)
@@ -133,4 +135,14 @@ final class ShutdownTrigger: Sendable {
     let group = NIOLockedValueBox<ServiceGroup?>(nil)
 
     func pull() async { await group.withLockedValue { $0 }?.triggerGracefulShutdown() }
+}
+
+/// Writes the inputs of a refused proof. The service writes AttestationInspection's documents.
+private struct PlainEvidence: EvidenceWriter {
+    func document(of proof: RefusedProof, subject: JSONObject) -> (format: String, document: JSONObject) {
+        let document = JSONObject([
+            ("synheart_evidence", 1), ("about", .object(subject)), ("input", .object(proof.line)),
+        ])
+        return (proof.line["format"]?.string ?? "unknown", document)
+    }
 }

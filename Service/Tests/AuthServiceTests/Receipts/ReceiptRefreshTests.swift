@@ -234,7 +234,7 @@ import class Bytes.Locked
         let service = AuthService(
             stores: .init(
                 challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
-                signingKeys: stores, evidence: stores), key: key, clock: clock)
+                signingKeys: stores, evidence: stores), key: key, evidence: EvidenceFiles(), clock: clock)
         let record: JSONValue = [
             "app_id": "com.example.app", "ios": ["app_ids": ["TEAMID1234.com.example.app"]],
             "evidence": ["record": true],

@@ -58,7 +58,8 @@ struct World {
                 challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
                 signingKeys: stores, pendingProofs: stores, evidence: stores),
             key: try #require(ServiceKey(serviceKey)),
-            publicOrigin: try origin.map { try RequestOrigin($0) }, providers: google, protection: settings,
+            publicOrigin: try origin.map { try RequestOrigin($0) }, providers: google, evidence: EvidenceFiles(),
+            protection: settings,
             clock: clock, random: random)
     }
 

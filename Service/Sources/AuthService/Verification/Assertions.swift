@@ -1,13 +1,48 @@
 internal import AuthContract
 
-/// The paths on which an app's iOS devices must assert: `assertions_required_on` or `assertions_required_except`, prepared
-/// once.
+extension RequestVerifier {
+    /// Verifies an App Attest assertion over the bytes that the request signs, if there is one.
+    ///
+    /// - Returns: the assertion that the app's policy demands on this path and that is missing.
+    func checkAssertion(
+        _ request: IncomingRequest, _ signed: SignedRequest, _ verified: VerifiedRequest
+    ) async throws(Refusal) -> AssertionDemand? {
+        let text = try wellFormed { try request.headers.atMostOne(HeaderName.assertion) }
+        guard let text else {
+            return verified.device.platform == .ios ? verified.app.assertionPaths.demand(on: signed.path) : nil
+        }
+        guard let object = Base64.standard.decode(text) else {
+            throw Refusal(malformed: ContractError("\(HeaderName.assertion) must be padded standard base64"))
+        }
+        // Another node may have replaced the attested key since the row was cached.
+        guard let device = try await devices.read(verified.deviceID, of: verified.appID),
+            let evidence = device.appAttest
+        else { throw Refusal(.invalidAssertion, "the device has no attested key") }
+        let counter: UInt32
+        do {
+            counter = try verified.app.verifyAssertion(object, by: evidence, over: signed.message)
+        } catch {
+            await recorder.record(error.proof, .request, of: verified.app, device: device.deviceID)
+            throw error.refusal
+        }
+        let advanced = try await storeCall { () async throws(StoreError) in
+            try await deviceStore.advanceCounter(
+                device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)
+        }
+        guard advanced else { throw Refusal(.invalidAssertion, "the counter was used by another request") }
+        devices.forget(device.deviceID)
+        return nil
+    }
+}
+
+/// The paths on which requests of an app's iOS devices need an assertion: `assertions_required_on` or
+/// `assertions_required_except`, prepared once.
 struct AssertionPaths: Sendable {
     private enum Rule: Sendable {
         case none
-        /// On these, with each its plain form.
+        /// On these prefixes. The plain form is the one that is compared.
         case on([(prefix: String, plain: [UInt8])])
-        /// On all but these.
+        /// On all paths but these.
         case except([String])
     }
 
@@ -23,10 +58,10 @@ struct AssertionPaths: Sendable {
         }
     }
 
-    /// What a request to this path must bring; nil: nothing.
+    /// The demand on a request to this path; nil: none.
     ///
-    /// The signature leaves escapes, case and repeated slashes as they are; the server behind may not. So `/%70ay` needs
-    /// what `/pay` needs, and a path that two servers read differently always needs an assertion.
+    /// The signature leaves escapes, case and repeated slashes as they are. The server behind may not, so `/%70ay` needs what
+    /// `/pay` needs. A path that two servers could read differently always needs an assertion.
     func demand(on path: RequestPath) -> AssertionDemand? {
         switch rule {
         case .none: return nil
@@ -39,7 +74,7 @@ struct AssertionPaths: Sendable {
         }
     }
 
-    /// Whether the path has bytes or escapes that servers take for structure, or an escape that is none.
+    /// Whether the path has bytes or escapes that a server may take for structure, or an invalid escape.
     static func isAmbiguous(_ path: String) -> Bool {
         var rest = Array(path.utf8)[...]
         while let byte = rest.popFirst() {
@@ -67,7 +102,7 @@ struct AssertionPaths: Sendable {
             if byte == UInt8(ascii: "/"), bytes.last == byte { continue }
             bytes.append(byte)
         }
-        // Some letters beyond ASCII meet one of ASCII in upper case, others in lower case.
+        // Some letters beyond ASCII equal an ASCII letter in upper case, others in lower case.
         return Array(String(decoding: bytes, as: UTF8.self).uppercased().lowercased().utf8)
     }
 
@@ -78,7 +113,7 @@ struct AssertionPaths: Sendable {
     }
 
     private static func byteOfDigits(_ digits: ArraySlice<UInt8>) -> UInt8? {
-        // The radix alone would take a sign too.
+        // `UInt8(_:radix:)` accepts a sign.
         guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
         return UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
     }
