@@ -130,7 +130,8 @@ struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     mutating func update<Result>(
         _ key: Key, from initial: @autoclosure () -> Value, _ change: (inout Value) -> Result
     ) -> Result {
-        var value = self[key] ?? initial()
+        if let place = young.index(forKey: key) { return change(&young.values[place]) }
+        var value = old.removeValue(forKey: key) ?? initial()
         defer { insert(value, for: key) }
         return change(&value)
     }
