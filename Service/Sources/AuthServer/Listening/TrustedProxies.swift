@@ -1,7 +1,7 @@
 internal import Foundation
 internal import NIOCore
 
-/// The proxies whose word counts on where a request came from: networks in CIDR notation.
+/// The proxies whose `X-Forwarded-…` counts: networks in CIDR notation.
 public struct TrustedProxies: Sendable, Hashable {
     private let networks: [IPNetwork]
 
@@ -12,7 +12,7 @@ public struct TrustedProxies: Sendable, Hashable {
 
     /// Proxies in these networks (`10.0.0.0/8`, `fd00::/8`) or at these addresses.
     ///
-    /// - Throws: `ConfigurationError` for what is neither.
+    /// - Throws: `ConfigurationError` for any other text.
     public init(_ texts: [String]) throws(ConfigurationError) {
         var networks: [IPNetwork] = []
         for (number, text) in texts.enumerated() {
@@ -25,16 +25,17 @@ public struct TrustedProxies: Sendable, Hashable {
         self.networks = networks
     }
 
-    /// Whether nobody is trusted.
+    /// Whether no proxy is trusted.
     public var isEmpty: Bool { networks.isEmpty }
 
     /// Whether the address is a proxy's.
     func contain(_ address: IPAddress) -> Bool { networks.contains { $0.contains(address) } }
 
-    /// Whose request it is: the peer, or, where that is a proxy, the nearest address of `X-Forwarded-For` that is none.
+    /// The address of the client: the peer, or, if the peer is a trusted proxy, the nearest address of `X-Forwarded-For` that
+    /// is not one.
     ///
-    /// Read from the right, because only what proxies appended can be believed; the first word that is no address ends the
-    /// search at the proxy that vouched for it.
+    /// The elements are read from the right, because only what trusted proxies appended can be believed. An element that is
+    /// not an address ends the search at the proxy that appended it.
     func client(of peer: IPAddress, forwardedFor values: [String]) -> IPAddress {
         var client = peer
         let hops = values.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
@@ -46,7 +47,7 @@ public struct TrustedProxies: Sendable, Hashable {
     }
 }
 
-/// An IPv4 or IPv6 address; an IPv4 address inside IPv6 counts as IPv4.
+/// An IPv4 or IPv6 address. An IPv4-mapped IPv6 address counts as IPv4.
 struct IPAddress: Sendable, Hashable, CustomStringConvertible {
     /// 4 or 16 bytes.
     let bytes: [UInt8]
@@ -64,7 +65,7 @@ struct IPAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The address of a socket; nil where it has none.
+    /// The address of a socket; nil if it has none.
     init?(_ socket: SocketAddress?) {
         switch socket {
         case .v4(let address): self.init(address.address.sin_addr)
@@ -110,7 +111,7 @@ struct IPAddress: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A network: an address and how many of its leading bits count.
+/// A network: an address and the number of its leading bits that count.
 private struct IPNetwork: Sendable, Hashable {
     private let address: IPAddress
     private let length: Int

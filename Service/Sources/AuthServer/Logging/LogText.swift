@@ -1,4 +1,4 @@
-/// Text from outside as it goes into a log line: bounded, and without characters that a terminal obeys.
+/// Makes text from outside fit for a log line: bounded, and without characters that control a terminal.
 enum LogText {
     /// The most bytes of a `reason`.
     static let reasonBytes = 512
@@ -21,7 +21,7 @@ enum LogText {
     }
 
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        // Most text is ASCII, and needs no table.
+        // The Unicode tables are slow, and most text is ASCII.
         if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: return true

@@ -1,19 +1,21 @@
 internal import AuthContract
 internal import Crypto
 
-/// An app's record together with what is prepared from it once: verifiers, anchors, parsed policies.
+/// An app's record with the verifiers, anchors and policies that are prepared from it once.
 public final class ProvisionedApp: Sendable {
     /// The record.
     public let record: AppRecord
-    /// Where scheme 2 requests to other services may be sent.
+    /// The origins that scheme 2 requests to other services may be sent to.
     let authorities: Set<RequestOrigin>
-    /// Where its iOS devices must assert.
+    /// The paths on which its iOS devices must assert.
     let assertionPaths: AssertionPaths
     private let apple: AppleEvidence?
     private let google: GoogleEvidence?
     private let providers: any EvidenceProviders
 
-    /// Prepares a record; throws where a part of it cannot be used, such as an anchor that is no certificate.
+    /// Prepares a record.
+    ///
+    /// - Throws: if a part of it cannot be used, such as an anchor that is no certificate.
     init(_ record: AppRecord, providers: any EvidenceProviders) throws {
         self.record = record
         self.providers = providers
@@ -23,7 +25,7 @@ public final class ProvisionedApp: Sendable {
         authorities = try Set(record.signature.authorities.map { try RequestOrigin(authorityOfApp: $0) })
     }
 
-    /// Judges what a registration proves.
+    /// Verifies the proofs of a registration.
     func verify(_ input: EvidenceInput) async throws(EvidenceRefusal) -> VerifiedEvidence {
         switch input.platform {
         case .ios:
@@ -38,7 +40,9 @@ public final class ProvisionedApp: Sendable {
         }
     }
 
-    /// Verifies an assertion over the bytes that a request signs, and returns the counter to be stored.
+    /// Verifies an assertion over the bytes that a request signs.
+    ///
+    /// - Returns: the counter to store.
     func verifyAssertion(
         _ object: [UInt8], by evidence: AppAttestEvidence, over message: [UInt8]
     ) throws(EvidenceRefusal) -> UInt32 {
@@ -47,8 +51,8 @@ public final class ProvisionedApp: Sendable {
             object, by: evidence, clientDataHash: Array(SHA256.hash(data: message)))
     }
 
-    /// Judges what a rotation proves anew: on iOS the stored App Attest key signs for the new key, or, where policy allows
-    /// that, a new App Attest key takes its place.
+    /// Verifies the re-attestation of a rotation. On iOS the stored App Attest key signs for the new key; if policy allows it,
+    /// a new App Attest key may replace the stored one.
     func reattest(
         _ device: DeviceRecord, _ body: RotateKeyRequest, _ key: DevicePublicKey, _ nonce: BindingNonce, at: UnixTime,
         store: any DeviceStore
@@ -92,7 +96,7 @@ public final class ProvisionedApp: Sendable {
         }
     }
 
-    /// An attestation of a new App Attest key, because the stored one is lost: with the app, or with the phone's move.
+    /// Replaces the App Attest key, which is lost when the app is reinstalled or the phone is replaced.
     private func rebind(
         _ device: DeviceRecord, _ body: RotateKeyRequest, _ nonce: BindingNonce, by apple: AppleEvidence, at: UnixTime
     ) throws(EvidenceRefusal) -> Reattestation {
@@ -106,12 +110,12 @@ public final class ProvisionedApp: Sendable {
         guard body.newKeyProof != nil else {
             throw EvidenceRefusal(.invalidAttestation, "a rebind needs new_key_proof")
         }
-        // What is sent is verified, and of two keys it would not be clear which one is to count.
+        // With both, it would not be clear which key counts.
         guard body.assertion == nil else {
             throw EvidenceRefusal(.invalidAttestation, "an assertion and a new attestation exclude each other")
         }
         let verified = try apple.verify(proof: body.proof, nonce: nonce, at: at)
-        // The same key again would begin its counter anew, and assertions that were accepted once would be again.
+        // The same key again would restart its counter, and old assertions would be accepted again.
         guard let evidence = verified.appAttest, evidence.keyID != device.appAttest?.keyID else {
             throw EvidenceRefusal(.invalidAttestation, "the attested key is the stored one: it asserts")
         }

@@ -7,11 +7,11 @@ internal import StrictJSON
 
 /// App Attest for one app: its policy and its anchors, prepared once.
 struct AppleEvidence: Sendable {
-    /// One authority: Apple, or one that the operator of a development or staging app named.
+    /// An authority: Apple, or a test authority of a development or staging app.
     private struct Authority: Sendable {
         let attestations: AttestationVerifier
         let receipts: ReceiptVerifier
-        /// Its roots; nil: Apple's own.
+        /// Its roots in PEM; nil: Apple.
         let pem: String?
 
         var isApple: Bool { pem == nil }
@@ -58,7 +58,7 @@ struct AppleEvidence: Sendable {
                 appID: attestation.appID.text, environment: attestation.environment.rawValue,
                 attestedExtensions: attestation.attestedExtensions, receipt: attestation.receipt,
                 receiptOutcome: refusal?.code.rawValue ?? "verified", riskMetric: receipt?.fields.riskMetric,
-                // A receipt that did not verify is never sent on: it is whatever the device put there.
+                // A receipt that did not verify is never sent to Apple: the device may have written anything.
                 refresh: ReceiptRefresh(dueAt: authority.isApple && receipt != nil ? at : nil)))
         if let refusal {
             evidence.refusedReceipt = { self.refused(refusal, Self.line(of: attestation, at), by: authority) }
@@ -85,14 +85,14 @@ struct AppleEvidence: Sendable {
                 return (attestation, authority)
             } catch { refusals.append((error, authority)) }
         }
-        // Of several the one to tell of is that of the authority that the chain leads to, else Apple's.
+        // Report the refusal of the authority that the chain leads to, else Apple's.
         guard let first = refusals.first(where: { $0.error.code != .untrustedChain }) ?? refusals.first else {
             throw EvidenceRefusal(.invalidAttestation, "no authority")
         }
         throw refusal(first.error, by: first.authority)
     }
 
-    /// The receipt is judged by itself: it never fails a registration.
+    /// Judges the receipt. A bad receipt does not fail a registration.
     private func judge(
         _ attestation: VerifiedAttestation, by authority: Authority, at: UnixTime
     ) -> (VerifiedReceipt?, AppAttestError?) {
@@ -104,7 +104,9 @@ struct AppleEvidence: Sendable {
         } catch { return (nil, error) }
     }
 
-    /// Verifies an assertion by a device's stored key over `message`, and returns the counter to be stored.
+    /// Verifies an assertion by a device's stored key.
+    ///
+    /// - Returns: the counter to store.
     func verifyAssertion(
         _ object: [UInt8], by evidence: AppAttestEvidence, clientDataHash: [UInt8]
     ) throws(EvidenceRefusal) -> UInt32 {

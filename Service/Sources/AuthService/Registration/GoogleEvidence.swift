@@ -11,7 +11,7 @@ struct GoogleEvidence: Sendable {
     private let policy: AndroidPolicy
     private let integrity: PlayIntegrityVerifier
     private let responseKeys: [ResponseKeys]
-    /// Without a status list: that is another one each time, so each verification sets it on a copy.
+    /// Without a status list. Each verification sets the newest one on a copy.
     private let keyAttestation: KeyAttestationVerifier
 
     init(_ policy: AndroidPolicy) throws {
@@ -48,12 +48,12 @@ struct GoogleEvidence: Sendable {
             do { vouched = try await ask(text, account, input, providers) } catch { outage = try outageAllowed(error) }
         case nil: break
         }
-        // With `either`, one that could not be asked does not refuse where the other verified.
+        // With `either`, an outage does not refuse if the other proof verified.
         if let outage, policy.proof != .either || (attested == nil && vouched == nil) { throw outage }
         return VerifiedEvidence(assurance: assurance(attested, vouched), appAttest: nil)
     }
 
-    /// An outage is kept until it is known what else was proven; a refusal refuses.
+    /// Keeps an outage until the other proof is judged. Any other refusal is thrown.
     private func outageAllowed(_ error: EvidenceRefusal) throws(EvidenceRefusal) -> EvidenceRefusal {
         guard error.refusal.code == .providerUnavailable else { throw error }
         return error

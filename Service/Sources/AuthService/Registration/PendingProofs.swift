@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Registrations whose provider could not be asked: kept sealed, judged as of their arrival once it can be, and rejected
-/// where a day does not suffice.
+/// Registrations that arrived during an outage of their provider. They are kept sealed, judged as of their arrival once the
+/// provider can be reached, and rejected after a day.
 struct PendingProofs: Sendable {
     let store: any PendingProofStore
     let apps: AppRegistry
@@ -28,7 +28,7 @@ struct PendingProofs: Sendable {
 
     /// Seconds that a proof is kept.
     static let patience: Int64 = 86_400
-    /// Seconds after which a proof without a device is known to be left over from a registration that failed.
+    /// Seconds after which a proof without a device is left over from a failed registration.
     private static let registrationTime: Int64 = 60
     private static let page = 100
 
@@ -46,10 +46,10 @@ struct PendingProofs: Sendable {
         postponed.forget(device)
     }
 
-    /// Looks at every proof once. What cannot be settled now is looked at again next time.
+    /// Tries to settle every proof once.
     func settle() async {
         var last: DeviceID?
-        // Where a provider is still away, its other proofs of the same app need not ask it.
+        // During an outage, one proof of an app is enough to find out.
         var stillAway: Set<AppID> = []
         while !Task.isCancelled, let proofs = try? await store.pendingProofs(after: last, limit: Self.page),
             !proofs.isEmpty
@@ -73,7 +73,7 @@ struct PendingProofs: Sendable {
             if age > Self.registrationTime { try await erase(proof.deviceID) }
             return
         }
-        // Somebody decided in the meantime.
+        // An operator decided meanwhile.
         guard device.status == .pending else { return try await erase(proof.deviceID) }
         guard age <= Self.patience else { return try await reject(device, "not_settled_within_a_day") }
         guard !isAway, !postponed.isPostponed(proof.deviceID, at: clock.now) else { return }
@@ -101,7 +101,7 @@ struct PendingProofs: Sendable {
         return EvidenceInput(request, key: device.key, nonce: nonce, at: proof.arrivedAt)
     }
 
-    /// Evidence first, then the status: where the second fails, the next time does both again.
+    /// Evidence first, then the status. If the second write fails, the next round repeats both.
     private func accept(
         _ device: DeviceRecord, _ evidence: VerifiedEvidence, app: ProvisionedApp
     ) async throws(Refusal) {
@@ -129,7 +129,7 @@ struct PendingProofs: Sendable {
     }
 
     private func setStatus(_ device: DeviceRecord, to status: DeviceStatus, _ event: AuditEvent) async throws(Refusal) {
-        // False where an operator was faster: what was decided stands.
+        // False if an operator was faster. That decision stands.
         _ = try await storeCall { () async throws(StoreError) in
             try await deviceStore.setStatus(
                 device.deviceID, of: device.appID, from: [.pending], to: status, recording: event)

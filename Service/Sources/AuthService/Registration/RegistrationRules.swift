@@ -1,15 +1,15 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Admitting a device. The order of the steps is the contract's: the challenge is used up whatever happens next, a provider
-/// is asked last, and the answer leaves only after the device is durable.
+/// Admits devices. The steps stand in the contract's order: the challenge is used up whatever happens next, a provider is
+/// asked last, and the answer leaves only after the device is durable.
 struct RegistrationRules: Sendable {
     let apps: AppRegistry
     let challenges: ChallengeRules
     let devices: DeviceDirectory
     let store: any DeviceStore
     let verifier: RequestVerifier
-    /// Nil: an outage of a provider refuses, whatever policy says.
+    /// Nil: registrations are refused during an outage of a provider, whatever policy says.
     let pendingProofs: PendingProofs?
     let recorder: EvidenceRecorder
     /// The devices whose requests this node verified and has not written down yet.
@@ -54,7 +54,7 @@ struct RegistrationRules: Sendable {
         guard configured else { throw Refusal(.invalidAttestation, "\(platform.rawValue) is not configured") }
     }
 
-    /// Proof of possession: optional for clients that know only the seeds' protocol, but never wrong.
+    /// Proof of possession. Clients that know only the seeds' protocol send none. A wrong proof is always refused.
     private func checkKeyProof(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ nonce: BindingNonce, policy: KeyPolicy
     ) throws(Refusal) {
@@ -69,14 +69,14 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// A development proof needs all three: the allowance, the channel, and the header, which grants nothing by itself.
+    /// A development proof needs the allowance, the channel and the header. None of them grants anything alone.
     private func requireDevelopmentAllowed(_ app: ProvisionedApp, _ http: IncomingRequest) throws(Refusal) {
         guard app.record.developmentIntegrityAllowed, app.record.buildChannel != .production,
             http.headers.values(HeaderName.developmentMode) == ["true"]
         else { throw Refusal(.devModeNotAllowed, "development proof without the allowance, the channel or the header") }
     }
 
-    /// What policy makes of a proof that verified.
+    /// The status that policy gives to a device whose proof verified.
     private func status(for app: ProvisionedApp) -> (status: DeviceStatus, underObservation: Bool) {
         guard app.record.registration.approval == .manual else { return (.registered, false) }
         return app.record.mode == .observe ? (.registered, true) : (.pending, false)
@@ -94,47 +94,47 @@ struct RegistrationRules: Sendable {
         case .inserted:
             let isPending = underObservation ? try await held(device).status == .pending : status == .pending
             return RegisterResponse(deviceID: device.deviceID, status: isPending ? .pending : .registered)
-        case .keyTaken(let binding): return try await again(request, key, evidence, binding, app: app)
+        case .keyTaken(let binding): return try await sameKeyAgain(request, key, evidence, binding, app: app)
         case .attestedKeyTaken: throw Refusal(.invalidAttestation, "the App Attest key is another device's")
         case .tooManyPending: throw Self.tooManyPending
         case .appMissing: throw appMissing(request.appID)
         }
     }
 
-    /// A registration whose proof passed every local check while its provider cannot be asked. Nothing of the proof has
-    /// verified, so only the holder of the key is held, or learns that it waits already.
+    /// A registration whose proof passed every local check while its provider cannot be reached. The proof is not verified,
+    /// so only the holder of the key is held as pending, or learns that the key is already pending.
     private func duringOutage(
         _ request: RegisterRequest, _ key: DevicePublicKey, app: ProvisionedApp, outage: Refusal
     ) async throws(Refusal) -> RegisterResponse {
         guard request.keyProof != nil else { throw outage }
         let binding = try await storeCall { () async throws(StoreError) in try await store.binding(of: key.thumbprint) }
-        if let binding { return try await waiting(request, key, binding, outage: outage) }
+        if let binding { return try await pendingAlready(request, key, binding, outage: outage) }
         guard app.record.registration.providerOutage == .pending, let pendingProofs else { throw outage }
-        return try await hold(request, key, app: app, proofs: pendingProofs, outage: outage)
+        return try await holdAsPending(request, key, app: app, proofs: pendingProofs, outage: outage)
     }
 
-    /// Admits a device as pending: its proof is kept until its provider can be asked.
-    private func hold(
+    /// Admits a device as pending, and keeps its proof until its provider can be reached.
+    private func holdAsPending(
         _ request: RegisterRequest, _ key: DevicePublicKey, app: ProvisionedApp, proofs: PendingProofs, outage: Refusal
     ) async throws(Refusal) -> RegisterResponse {
         let device = DeviceRecord(
             appID: request.appID, deviceID: DeviceID(from: random), platform: request.platform, status: .pending,
             key: key, assurance: .unproven, registeredAt: clock.now, localID: request.deviceLocalID)
-        // The proof first: a device without one would wait for ever.
+        // The proof first: a device without its proof would stay pending for ever.
         try await proofs.keep(request, for: device.deviceID)
         let outcome = try await insert(device, app: app)
         guard outcome != .inserted else { return RegisterResponse(deviceID: device.deviceID, status: .pending) }
         try await proofs.erase(device.deviceID)
         switch outcome {
-        case .keyTaken(let binding): return try await waiting(request, key, binding, outage: outage)
+        case .keyTaken(let binding): return try await pendingAlready(request, key, binding, outage: outage)
         case .tooManyPending: throw Self.tooManyPending
         case .appMissing: throw appMissing(request.appID)
         case .inserted, .attestedKeyTaken: throw outage
         }
     }
 
-    /// What the holder of a bound key is told during an outage.
-    private func waiting(
+    /// The answer to the holder of a bound key during an outage.
+    private func pendingAlready(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ binding: KeyBinding, outage: Refusal
     ) async throws(Refusal) -> RegisterResponse {
         guard let known = try await current(binding, key, request), known.status == .pending else { throw outage }
@@ -169,7 +169,7 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// The device of this app and platform whose current key this is.
+    /// The device of this app and platform that has this current key.
     private func current(
         _ binding: KeyBinding, _ key: DevicePublicKey, _ request: RegisterRequest
     ) async throws(Refusal) -> DeviceRecord? {
@@ -180,8 +180,8 @@ struct RegistrationRules: Sendable {
         return device
     }
 
-    /// *The same key again*: looked up only after the proof verified, so that nobody learns from it who is registered.
-    private func again(
+    /// *The same key again*. The key is looked up only after the proof verified, so that the answer reveals no registration.
+    private func sameKeyAgain(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ evidence: VerifiedEvidence, _ binding: KeyBinding,
         app: ProvisionedApp
     ) async throws(Refusal) -> RegisterResponse {
@@ -191,7 +191,7 @@ struct RegistrationRules: Sendable {
         if device.status(under: app.record.mode) != device.status { device = try await held(device) }
         switch device.status {
         case .registered:
-            // Only who holds the key may replace what is known of it.
+            // Only the holder of the key may replace its evidence.
             if request.keyProof != nil { _ = try await replaceEvidence(evidence, device, app: app) }
             return RegisterResponse(deviceID: device.deviceID, status: .registered)
         case .pending:
@@ -200,7 +200,7 @@ struct RegistrationRules: Sendable {
                 ? device.assurance : try await replaceEvidence(evidence, device, app: app)
             guard !proven.isUnproven else { return RegisterResponse(deviceID: device.deviceID, status: .pending) }
             if device.assurance.isUnproven { try await pendingProofs?.erase(device.deviceID) }
-            // An admission that only observation would grant is not granted to who waits already: it could not be marked.
+            // A pending device cannot be marked as admitted under observation, so observation does not admit it.
             let (status, underObservation) = status(for: app)
             guard status == .registered, !underObservation else {
                 return RegisterResponse(deviceID: device.deviceID, status: .pending)
@@ -295,7 +295,7 @@ struct RegistrationRules: Sendable {
                 recording: event(.deviceApproved, device))
         }
         devices.forget(device.deviceID)
-        // Somebody else decided first: the client asks again and learns what.
+        // Another change decided first. The client asks again and learns the result.
         return RegisterResponse(deviceID: device.deviceID, status: approved ? .registered : .pending)
     }
 

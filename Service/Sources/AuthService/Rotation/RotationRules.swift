@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Replacing a key: compare-and-swap on the current key and the status, idempotent for the same rotation.
+/// Replaces a key by compare-and-swap on the current key and the status. Repeating the same rotation is idempotent.
 struct RotationRules: Sendable {
     let devices: DeviceDirectory
     let store: any DeviceStore
@@ -30,7 +30,7 @@ struct RotationRules: Sendable {
         return try await replace(device, with: newKey, verified, reason: body.reason, evidence: evidence)
     }
 
-    /// The same rotation again, whose first answer may have been lost. One that says `compromise` ends the overlap at once.
+    /// The same rotation again: its first answer may have been lost. With reason `compromise` it ends the overlap at once.
     private func repeated(
         _ device: DeviceRecord, _ verified: VerifiedRequest, reason: RotationReason
     ) async throws(Refusal) -> RotateKeyResponse {
@@ -44,7 +44,7 @@ struct RotationRules: Sendable {
             let event = AuditEvent(
                 .overlapEnded, at: verified.at, actor: "device", appID: device.appID, deviceID: device.deviceID,
                 detail: JSONObject([("reason", .string(reason.rawValue))]))
-            // False where a copy of this request was faster: then it is ended already.
+            // False if a copy of this request was faster and has ended it.
             _ = try await storeCall { () async throws(StoreError) in
                 try await store.endOverlap(device.deviceID, of: device.appID, key: device.key, recording: event)
             }
@@ -66,18 +66,18 @@ struct RotationRules: Sendable {
         }
     }
 
-    /// What the rotation proves anew: nothing by default, so that the key counts as rotated.
+    /// Judges the re-attestation. Nil: the rotation brings none, and the key counts as rotated.
     private func reattest(
         _ device: DeviceRecord, _ verified: VerifiedRequest, _ body: RotateKeyRequest, _ newKey: DevicePublicKey
     ) async throws(Refusal) -> Reattestation? {
         guard body.assertion != nil || body.proof != nil || body.keyAttestation != nil else {
-            // Development mode has nothing to attest with; where it may not be, its devices do not get here.
+            // A device in development mode has nothing to attest with. On other channels it does not get here.
             guard !verified.app.record.keys.reattestOnRotation || device.assurance.app == .development else {
                 throw Refusal(.attestationRequired, "the app attests again on rotation")
             }
             return nil
         }
-        // What is sent is verified, and without a challenge it cannot be.
+        // What is sent must be verified, and that needs a challenge.
         guard let challenge = body.challenge else {
             throw Refusal(malformed: ContractError("what attests a rotation needs a challenge"))
         }
@@ -126,7 +126,7 @@ struct RotationRules: Sendable {
         }
     }
 
-    /// Another change was faster: perhaps a copy of the same request.
+    /// Another change was faster. It may be a copy of the same request.
     private func lostRace(
         _ device: DeviceRecord, _ newKey: DevicePublicKey, _ verified: VerifiedRequest, reason: RotationReason
     ) async throws(Refusal) -> RotateKeyResponse {
@@ -142,14 +142,14 @@ struct RotationRules: Sendable {
     }
 }
 
-/// What a rotation proved anew.
+/// The result of a re-attestation.
 struct Reattestation: Sendable {
-    /// Where the app was attested again: what of, with the labels.
+    /// The new assurance of the app with its labels; nil if the app was not attested again.
     var app: Assurance?
     var key: Assurance.Key
-    /// The new App Attest key, where one takes the place of the stored one.
+    /// The new App Attest key, if it replaces the stored one.
     var evidence: AppAttestEvidence?
 
-    /// What labels and the audit log call that.
+    /// The name of a rebind in labels and in the audit log.
     static let rebound = "rebound"
 }

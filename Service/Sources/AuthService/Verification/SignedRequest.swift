@@ -5,8 +5,8 @@ struct SignedRequest: Sendable {
     let headers: SignatureHeaders
     let app: ProvisionedApp
     let operation: Operation
-    /// Whether the method only reads.
-    let isRead: Bool
+    /// As on the wire.
+    let method: String
     /// The path as the client signed it.
     let path: RequestPath
     /// Whether the client can use scheme 2: not on our own routes at an authority that is not loopback, while no public
@@ -26,6 +26,8 @@ struct SignedRequest: Sendable {
     var timestamp: UnixTime { headers.timestamp }
     var signature: RequestSignature { headers.signature }
     var scheme: SignatureScheme { headers.scheme }
+    /// Whether the method only reads.
+    var isRead: Bool { Self.isRead(method) }
 
     /// - Parameters:
     ///   - path: the path as the client signed it.
@@ -41,7 +43,7 @@ struct SignedRequest: Sendable {
         self.path = path
         self.canUseSchemeTwo = canUseSchemeTwo
         self.now = now
-        isRead = Self.isRead(request.method)
+        method = request.method
         switch headers {
         case .one(let headers):
             guard case .bytes(let body) = request.body else {

@@ -8,9 +8,9 @@ import Testing
 
 @testable import AuthServer
 
-/// One line a request: what became of it, and of whom, but no id of a device, signature, body or proof.
-@Suite struct RequestLogTests {
-    @Test func everyKindOfRequestIsOneLineWithoutSecrets() async throws {
+/// One line a request: its outcome, app and device, but no device id, signature, body or proof.
+@Suite("The request log") struct RequestLogTests {
+    @Test("Every kind of request is one line without secrets") func oneLine() async throws {
         let lines = LogLines()
         try await TestServer.with(logger: lines.logger) { server in
             let device = try await TestDevice.register(at: server)
@@ -39,7 +39,7 @@ import Testing
             #expect(devices == ["", hash, hash, hash, hash, hash, "", hash, ""])
             #expect(requests.prefix(5).allSatisfy { $0.metadata["app"] == TestServer.appID })
             #expect(requests.allSatisfy { Int($0.metadata["microseconds"] ?? "") != nil })
-            // Nothing that was sent and is anybody's own is in any line, of requests or not.
+            // No line, of requests or not, has a secret that was sent.
             let everything = lines.all.map { "\($0.message) \($0.metadata)" }.joined(separator: "\n")
             let sent = headers.filter { [HeaderName.deviceID, HeaderName.signature, HeaderName.nonce].contains($0.0) }
             #expect(sent.count == 3)
@@ -50,11 +50,12 @@ import Testing
     }
 
     @Test(
+        "The time of a Signature-Input is its created parameter, if that is a number",
         arguments: [
             ("", nil), ("sig=();created=1750000000", 1_750_000_000), (";created=", nil), (";created=-1", nil),
             (";created=99999999999999999999", nil), ("created=1", nil),
         ] as [(String, Int64?)])
-    func theTimeOfASignatureInputIsReadOrNot(input: String, time: Int64?) {
+    func claimedTime(input: String, time: Int64?) {
         #expect(HeaderFields([(HeaderName.signatureInput, input)]).claimedTime == time)
     }
 }
