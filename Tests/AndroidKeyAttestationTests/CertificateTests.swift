@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import LenientDER
+import StrictJSON
 import Testing
 
 @testable import AndroidKeyAttestation
@@ -287,6 +288,14 @@ struct BoundsTests {
         ] {
             #expect(PEM.certificates(in: text) == nil)
         }
+    }
+
+    @Test("a status list has at most 8 MiB")
+    func statusListLength() {
+        let error = #expect(throws: JSONError.self) {
+            try RevocationStatusList(parsing: [UInt8](repeating: UInt8(ascii: " "), count: 8 * 1024 * 1024 + 1))
+        }
+        #expect(error?.code == .tooLarge)
     }
 
     @Test("a serial of the status list has 1 to 128 hexadecimal digits in ASCII")
