@@ -94,10 +94,9 @@ struct BoundaryTests {
 
     @Test("a count beyond what is left is refused before an item is read")
     func counts() {
-        do throws(CBORError) {
-            _ = try CBORValue(parsing: [0x83, 0x00, 0x00])
-        } catch {
-            #expect(error.code == .unexpectedEnd && error.offset == 1)
+        for head: UInt8 in [0x83, 0xA3] {
+            let error = #expect(throws: CBORError.self) { try CBORValue(parsing: [head, 0x00, 0x01]) }
+            #expect(error?.code == .unexpectedEnd && error?.offset == 1)
         }
     }
 
