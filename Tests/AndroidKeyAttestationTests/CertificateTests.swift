@@ -317,3 +317,72 @@ struct BoundsTests {
         #expect(list.entry(serialNumber: "ab")?.isSuspension == false)
     }
 }
+
+@Suite("Names and forms in policies")
+struct PolicyFormTests {
+    private func policy(_ text: String) throws -> KeyAttestationPolicy {
+        try KeyAttestationPolicy.audit.applying(JSONFields(JSONValue(parsing: text)))
+    }
+
+    @Test("KeyMint's numbers have the names of its HAL")
+    func names() {
+        #expect(
+            KeyMintNames.purposes == [
+                0: "ENCRYPT", 1: "DECRYPT", 2: "SIGN", 3: "VERIFY", 4: "DERIVE_KEY", 5: "WRAP_KEY", 6: "AGREE_KEY",
+                7: "ATTEST_KEY",
+            ])
+        let algorithms: [String: Int64] = ["RSA": 1, "EC": 3, "ML_DSA": 4, "AES": 32, "TRIPLE_DES": 33, "HMAC": 128]
+        #expect(Dictionary(uniqueKeysWithValues: KeyMintNames.algorithms.map { ($1, $0) }) == algorithms)
+        let origins = ["GENERATED", "DERIVED", "IMPORTED", "RESERVED", "SECURELY_IMPORTED"]
+        #expect(KeyMintNames.origins.sorted { $0.key < $1.key }.map(\.value) == origins)
+        #expect(KeyMintNames.origins.keys.sorted() == [0, 1, 2, 3, 4])
+    }
+
+    @Test("purposes and algorithms are names or numbers that have one")
+    func numbers() throws {
+        #expect(try policy(#"{"algorithms": [1, "EC"]}"#).algorithms == [1, 3])
+        #expect(try policy(#"{"purposes": [2, "VERIFY"]}"#).purposes == .signing)
+        let other = try policy(#"{"purposes": ["VERIFY"]}"#).purposes
+        #expect(other?.required == [] && other?.allowed == [3])
+        for text in [
+            #"{"algorithms": [2]}"#, #"{"algorithms": ["DSA"]}"#, #"{"purposes": [8]}"#, #"{"purposes": [true]}"#,
+        ] {
+            #expect(throws: JSONError.self) { try policy(text) }
+        }
+    }
+
+    @Test("an audit asks for hardware that booted what its maker signed, and for no dates or names")
+    func audit() throws {
+        let audit = KeyAttestationPolicy.audit
+        #expect(audit.minimumSecurityLevel == .trustedEnvironment && audit.bootStates == [.verified])
+        #expect(!audit.requiresChainedNames && audit.dates == .ignore && audit.requiresEqualLevels)
+        #expect(audit.packages == nil && audit.purposes == nil && audit.algorithms == nil)
+        let service = KeyAttestationPolicy(packages: [], certificateDigests: [])
+        #expect(service.requiresChainedNames && service.dates == .enforce && service.requiresGeneratedKey)
+        #expect(service.purposes == .signing && service.algorithms == [3])
+        let open = try service.applying(
+            JSONFields(JSONValue(parsing: #"{"require_chained_names": null, "require_equal_levels": null}"#)))
+        #expect(!open.requiresChainedNames && !open.requiresEqualLevels)
+    }
+
+    @Test("a digest in base64 has the alphabet of URLs and one form of its last character")
+    func digests() {
+        let text = String(repeating: "A", count: 43)
+        #expect(KeyAttestationPolicy.digest(text) == [UInt8](repeating: 0, count: 32))
+        #expect(KeyAttestationPolicy.digest("-_" + text.dropFirst(2))?.prefix(2) == [0xFB, 0xF0])
+        for character in ["+", "/"] { #expect(KeyAttestationPolicy.digest(character + text.dropFirst()) == nil) }
+        #expect(KeyAttestationPolicy.digest(text + "==") == nil)
+        #expect(KeyAttestationPolicy.digest("") == nil && KeyAttestationPolicy.digest("=") == nil)
+    }
+
+    @Test("the name of a package is UTF-8")
+    func packageNames() throws {
+        var noted = QuirkCollector()
+        let package = DERWriter.sequence(DERWriter.octetString([0x61, 0xFF]), DERWriter.integer(1))
+        let application = DERWriter.sequence(DERWriter.set(of: [package]), DERWriter.set(of: []))
+        let error = #expect(throws: DERError.self) {
+            try AttestationApplicationID(DERNode(parsing: application), noting: &noted)
+        }
+        #expect(error?.code == .invalidContent)
+    }
+}
