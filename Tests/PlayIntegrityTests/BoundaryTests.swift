@@ -202,4 +202,90 @@ struct BoundaryTests {
         for size in [12, 15, 17] { #expect(code(40, 12, size) == .decryptionFailed) }
         #expect(code(40, 12, 16, parts: 4) == .tokenMalformed)
     }
+
+    @Test("a signed token has three parts, none of them left out")
+    func signedParts() {
+        let header = Base64.encodeURL(Array(#"{"alg":"ES256"}"#.utf8))
+        func code(_ text: String) -> PlayIntegrityError.Code? { refusal { _ = try CompactJWS(Array(text.utf8)) } }
+        #expect(code("\(header).AAAA.AAAA") == nil)
+        for text in ["\(header).AAAA.AAAA.", ".\(header).AAAA.AAAA", "\(header)..AAAA.AAAA", "\(header).AAAA"] {
+            #expect(code(text) == .tokenMalformed, "\(text)")
+        }
+    }
+
+    @Test("a token has at most 16 KiB, its content 64 KiB and 16 levels")
+    func sizes() {
+        #expect(IntegrityToken.maximumLength == 16_384)
+        func code(_ text: String) -> PlayIntegrityError.Code? {
+            refusal { _ = try IntegrityVerdict(payload: Array(text.utf8), decodedBy: .google) }
+        }
+        #expect(code("{" + String(repeating: " ", count: 65_534) + "}") == nil)
+        #expect(code("{" + String(repeating: " ", count: 65_535) + "}") == .payloadMalformed)
+        func nested(_ levels: Int) -> String {
+            "{\"a\":" + String(repeating: "[", count: levels - 1) + String(repeating: "]", count: levels - 1) + "}"
+        }
+        #expect(code(nested(16)) == nil)
+        #expect(code(nested(17)) == .payloadMalformed)
+    }
+
+    @Test("the error for keys in a record names the member that is no key")
+    func keyMembers() throws {
+        for names in [("DECRYPTION_KEY", "VERIFICATION_KEY"), ("decryption_key", "verification_key")] {
+            let file = try Vectors.json("keys.json")
+            let keys = (try file.string("DECRYPTION_KEY"), try file.string("VERIFICATION_KEY"))
+            func error(_ decryption: String, _ verification: String) throws -> JSONError? {
+                let object: JSONValue = [names.0: .string(decryption), names.1: .string(verification)]
+                do throws(JSONError) {
+                    _ = try ResponseKeys(JSONFields(object))
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            #expect(try error(keys.0, keys.1) == nil)
+            #expect(try error("x", keys.1) == JSONError(.wrongType, path: names.0))
+            #expect(try error(keys.0, "x") == JSONError(.wrongType, path: names.1))
+        }
+    }
+
+    @Test("an audit that knows no nonce takes a request hash from Google alone")
+    func auditedBindings() throws {
+        for (member, decoder, expected) in [
+            ("nonce", .google, nil), ("nonce", .responseKeys, nil), ("requestHash", .google, nil),
+            ("requestHash", .responseKeys, .nonceMissing), ("other", .google, .nonceMissing),
+        ] as [(String, IntegrityVerdict.Decoder, PlayIntegrityError.Code?)] {
+            var policy = PlayIntegrityPolicy(certificateDigests: nil)
+            policy.recognitionVerdicts = nil
+            policy.deviceLabels = []
+            let payload = JSONObject([("requestDetails", [member: "AAAA"])])
+            let code = refusal {
+                _ = try PlayIntegrityVerifier.audit(
+                    IntegrityVerdict(payload: payload, decodedBy: decoder), policy: policy, package: nil, binding: nil,
+                    at: nil)
+            }
+            #expect(code == expected, "\(member) \(decoder)")
+        }
+    }
+
+    @Test("a verdict without a package is of none of ours")
+    func namelessPackages() throws {
+        func code(_ text: String) throws -> PlayIntegrityError.Code? {
+            let payload = try JSONValue(parsing: text).object ?? JSONObject()
+            var policy = PlayIntegrityPolicy(certificateDigests: nil)
+            policy.recognitionVerdicts = nil
+            policy.deviceLabels = []
+            let verifier = PlayIntegrityVerifier(packages: ["a.b"], policy: policy)
+            return refusal {
+                _ = try verifier.verify(
+                    IntegrityVerdict(payload: payload, decodedBy: .google), binding: .nonce("AAAA"),
+                    at: Date(timeIntervalSince1970: 0))
+            }
+        }
+        let app = #""appIntegrity": {"packageName": "a.b"}"#
+        let request = #""nonce": "AAAA", "timestampMillis": 0"#
+        #expect(try code("{\"requestDetails\": {\"requestPackageName\": \"a.b\", \(request)}, \(app)}") == nil)
+        #expect(try code("{\"requestDetails\": {\(request)}, \(app)}") == .packageMismatch)
+        #expect(
+            try code("{\"requestDetails\": {\"requestPackageName\": \"a.b\", \(request)}}") == .appPackageMismatch)
+    }
 }
