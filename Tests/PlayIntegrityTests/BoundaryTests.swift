@@ -257,7 +257,7 @@ struct BoundaryTests {
             var policy = PlayIntegrityPolicy(certificateDigests: nil)
             policy.recognitionVerdicts = nil
             policy.deviceLabels = []
-            let payload = JSONObject([("requestDetails", [member: "AAAA"])])
+            let payload = JSONObject([("requestDetails", .object(JSONObject([(member, "AAAA")])))])
             let code = refusal {
                 _ = try PlayIntegrityVerifier.audit(
                     IntegrityVerdict(payload: payload, decodedBy: decoder), policy: policy, package: nil, binding: nil,
