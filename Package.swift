@@ -42,6 +42,8 @@ let package = Package(
         .library(name: "SynheartAuthC", type: .dynamic, targets: ["SynheartAuthC"]),
         .library(name: "AuthContract", targets: ["AuthContract"]),
         .library(name: "StrictJSON", targets: ["StrictJSON"]),
+        .library(name: "CBOR", targets: ["CBOR"]),
+        .library(name: "LenientDER", targets: ["LenientDER"]),
         .library(name: "AppAttest", targets: ["AppAttest"]),
         .library(name: "PlayIntegrity", targets: ["PlayIntegrity"]),
         .library(name: "AndroidKeyAttestation", targets: ["AndroidKeyAttestation"]),
@@ -89,7 +91,7 @@ let package = Package(
         // An Apple, a Google and devices of one's own.
         room(
             "AttestationTestKit", ["Bytes", "CBOR", crypto, cryptoExtras, asn1],
-            tests: ["AppAttest", "PlayIntegrity", "AndroidKeyAttestation", crypto]),
+            tests: ["AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON", crypto]),
     ].flatMap { $0 },
     swiftLanguageModes: [.v6]
 )

@@ -88,7 +88,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
-        .package(url: "https://github.com/vapor/jwt-kit.git", from: "5.7.1"),
     ],
     targets: [
         // What an object says and how each check went, for people and for programs (`attestation inspect|verify`).
@@ -98,30 +97,21 @@ let package = Package(
 
         // The rules, without HTTP and SQL; what every store must do; the default stores.
         room(
-            "AuthService",
-            [
-                contract, json, appAttest, playIntegrity, keyAttestation,
-                "AttestationInspection", crypto, logging,
-            ],
-            tests: [
-                contract, json, "StoreConformance", testKit, "AttestationInspection", crypto,
-            ]),
+            "AuthService", [bytes, contract, json, appAttest, playIntegrity, keyAttestation, crypto, logging],
+            tests: [bytes, contract, json, "StoreConformance", testKit, "AttestationInspection", crypto]),
         room("StoreConformance", ["AuthService", contract, json, crypto], tests: ["AuthService"]),
         room(
-            "SQLiteStores", ["AuthService", contract, json, crypto, grdb, logging, atomics],
-            tests: ["AuthService", contract, "StoreConformance", crypto, grdb]),
+            "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, logging, atomics],
+            tests: ["AuthService", bytes, contract, "StoreConformance", crypto, grdb]),
 
         // Apple's and Google's services, behind AuthService's protocols: the one library that links an HTTP client.
         room(
             "AttestationProviders",
-            [
-                "AuthService", contract, appAttest, playIntegrity, keyAttestation, json,
-                crypto, logging, .product(name: "JWTKit", package: "jwt-kit"),
-            ] + httpClient,
+            ["AuthService", bytes, contract, appAttest, playIntegrity, keyAttestation, json, crypto, logging]
+                + httpClient,
             tests: [
-                "AuthService", contract, appAttest, playIntegrity, keyAttestation, json,
-                "StoreConformance", testKit, crypto, cryptoExtras, x509, logging,
-                .product(name: "Hummingbird", package: "hummingbird"),
+                "AuthService", bytes, contract, appAttest, playIntegrity, keyAttestation, json, "StoreConformance",
+                testKit, crypto, cryptoExtras, x509, logging, .product(name: "Hummingbird", package: "hummingbird"),
             ] + hummingbird,
             testResources: [.copy("Vectors")]),
 

@@ -30,7 +30,7 @@ extension KeyAttestationPolicy: JSONPolicy {
     ]
 
     /// The 32 bytes of a SHA-256 as policies write it: hexadecimal or base64url.
-    @_spi(Service) public static func digest(_ text: String) -> [UInt8]? { JSONCoding.sha256.read(.string(text)) }
+    package static func digest(_ text: String) -> [UInt8]? { JSONCoding.sha256.read(.string(text)) }
 }
 
 extension JSONCoding where Value == Int {

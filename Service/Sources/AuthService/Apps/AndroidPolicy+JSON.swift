@@ -1,4 +1,4 @@
-@_spi(Service) internal import AndroidKeyAttestation
+internal import AndroidKeyAttestation
 internal import AuthContract
 internal import StrictJSON
 
@@ -113,7 +113,7 @@ extension KeyAttestationSettings {
             throw JSONError(.wrongType, path: fields.pathOf("boot_states"))
         }
         let keys = try fields.optionalStrings("boot_keys") ?? []
-        bootKeys = keys.compactMap { KeyAttestationPolicy.digest($0) }
+        bootKeys = keys.compactMap { JSONCoding.sha256.read(.string($0)) }
         guard bootKeys.count == keys.count else { throw JSONError(.wrongType, path: fields.pathOf("boot_keys")) }
         maximumPatchAgeDays = try fields.optionalInteger("maximum_patch_age_days", in: 1...36_500)
         statusList = try fields.optionalString("status_list")

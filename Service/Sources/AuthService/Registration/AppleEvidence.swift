@@ -1,5 +1,4 @@
 internal import AppAttest
-@_spi(Service) internal import AttestationInspection
 internal import AuthContract
 internal import Crypto
 internal import Foundation
