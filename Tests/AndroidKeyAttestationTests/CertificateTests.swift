@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import Foundation
 import LenientDER
@@ -127,8 +128,8 @@ struct CertificateTests {
         let identifier = DERWriter.objectIdentifier([2, 5, 29, 99])
         draft.extensions = [
             DERWriter.sequence(identifier, DERWriter.octetString([1])),
-            DERWriter.sequence(identifier, DERWriter.boolean(0xFF), DERWriter.octetString([2])),
-            DERWriter.sequence(identifier, DERWriter.boolean(0x00), DERWriter.octetString([3])),
+            DERWriter.sequence(identifier, DERWriter.boolean(octet: 0xFF), DERWriter.octetString([2])),
+            DERWriter.sequence(identifier, DERWriter.boolean(octet: 0x00), DERWriter.octetString([3])),
         ]
         let certificate = try draft.read()
         #expect(certificate.extensions.map(\.isCritical) == [false, true, false])
@@ -267,27 +268,13 @@ struct BoundsTests {
         }
     }
 
-    @Test("a PEM text has at most 128 KiB")
+    @Test("a PEM text of a chain has at most 128 KiB")
     func pemLength() throws {
         let pem = try Vectors.chain("Pixel 4").pem + "\n"
         let padding = 131_072 - pem.utf8.count
-        #expect(PEM.certificates(in: pem + String(repeating: " ", count: padding))?.count == 4)
-        #expect(PEM.certificates(in: pem + String(repeating: " ", count: padding + 1)) == nil)
-    }
-
-    @Test("blocks of PEM begin and end once, and are certificates")
-    func pemBlocks() throws {
-        let (begin, end) = ("-----BEGIN CERTIFICATE-----\n", "-----END CERTIFICATE-----\n")
-        #expect(
-            PEM.certificates(in: begin + "AAEC\nAwQF\n" + end + begin + "Bg==\n" + end) == [[0, 1, 2, 3, 4, 5], [6]])
-        #expect(PEM.certificates(in: "AAEC\n" + begin + "Aw==\n" + end + "AAEC\n") == [[3]])
-        for text in [
-            begin + begin + "AAEC\n" + end, end + begin + "AAEC\n" + end, begin + "AAEC\n" + end + end,
-            begin + "AAEC\n",
-            begin + "A\n" + end, begin + "-----BEGIN X509 CRL-----\n" + end,
-        ] {
-            #expect(PEM.certificates(in: text) == nil)
-        }
+        let longest = pem + String(repeating: " ", count: padding)
+        #expect(try KeyAttestationChain(pem: longest).certificates.count == 4)
+        #expect(refusal { _ = try KeyAttestationChain(pem: longest + " ") } == .chainUnreadable)
     }
 
     @Test("a status list has at most 8 MiB")

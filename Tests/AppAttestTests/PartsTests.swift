@@ -1,6 +1,8 @@
 import AttestationTestKit
+import Bytes
 import CBOR
 import Foundation
+import StrictJSON
 import Testing
 
 @testable import AppAttest
@@ -20,10 +22,7 @@ struct PartsTests {
             parsing: device.attest(AppleAttestKey(), clientDataHash: [1], at: Self.now, options: options))
     }
 
-    private func field(_ name: String, of value: DescribedValue?) -> DescribedValue? {
-        guard case .fields(let fields) = value else { return nil }
-        return fields.first { $0.name == name }?.value
-    }
+    private func field(_ name: String, of value: JSONValue?) -> JSONValue? { value?.object?[name] }
 
     @Test("the first element of BER ends where its length says")
     func definiteLengths() {
@@ -105,36 +104,35 @@ struct PartsTests {
                 $0.receipt.riskMetric = 3
                 $0.receipt.fields = { $0 + [.init(99, [1])] }
             }.receipt)
-        let content = field("content", of: receipt.described)
+        let content = field("content", of: .object(receipt.json))
         #expect(receipt.fields.unknownTypes == [99])
-        #expect(field("unknown fields", of: content) == .list([.number(99)]))
-        #expect(field("6 receipt type", of: content) == .text("RECEIPT"))
-        #expect(field("17 risk metric", of: content) == .text("3"))
+        #expect(field("unknown fields", of: content) == .array([99]))
+        #expect(field("6 receipt type", of: content) == "RECEIPT")
+        #expect(field("17 risk metric", of: content) == "3")
         for name in ["12 creation time", "19 not before", "21 expiration time"] {
-            guard case .text(let text) = field(name, of: content) else {
+            guard let text = field(name, of: content)?.string else {
                 Issue.record("\(name) is missing")
                 continue
             }
-            #expect(Timestamp.parse(text) != nil, "\(name)")
+            #expect(RFC3339.date(text) != nil, "\(name)")
         }
         #expect(field("12 creation time", of: content) != field("21 expiration time", of: content))
     }
 
     @Test("an inspected certificate shows visible ASCII above tag 3 as text, and other octets as octets")
     func describedOctets() throws {
-        func described(_ octets: [UInt8], tag: UInt8 = 5) throws -> DescribedValue? {
+        func described(_ octets: [UInt8], tag: UInt8 = 5) throws -> JSONValue? {
             let element = [0xA0 | tag, UInt8(octets.count + 2), 0x04, UInt8(octets.count)] + octets
             let certificate = try #require(
                 object { $0.keyProperties = { $0 + [element] } }.certificates.first.flatMap(AppleCertificate.init))
-            guard case .list(let extensions) = field("extensions", of: certificate.described) else { return nil }
-            let properties = extensions.first { field("name", of: $0) == .text("Apple key properties") }
-            guard case .fields(let fields) = field("value", of: properties) else { return nil }
-            return fields.last?.value
+            guard let extensions = field("extensions", of: .object(certificate.json))?.array else { return nil }
+            let properties = extensions.first { field("name", of: $0) == "Apple key properties" }
+            return field("value", of: properties)?.object?.members.last?.value
         }
-        #expect(try described([0x20, 0x61, 0x7E]) == .text(" a~"))
-        #expect(try described([0x1F]) == .bytes([0x1F]))
-        #expect(try described([0x7F]) == .bytes([0x7F]))
-        #expect(try described([0x61], tag: 3) == .bytes([0x61]))
+        #expect(try described([0x20, 0x61, 0x7E]) == " a~")
+        #expect(try described([0x1F]) == "1f")
+        #expect(try described([0x7F]) == "7f")
+        #expect(try described([0x61], tag: 3) == "61")
     }
 }
 
@@ -237,8 +235,8 @@ struct TimestampTests {
             ] where isLeap || date != "02-29" {
                 let text = "\(digits(year, 4))-\(date)T01:02:03.000Z"
                 let expected = Date(timeIntervalSince1970: Double((day + offset) * 86_400 + 3723))
-                #expect(Timestamp.parse(text) == expected, "\(text)")
-                #expect(Timestamp.format(expected) == text, "\(text)")
+                #expect(RFC3339.date(text) == expected, "\(text)")
+                #expect(RFC3339.text(expected) == text, "\(text)")
             }
         }
     }
@@ -251,7 +249,7 @@ struct TimestampTests {
             (0.0004, "1970-01-01T00:00:00.000Z"), (0.0006, "1970-01-01T00:00:00.001Z"),
             (253_402_300_799.999, "9999-12-31T23:59:59.999Z"), (253_402_300_800, nil), (.nan, nil), (.infinity, nil),
         ] as [(Double, String?)] {
-            #expect(Timestamp.format(Date(timeIntervalSince1970: seconds)) == text)
+            #expect(RFC3339.text(Date(timeIntervalSince1970: seconds)) == text)
         }
     }
 
@@ -261,7 +259,7 @@ struct TimestampTests {
             (".5", 0.5), (".123456789", 0.123456789), (".000002", 0.000002), ("", 0), (".", nil),
             (".1234567890", nil), (",5", nil), (".5.", nil), (".-5", nil),
         ] as [(String, Double?)] {
-            let found = Timestamp.parse("1970-01-01T00:00:00\(text)Z")?.timeIntervalSince1970
+            let found = RFC3339.date("1970-01-01T00:00:00\(text)Z")?.timeIntervalSince1970
             #expect(found.map { abs($0 - (seconds ?? -1)) < 1e-6 } == seconds.map { _ in true }, "\(text)")
         }
     }

@@ -1,64 +1,25 @@
+import Bytes
 import Foundation
 import StrictJSON
 import Testing
 
 @testable import PlayIntegrity
 
-@Suite("Base64")
-struct Base64Tests {
-    private static let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-
-    @Test("the alphabet of base64url is read and written, in every length")
-    func alphabet() {
-        let octets = Self.alphabet.utf8.indices.count == 64 ? Base64.decodeURL(Self.alphabet.utf8) : nil
-        #expect(octets?.count == 48)
-        #expect(octets.map { Base64.encodeURL($0) } == Self.alphabet)
-        for count in 0...9 {
-            let octets = (0..<count).map { UInt8(truncatingIfNeeded: 251 &* ($0 + 1)) }
-            let text = Data(octets).base64EncodedString().replacingOccurrences(of: "=", with: "")
-                .replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
-            #expect(Base64.encodeURL(octets) == text)
-            #expect(Base64.decodeURL(text.utf8) == octets)
-        }
-    }
-
-    @Test("characters next to the alphabet, a length that cannot be, and bits that are left over are refused")
-    func refusals() {
-        for character in ["@", "[", "`", "{", "/", ":", ",", ".", "^", "+", "=", " ", "é"] {
-            #expect(Base64.decodeURL("AAA\(character)".utf8) == nil)
-            #expect(!Base64.isURLText("AAA\(character)".utf8))
-        }
-        for text in ["A", "AAAAA", "AB", "AAB", "AAAAAB"] { #expect(Base64.decodeURL(text.utf8) == nil, "\(text)") }
-        for text in ["", "AA", "AAA", "AAAA"] {
-            #expect(Base64.decodeURL(text.utf8)?.count == text.count * 3 / 4)
-            #expect(Base64.isURLText(text.utf8))
-        }
-        #expect(!Base64.isURLText("A".utf8) && !Base64.isURLText("AAAAA".utf8))
-    }
-
-    @Test("the other alphabet, padding and white space are read where any form is")
-    func anyForm() {
-        #expect(Base64.decodeAnyForm(" -_8=\n") == [0xFB, 0xFF])
-        #expect(Base64.decodeAnyForm("+/8=") == [0xFB, 0xFF])
-        #expect(Base64.decodeAnyForm("=+/8") == nil)
-    }
-}
-
 @Suite("Bounds of keys and answers")
 struct BoundaryTests {
     @Test("a digest is 64 hexadecimal digits, or 32 octets in base64")
     func digests() {
         let octets = [UInt8](0..<32)
-        let hexadecimal = CertificateDigest.text(octets)
+        let hexadecimal = Hexadecimal.encode(octets)
         #expect(hexadecimal.hasPrefix("000102") && hexadecimal.hasSuffix("0f101112131415161718191a1b1c1d1e1f"))
         #expect(CertificateDigest.octets(hexadecimal) == octets)
         #expect(CertificateDigest.octets(hexadecimal.uppercased()) == octets)
-        #expect(CertificateDigest.octets(Base64.encodeURL(octets)) == octets)
+        #expect(CertificateDigest.octets(Base64.url.encode(octets)) == octets)
         #expect(CertificateDigest.octets(String(hexadecimal.dropLast()) + "g") == nil)
         #expect(CertificateDigest.octets(String(hexadecimal.dropLast(2))) == nil)
         #expect(CertificateDigest.octets(hexadecimal + "00") == nil)
         for count in [31, 33] {
-            #expect(CertificateDigest.octets(Base64.encodeURL([UInt8](repeating: 1, count: count))) == nil)
+            #expect(CertificateDigest.octets(Base64.url.encode([UInt8](repeating: 1, count: count))) == nil)
         }
         // 64 octets of UTF-8 that are no digits of ASCII.
         #expect(CertificateDigest.octets(String(repeating: "\u{FF11}", count: 21) + "1") == nil)
@@ -191,9 +152,9 @@ struct BoundaryTests {
 
     @Test("the parts of an encrypted token have the sizes of their algorithms")
     func partSizes() {
-        let header = Base64.encodeURL(Array(#"{"alg":"A256KW","enc":"A256GCM"}"#.utf8))
+        let header = Base64.url.encode(Array(#"{"alg":"A256KW","enc":"A256GCM"}"#.utf8))
         func code(_ key: Int, _ vector: Int, _ tag: Int, parts: Int = 5) -> PlayIntegrityError.Code? {
-            let octets = [key, vector, 4, tag].map { Base64.encodeURL([UInt8](repeating: 0, count: $0)) }
+            let octets = [key, vector, 4, tag].map { Base64.url.encode([UInt8](repeating: 0, count: $0)) }
             return refusal { _ = try CompactJWE(([header] + octets).prefix(parts).joined(separator: ".")) }
         }
         #expect(code(40, 12, 16) == nil)
@@ -205,7 +166,7 @@ struct BoundaryTests {
 
     @Test("a signed token has three parts, none of them left out")
     func signedParts() {
-        let header = Base64.encodeURL(Array(#"{"alg":"ES256"}"#.utf8))
+        let header = Base64.url.encode(Array(#"{"alg":"ES256"}"#.utf8))
         func code(_ text: String) -> PlayIntegrityError.Code? { refusal { _ = try CompactJWS(Array(text.utf8)) } }
         #expect(code("\(header).AAAA.AAAA") == nil)
         for text in ["\(header).AAAA.AAAA.", ".\(header).AAAA.AAAA", "\(header)..AAAA.AAAA", "\(header).AAAA"] {
@@ -257,11 +218,10 @@ struct BoundaryTests {
             var policy = PlayIntegrityPolicy(certificateDigests: nil)
             policy.recognitionVerdicts = nil
             policy.deviceLabels = []
-            let payload = JSONObject([("requestDetails", .object(JSONObject([(member, "AAAA")])))])
+            let payload = JSONObject([("requestDetails", .object(JSONObject([(member, .string("AAAA"))])))])
             let code = refusal {
-                _ = try PlayIntegrityVerifier.audit(
-                    IntegrityVerdict(payload: payload, decodedBy: decoder), policy: policy, package: nil, binding: nil,
-                    at: nil)
+                _ = try PlayIntegrityVerifier(policy: policy, packages: []).audit(
+                    IntegrityVerdict(payload: payload, decodedBy: decoder), packages: nil, binding: nil, at: nil)
             }
             #expect(code == expected, "\(member) \(decoder)")
         }
@@ -274,7 +234,7 @@ struct BoundaryTests {
             var policy = PlayIntegrityPolicy(certificateDigests: nil)
             policy.recognitionVerdicts = nil
             policy.deviceLabels = []
-            let verifier = PlayIntegrityVerifier(packages: ["a.b"], policy: policy)
+            let verifier = PlayIntegrityVerifier(policy: policy, packages: ["a.b"])
             return refusal {
                 _ = try verifier.verify(
                     IntegrityVerdict(payload: payload, decodedBy: .google), binding: .nonce("AAAA"),

@@ -1,4 +1,4 @@
-internal import AuthContract
+@_spi(Service) internal import AuthContract
 internal import HTTPTypes
 internal import NIOCore
 internal import NIOHTTP1

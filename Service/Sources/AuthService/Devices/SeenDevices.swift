@@ -16,7 +16,7 @@ package final class SeenDevices: Sendable {
     }
 
     /// Whether a device was seen since everything was taken.
-    package func contains(_ device: DeviceID) -> Bool { seen.access { $0[device] != nil } }
+    package func contains(_ device: DeviceID) -> Bool { seen.withLock { $0[device] != nil } }
 
     /// Takes everything, in batches of at most `LastSeen.step`.
     package func take() -> [[DeviceID: UnixTime]] {

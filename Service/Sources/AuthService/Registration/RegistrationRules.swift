@@ -144,7 +144,7 @@ struct RegistrationRules: Sendable {
     /// The device as it is once the app's mode counts: a row that only observation admitted is held, where the app enforces
     /// by now. Reading the record after the row was written closes the race with the switch: one of the two sees the other.
     private func held(_ device: DeviceRecord) async throws(Refusal) -> DeviceRecord {
-        try await asking { () async throws(StoreError) in
+        try await storeCall { () async throws(StoreError) in
             try await apps.holdObserved(of: device.appID, actor: "service")
         }
         return try await devices.read(device.deviceID, of: device.appID) ?? device

@@ -110,7 +110,7 @@ public actor SigningKeys {
         for _ in 0..<Self.maximumAttempts {
             let keys = try await withStandby()
             guard let place = keys.firstIndex(where: { $0.id == id }), let newest = keys.last else {
-                return try await asking { () async throws(StoreError) in try await store.isRevokedSigningKey(id) }
+                return try await storeCall { () async throws(StoreError) in try await store.isRevokedSigningKey(id) }
             }
             let signing = Self.signing(keys.map(Self.signsFrom), at: clock.now) ?? 0
             // Without a new one, the last standby would stay standby and a retired key would sign again.
