@@ -50,13 +50,14 @@ extension JSONCoding where Value == Int64 {
 }
 
 extension JSONCoding where Value == [UInt8] {
-    /// A SHA-256 digest, 32 bytes: hexadecimal, or base64 in either alphabet. Written as hexadecimal.
+    /// A SHA-256 digest, 32 bytes: hexadecimal, or base64url with or without padding. Written as hexadecimal.
     public static var sha256: Self {
         Self(
             read: { value in
                 guard let text = value.string else { return nil }
                 if text.utf8.count == 64 { return Hexadecimal.decode(text) }
-                return Base64.url.decode(Base64.normalized(text)).flatMap { $0.count == 32 ? $0 : nil }
+                let unpadded = text.hasSuffix("=") ? text.dropLast() : text[...]
+                return Base64.url.decode(unpadded).flatMap { $0.count == 32 ? $0 : nil }
             },
             write: { .string(Hexadecimal.encode($0)) })
     }

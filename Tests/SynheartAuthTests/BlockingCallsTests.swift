@@ -33,7 +33,7 @@ final class Gate: Sendable {
 }
 
 /// Calls that may block, and hang.
-@Suite(.timeLimit(.minutes(2))) struct BlockingCallsTests {
+@Suite(.timeLimit(.minutes(15))) struct BlockingCallsTests {
     private let calls = BlockingCalls()
     private let sleeper = TestSleeper(TestClock())
     private var limit: CallLimit { .provider(sleeper) }

@@ -58,7 +58,7 @@ import Testing
         #expect(await phone.network.messages == before)
     }
 
-    @Test("a file that is not there, a folder, a FIFO: SIGNING_FAILED, nothing sent", .timeLimit(.minutes(1)))
+    @Test("a file that is not there, a folder, a FIFO: SIGNING_FAILED, nothing sent", .timeLimit(.minutes(15)))
     func unreadable() async throws {
         let (phone, sdk) = try await registered()
         let before = await phone.network.messages

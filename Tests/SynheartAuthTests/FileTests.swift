@@ -98,7 +98,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: temporary))
     }
 
-    @Test("stores and removals of one record at once: no store fails", .timeLimit(.minutes(1)))
+    @Test("stores and removals of one record at once: no store fails", .timeLimit(.minutes(15)))
     func storesAndRemovals() async throws {
         let (storage, name) = (FileStorage(directory: directory), try name())
         let failures = await withTaskGroup(of: Int.self) { group in
@@ -115,7 +115,7 @@ import Testing
         #expect(failures == 0)
     }
 
-    @Test("a FIFO in place of a record is unavailable, and nobody waits for its writer", .timeLimit(.minutes(1)))
+    @Test("a FIFO in place of a record is unavailable, and nobody waits for its writer", .timeLimit(.minutes(15)))
     func fifo() throws {
         let storage = FileStorage(directory: directory)
         try storage.write([1], to: name())

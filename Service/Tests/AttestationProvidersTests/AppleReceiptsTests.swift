@@ -9,7 +9,7 @@ import Testing
 
 @testable import AttestationProviders
 
-@Suite(.timeLimit(.minutes(1))) struct AppleReceiptsTests {
+@Suite(.timeLimit(.minutes(15))) struct AppleReceiptsTests {
     private func run(
         deadline: Duration = .seconds(15), keys: Int = 1,
         _ body: (AppleStandIn, StandIn, AppleReceipts, AttestedAppID) async throws -> Void

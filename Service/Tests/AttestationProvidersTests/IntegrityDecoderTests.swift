@@ -9,7 +9,7 @@ import class Bytes.Locked
 
 @testable import AttestationProviders
 
-@Suite(.timeLimit(.minutes(5))) struct IntegrityDecoderTests {
+@Suite(.timeLimit(.minutes(15))) struct IntegrityDecoderTests {
     private static var impatient: GoogleSettings {
         var settings = GoogleSettings()
         settings.decodeDeadline = .seconds(2)

@@ -10,7 +10,7 @@ import class Bytes.Locked
 @testable import AttestationProviders
 
 /// A token of the last of three packages: Google is asked for each in turn.
-@Suite(.timeLimit(.minutes(5))) struct SeveralPackagesTests {
+@Suite(.timeLimit(.minutes(15))) struct SeveralPackagesTests {
     private static let packages = ["com.example.first", "com.example.second", GoogleStandIn.package]
     private static let good = DecodeResult.decoded(requestHash: "aGFzaA")
     private static let denied = StandIn.Answer.text(

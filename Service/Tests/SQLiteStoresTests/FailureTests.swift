@@ -88,7 +88,7 @@ struct FailureTests {
         await again.close()
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(15)))
     func `What is written after its caller was told that it failed is told as a change`() async throws {
         var options = SQLiteStores.Options()
         options.deadline = .milliseconds(20)

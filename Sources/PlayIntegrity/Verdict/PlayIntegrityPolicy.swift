@@ -1,3 +1,4 @@
+internal import Bytes
 public import StrictJSON
 
 /// What a verifier asks of app, device and account. Nil, like an empty set of things to refuse, is: not checked.
@@ -43,7 +44,7 @@ extension PlayIntegrityPolicy: JSONPolicy {
     /// Every member. Digests are hexadecimal or base64url; `maximum_activity_level` is `LEVEL_1` to `LEVEL_4`, or the
     /// number.
     public static let jsonMembers: [JSONMember<PlayIntegrityPolicy>] = [
-        JSONMember("certificate_digests", \.certificateDigests, .set(of: .sha256), inAppRecord: .none),
+        JSONMember("certificate_digests", \.certificateDigests, .set(of: CertificateDigest.coding), inAppRecord: .none),
         JSONMember("recognition_verdicts", \.recognitionVerdicts, .set(of: .text), inAppRecord: .none),
         JSONMember("minimum_version_code", \.minimumVersionCode, .integer(in: 0...Int64.max), inAppRecord: .none),
         JSONMember("device_labels", \.deviceLabels, .set(of: .text), null: []),
@@ -64,7 +65,12 @@ extension PlayIntegrityPolicy: JSONPolicy {
 /// A certificate digest as people and Google write it.
 enum CertificateDigest {
     /// The 32 bytes of a SHA-256 in base64 of either alphabet, or in hexadecimal; nil for anything else.
-    static func octets(_ text: String) -> [UInt8]? { JSONCoding.sha256.read(.string(text)) }
+    static func octets(_ text: String) -> [UInt8]? {
+        JSONCoding.sha256.read(.string(text.utf8.count == 64 ? text : Base64.normalized(text)))
+    }
+
+    static let coding = JSONCoding<[UInt8]>(
+        read: { $0.string.flatMap(octets) }, write: { .string(Hexadecimal.encode($0)) })
 }
 
 /// `LEVEL_1` to `LEVEL_4`.

@@ -29,7 +29,9 @@ import Testing
         try await TestServer.with(settings: Self.settings(all: 12)) { server in
             let served1 = try await Self.served(5, at: server.publicPort)
             #expect(served1 == [true, true, true, false, false])
-            // Those that were closed are free again.
+            // Those that were closed are free again, as soon as the server has seen the end of each.
+            let isFree = "synheart_connections{listener=\"public\"} 0\n"
+            while try await !server.operations("/metrics").text.contains(isFree) {}
             let served2 = try await Self.served(3, at: server.publicPort)
             #expect(served2 == [true, true, true])
             let text = try await server.operations("/metrics").text

@@ -14,7 +14,7 @@ import class Bytes.Locked
 @testable import AuthService
 
 /// The background job against stores in memory and a scripted Apple.
-@Suite(.timeLimit(.minutes(1))) struct ReceiptRefreshTests {
+@Suite(.timeLimit(.minutes(15))) struct ReceiptRefreshTests {
     private static let start = UnixTime(1_795_262_400)
 
     private final class Clock: ServiceClock {
