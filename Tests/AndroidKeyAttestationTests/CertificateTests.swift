@@ -362,6 +362,20 @@ struct PolicyFormTests {
         #expect(KeyAttestationPolicy.digest("") == nil && KeyAttestationPolicy.digest("=") == nil)
     }
 
+    @Test("an application is held to what the policy names of it, and to nothing else")
+    func applications() throws {
+        var fixture = try Fixture()
+        let (packages, digests) = (fixture.policy.packages, fixture.policy.certificateDigests)
+        fixture.policy.packages = nil
+        #expect(try fixture.code { _ in } == nil)
+        fixture.policy.certificateDigests = [[UInt8](repeating: 0x12, count: 32)]
+        #expect(try fixture.code { _ in } == .certificateDigestMismatch)
+        (fixture.policy.packages, fixture.policy.certificateDigests) = (packages, nil)
+        #expect(try fixture.code { _ in } == nil)
+        (fixture.policy.packages, fixture.policy.certificateDigests) = (["com.example.other"], digests)
+        #expect(try fixture.code { _ in } == .packageMismatch)
+    }
+
     @Test("the name of a package is UTF-8")
     func packageNames() throws {
         var noted = QuirkCollector()
