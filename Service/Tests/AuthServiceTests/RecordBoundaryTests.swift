@@ -1,7 +1,9 @@
 import AuthContract
-import AuthService
+import StoreConformance
 import StrictJSON
 import Testing
+
+@testable import AuthService
 
 /// The last value that is accepted and the first that is not, wherever a record or a head has a bound.
 @Suite("Bounds of records")
@@ -91,5 +93,54 @@ struct RecordBoundaryTests {
         #expect(throws: Never.self) { try LastSeen.check(1000) }
         #expect(throws: StoreError.self) { try LastSeen.check(1001) }
         #expect(LastSeen.grain == 3600)
+    }
+
+    @Test("a record replaces the one that it was made of, and no other")
+    func replacing() async throws {
+        let world = try await World()
+        let (first, second) = (try World.record(["name": "First"]), try World.record(["name": "Second"]))
+        func change(_ record: AppRecord, replacing expected: AppRecord?) async throws -> Bool {
+            try await world.service.apps.change(record, replacing: expected, actor: "test")
+        }
+        #expect(try await change(first, replacing: nil))
+        #expect(try await !change(second, replacing: second))
+        #expect(try await change(second, replacing: first))
+        #expect(try await !change(first, replacing: first))
+    }
+
+    @Test("a head is compared with the log: with nothing, with an event that is there, and with one beyond its end")
+    func auditTrail() async throws {
+        let world = try await World()
+        let trail = AuditTrail(
+            log: world.stores, key: try #require(ServiceKey([[UInt8](repeating: 7, count: 32)])), clock: world.clock)
+        func finding(_ sequence: Int64, _ hash: [UInt8]) async throws -> AuditFinding {
+            try await trail.compare(
+                AuditHead(sequence: sequence, at: UnixTime(0), hash: hash, signature: [UInt8](repeating: 0, count: 64)))
+        }
+        let head = try await trail.head()
+        #expect(head.sequence > 0)
+        #expect(try await finding(head.sequence, head.hash) == .intact)
+        #expect(try await finding(head.sequence, AuditChain.origin) == .rewritten)
+        #expect(try await finding(head.sequence + 1, head.hash) == .cut(last: head.sequence))
+        #expect(try await finding(0, AuditChain.origin) == .intact)
+        #expect(try await finding(0, head.hash) == .rewritten)
+    }
+
+    @Test("a credential has a name of 1 to 128 characters and a life of at most ten years")
+    func credentials() async throws {
+        let world = try await World()
+        func isMade(name: Int = 1, life: Int64 = 1) async -> Bool {
+            let name = String(repeating: "a", count: name)
+            return
+                (try? await world.service.credentials.create(
+                    name: name, role: .admin, apps: [], life: life, actor: "test")) != nil
+        }
+        let tenYears: Int64 = 10 * 366 * 86_400
+        for (name, life, expected) in [
+            (0, 1, false), (1, 1, true), (128, 1, true), (129, 1, false), (1, 0, false), (1, tenYears, true),
+            (1, tenYears + 1, false),
+        ] as [(Int, Int64, Bool)] {
+            #expect(await isMade(name: name, life: life) == expected, "\(name) \(life)")
+        }
     }
 }
