@@ -143,4 +143,16 @@ struct RecordBoundaryTests {
             #expect(await isMade(name: name, life: life) == expected, "\(name) \(life)")
         }
     }
+
+    @Test("an address is an IPv4 address, the first half of an IPv6 address, or the text that it is")
+    func clientAddresses() {
+        for (text, network) in [
+            ("192.0.2.7", "192.0.2.7"), ("::ffff:192.0.2.7", "192.0.2.7"), ("::FFFF:c000:207", "192.0.2.7"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"), ("2001:db8::1%eth0", "2001:db8:0:0::/64"),
+            ("::fffe:192.0.2.7", "0:0:0:0::/64"), ("::1:ffff:c000:207", "0:0:0:0::/64"), ("::1", "0:0:0:0::/64"),
+            ("not:an:address", "not:an:address"), ("", ""),
+        ] {
+            #expect(ClientAddress(text).network == network, "\(text)")
+        }
+    }
 }
