@@ -30,7 +30,8 @@ final class FreeSpace: @unchecked Sendable {
             let waiter = Waiter(continuation)
             let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
             DispatchQueue.global().asyncAfter(deadline: limit) { [weak waiter] in
-                waiter?.resume(returning: .failure(StoreError(.tooSlow, "the file system does not say how much room there is")))
+                waiter?.resume(
+                    returning: .failure(StoreError(.tooSlow, "the file system does not say how much room there is")))
             }
             let isFirst = lock.withLock {
                 // Those that gave up are not kept while the file system hangs.
