@@ -17,7 +17,8 @@ let package = Package(
     targets: [
         .target(name: "Security", dependencies: [crypto]), .target(name: "DeviceCheck"),
         .target(name: "LocalAuthentication"), .target(name: "CryptoKit", dependencies: [crypto]),
-        .target(name: "StrictJSON", swiftSettings: settings),
+        .target(name: "Bytes", swiftSettings: settings),
+        .target(name: "StrictJSON", dependencies: ["Bytes"], swiftSettings: settings),
         .target(name: "AuthContract", dependencies: ["StrictJSON", crypto], swiftSettings: settings),
         .target(
             name: "SynheartAuth", dependencies: ["AuthContract", "StrictJSON", crypto] + frameworks,
