@@ -96,7 +96,7 @@ struct ClaimJournalTests {
         bench.settings.segmentRecords = 50
         let journal = try bench.open()
         var claimed: [ReplayClaim] = []
-        for claim in bench.claims(750) {
+        for claim in bench.claims(2000) {
             // The next segment may not be there yet.
             while true {
                 do throws(StoreError) {
@@ -112,7 +112,7 @@ struct ClaimJournalTests {
         #expect(try bench.segments().count > 10)
         await journal.abandon()
         let second = try bench.open()
-        #expect(second.size.live == 750)
+        #expect(second.size.live == 2000)
         for claim in claimed { #expect(try await second.claim([claim]) == .taken(claim)) }
         await second.close()
     }
