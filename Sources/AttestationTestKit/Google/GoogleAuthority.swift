@@ -7,7 +7,7 @@ internal import Foundation
 /// exist only in tests.
 ///
 /// It can be saved and loaded (`Codable`), so that a CI's service and its devices trust the same one. What it signs is
-/// worth nothing to a verifier that was not given ``rootsPEM`` and ``consoleText``.
+/// worth nothing to a verifier that was not given ``rootsPEM(at:)`` and ``consoleText()``.
 public struct GoogleAuthority: Sendable, Codable {
     /// The kind of key that signs for factories.
     public enum FactoryRoot: Sendable {

@@ -48,8 +48,12 @@ public struct DeviceAdministration: Sendable {
 
     /// Lets a pending device in; false where it is not pending, or where its proof never verified.
     ///
-    /// - Parameter allowsUnproven: also where the proof never verified. The device then has no assurance and the label
-    ///   `unproven`, the audit log says so, and the stored proof is erased.
+    /// - Parameters:
+    ///   - id: the device.
+    ///   - app: its app.
+    ///   - allowsUnproven: also where the proof never verified. The device then has no assurance and the label `unproven`,
+    ///     the audit log says so, and the stored proof is erased.
+    ///   - actor: who approves, for the audit log.
     public func approve(
         _ id: DeviceID, of app: AppID, allowsUnproven: Bool = false, actor: String
     ) async throws(StoreError) -> Bool {

@@ -34,7 +34,9 @@ public struct RefusedProof: Sendable {
 public protocol EvidenceWriter: Sendable {
     /// The document of a refused proof, and the name of the proof's format.
     ///
-    /// - Parameter subject: app, device, occasion and time, for people.
+    /// - Parameters:
+    ///   - proof: what was refused.
+    ///   - subject: app, device, occasion and time, for people.
     /// - Throws: if the inputs or the policies cannot be read.
     func document(of proof: RefusedProof, subject: JSONObject) throws -> (format: String, document: JSONObject)
 }

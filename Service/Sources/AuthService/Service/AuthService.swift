@@ -71,7 +71,7 @@ public struct AuthService: Sendable {
     ///   - key: seals secrets in the stores.
     ///   - publicOrigin: the origin at which clients reach the service. Scheme 2 signatures on its own routes cover it.
     ///   - providers: the services of Apple and Google.
-    ///   - evidence: writes the documents of refused proofs. Nil: no refusal is recorded.
+    ///   - writer: writes the documents of refused proofs. Nil: no refusal is recorded.
     ///   - settings: rates and bounds.
     ///   - clock: the time that everything is judged by.
     ///   - random: the source of challenges, ids and secrets.

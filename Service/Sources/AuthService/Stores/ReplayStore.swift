@@ -76,7 +76,9 @@ public protocol ReplayStore: Sendable {
     /// Claims all of these, or none.
     ///
     /// - Parameters:
+    ///   - claims: what the request may be used for once.
     ///   - timestamp: the time that the client signed. It decides whether a loss of history concerns the request.
+    ///   - expiresAt: until when a copy of the request would be accepted.
     ///   - now: the service's clock.
     ///   - futureWindow: how far ahead a request may be dated, in seconds.
     func claim(

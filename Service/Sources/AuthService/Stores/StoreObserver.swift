@@ -5,6 +5,7 @@ public protocol StoreObserver: Sendable {
     /// A call ended.
     ///
     /// - Parameters:
+    ///   - operation: what the store was called for.
     ///   - took: how long the call took.
     ///   - failure: nil if the store answered.
     func called(_ operation: StoreOperation, took: Duration, failure: StoreError.Code?)
