@@ -1,5 +1,11 @@
 internal import Foundation
 
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
+
 /// Reads whole files that a person names: regular files, pipes such as `<(…)` and `/dev/fd/3`, devices. What is read is
 /// bounded, and a named pipe that has no writer is an error, not a wait without end.
 package enum FileContents {

@@ -1,5 +1,11 @@
 internal import Foundation
 
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
+
 /// The place of a database file after every symbolic link is followed.
 ///
 /// The key, the claim journal and the lock of the service lie beside the file. All of them must follow from the file itself,
