@@ -6,12 +6,12 @@ public struct AppAttestPolicy: Sendable, Hashable {
     public var appIDs: Set<AppleAppID>
     /// The environments whose keys are accepted: by default production alone.
     public var environments: Set<AttestEnvironment>
-    /// The categories of signing that are accepted, where the device says which (iOS 27, macOS 27 and later): by default
+    /// The categories of signing that are accepted, if the device says which (iOS 27, macOS 27 and later): by default
     /// all that Apple documents. Category and environment are independent.
     public var categories: Set<ValidationCategory>
     /// Whether to accept a category that neither Apple's documentation nor ``categories`` names: by default not.
     public var acceptsUnknownCategories: Bool
-    /// The oldest bundle version that is accepted, where the device says which.
+    /// The oldest bundle version that is accepted, if the device says which.
     public var minimumBundleVersion: BundleVersion?
     /// Refuses devices that do not say their category, which is all before iOS 27 and macOS 27.
     public var requiresCategory: Bool
@@ -47,9 +47,9 @@ public struct AppAttestPolicy: Sendable, Hashable {
 }
 
 extension AppAttestPolicy {
-    /// Judges category and version, where they are proven or must be.
+    /// Judges category and version, if they are proven or must be.
     ///
-    /// - Parameter map: the proven extension map of an attestation or of an assertion; nil where there is none.
+    /// - Parameter map: the proven extension map of an attestation or of an assertion; nil if there is none.
     package func requireExtensions(_ map: AuthenticatorExtensions?) throws(AppAttestError) {
         switch map?.category {
         case nil where requiresCategory:

@@ -20,7 +20,7 @@ public struct CivilTime: Sendable, Hashable {
 
     private static let secondsOfDay: Int64 = 86_400
 
-    /// A time of the years 0 to 9999; nil where a part is out of range or the month has no such day.
+    /// A time of the years 0 to 9999; nil if a part is out of range or the month has no such day.
     public init?(
         year: Int64, month: Int64, day: Int64, hour: Int64 = 0, minute: Int64 = 0, second: Int64 = 0
     ) {

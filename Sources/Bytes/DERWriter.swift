@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Writes DER (X.690), and what is not DER where a test kit asks for it.
+/// Writes DER (X.690), and what is not DER if a test kit asks for it.
 ///
 /// Every function returns one whole element: tag, length, content.
 public enum DERWriter {
@@ -37,7 +37,7 @@ public enum DERWriter {
     /// INTEGER of an unsigned big-endian number of any size.
     public static func integer(magnitude: some Collection<UInt8>) -> [UInt8] {
         let digits = Array(magnitude.drop { $0 == 0 })
-        // A zero in front where the number would read as negative, or is zero.
+        // A zero in front if the number would read as negative, or is zero.
         return element([0x02], (digits.first ?? 0x80) >= 0x80 ? [0] + digits : digits)
     }
 

@@ -13,7 +13,7 @@ public enum PEM {
 
     /// The blocks of a text, in order. Text between blocks is skipped, and so are blank lines.
     ///
-    /// Nil where a block does not end, is empty, is not base64 or is inside another one, and where the text is longer
+    /// Nil if a block does not end, is empty, is not base64 or is inside another one, and if the text is longer
     /// than `maximumLength` bytes.
     public static func blocks(in text: String, maximumLength: Int = maximumLength) -> [Block]? {
         guard text.utf8.count <= maximumLength else { return nil }
@@ -41,7 +41,7 @@ public enum PEM {
 
     /// The contents of the blocks of a text that holds blocks with this label alone.
     ///
-    /// Nil as for ``blocks(in:maximumLength:)``, and where a block has another label: a private key among certificates
+    /// Nil as for ``blocks(in:maximumLength:)``, and if a block has another label: a private key among certificates
     /// is a mistake.
     public static func blocks(
         in text: String, label: String, maximumLength: Int = maximumLength

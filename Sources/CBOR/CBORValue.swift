@@ -2,7 +2,7 @@
 public enum CBORValue: Sendable, Hashable {
     /// Major type 0.
     case unsigned(UInt64)
-    /// Major type 1: the number `-1 - n`, of which this is `n`.
+    /// Major type 1: `n` of the number `-1 - n`.
     case negative(UInt64)
     /// Major type 2.
     case bytes([UInt8])
@@ -35,7 +35,7 @@ extension CBORValue {
         value >= 0 ? .unsigned(UInt64(value)) : .negative(UInt64(-1 - value))
     }
 
-    /// The integer, where the value is one that fits.
+    /// The integer, if the value is one that fits.
     public var integer: Int64? {
         switch self {
         case .unsigned(let value): Int64(exactly: value)
@@ -44,27 +44,27 @@ extension CBORValue {
         }
     }
 
-    /// The unsigned integer, where the value is one.
+    /// The unsigned integer, if the value is one.
     public var unsigned: UInt64? {
         if case .unsigned(let value) = self { value } else { nil }
     }
 
-    /// The octets, where the value is a byte string.
+    /// The octets, if the value is a byte string.
     public var bytes: [UInt8]? {
         if case .bytes(let value) = self { value } else { nil }
     }
 
-    /// The text, where the value is a text string.
+    /// The text, if the value is a text string.
     public var text: String? {
         if case .text(let value) = self { value } else { nil }
     }
 
-    /// The elements, where the value is an array.
+    /// The elements, if the value is an array.
     public var array: [CBORValue]? {
         if case .array(let value) = self { value } else { nil }
     }
 
-    /// The entries, where the value is a map.
+    /// The entries, if the value is a map.
     public var map: CBORMap? {
         if case .map(let value) = self { value } else { nil }
     }

@@ -9,7 +9,7 @@ public struct DERNode: Sendable, Hashable {
     public let encoded: ArraySlice<UInt8>
     /// The content alone.
     public let content: ArraySlice<UInt8>
-    /// The elements inside, where the tag is of the constructed form; empty otherwise.
+    /// The elements inside, if the tag is of the constructed form; empty otherwise.
     public let children: [DERNode]
 
     /// Where the element begins in the input.

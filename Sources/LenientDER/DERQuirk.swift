@@ -1,6 +1,6 @@
 /// A deviation from DER that was tolerated, because devices in the field are known for it.
 ///
-/// Tolerating these is safe where a signature covers the original bytes: an attacker who could choose the deviating form could
+/// Tolerating these is safe because a signature covers the original bytes: an attacker who could choose the deviating form could
 /// have chosen the value as well.
 public struct DERQuirk: Sendable, Hashable {
     /// The deviations that are tolerated. Anything else is an error.

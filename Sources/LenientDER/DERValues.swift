@@ -99,7 +99,7 @@ extension DERNode {
         return identifier
     }
 
-    /// The text of a UTF8String, PrintableString, IA5String or TeletexString, where it is UTF-8.
+    /// The text of a UTF8String, PrintableString, IA5String or TeletexString, if it is UTF-8.
     public func text() throws(DERError) -> String {
         switch tag {
         case .utf8String, .printableString, .ia5String, .teletexString: break

@@ -38,11 +38,11 @@ public struct PlayIntegrityError: Error, Sendable {
         public static let requestDetailsMissing = Code("REQUEST_DETAILS_MISSING")
         /// Requested by another package.
         public static let packageMismatch = Code("PACKAGE_MISMATCH")
-        /// No nonce where one is due.
+        /// No nonce, although one is due.
         public static let nonceMissing = Code("NONCE_MISSING")
         /// Made for another nonce.
         public static let nonceMismatch = Code("NONCE_MISMATCH")
-        /// No request hash where one is due.
+        /// No request hash, although one is due.
         public static let requestHashMissing = Code("REQUEST_HASH_MISSING")
         /// Made for another request.
         public static let requestHashMismatch = Code("REQUEST_HASH_MISMATCH")
@@ -254,7 +254,7 @@ public enum DecodeOutcome: Sendable {
 }
 
 extension DecodeOutcome {
-    /// Whether Google may have a verdict where our keys gave none: a token without keys for it, or one that none of them opens,
+    /// Whether Google may have a verdict if our keys gave none: a token without keys for it, or one that none of them opens,
     /// since Play Console may have replaced them. A token that one of them opened and that is no good stays refused.
     public var mayBeDecodedByGoogle: Bool {
         switch self {

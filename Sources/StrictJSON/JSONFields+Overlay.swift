@@ -28,7 +28,7 @@ extension JSONFields {
 }
 
 extension JSONValue {
-    /// The elements of an array as a set; nil where this is none, or where one of them is not understood.
+    /// The elements of an array as a set; nil if this is no array, or if an element is not understood.
     public func set<Element: Hashable>(of read: (JSONValue) -> Element?) -> Set<Element>? {
         guard let array else { return nil }
         let elements = array.compactMap(read)

@@ -17,7 +17,7 @@ public struct JSONFields: Sendable {
     /// The names of all members.
     public var names: [String] { object.members.map(\.name) }
 
-    /// Refuses members other than these: for what an operator writes, where a typing error must not become a default.
+    /// Refuses members other than these: for operators' input, where a typing error must not become a default.
     public func allowOnly(_ names: String...) throws(JSONError) { try allowOnly(names) }
 
     /// Refuses members other than these.

@@ -1,5 +1,5 @@
-/// One object on one line, written member by member, such as a line of a log. Whoever writes it sees to it that no name comes
-/// twice.
+/// One object on one line, written member by member, such as a line of a log. The caller guarantees that no name
+/// comes twice.
 public struct JSONLine: Sendable {
     private var writer = JSONWriter(layout: .compact)
     private var isEmpty = true

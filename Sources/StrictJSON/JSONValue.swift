@@ -29,27 +29,27 @@ extension JSONValue {
         .number(JSONNumber(digits: String(value)))
     }
 
-    /// The string, where the value is one.
+    /// The string, if the value is one.
     public var string: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
-    /// The boolean, where the value is one.
+    /// The boolean, if the value is one.
     public var bool: Bool? {
         if case .bool(let value) = self { value } else { nil }
     }
 
-    /// The integer, where the value is a number written without fraction or exponent that fits.
+    /// The integer, if the value is a number written without fraction or exponent that fits.
     public var integer: Int64? {
         if case .number(let value) = self { value.integer } else { nil }
     }
 
-    /// The elements, where the value is an array.
+    /// The elements, if the value is an array.
     public var array: [JSONValue]? {
         if case .array(let value) = self { value } else { nil }
     }
 
-    /// The members, where the value is an object.
+    /// The members, if the value is an object.
     public var object: JSONObject? {
         if case .object(let value) = self { value } else { nil }
     }
@@ -76,10 +76,10 @@ public struct JSONNumber: Sendable, Hashable {
 
     init(digits: String) { self.digits = digits }
 
-    /// The value, where it is written without fraction and exponent and fits 64 bits.
+    /// The value, if it is written without fraction and exponent and fits 64 bits.
     public var integer: Int64? { Int64(digits) }
 
-    /// The nearest binary floating point value; nil where it is not finite.
+    /// The nearest binary floating point value; nil if it is not finite.
     public var double: Double? {
         Double(digits).flatMap { $0.isFinite ? $0 : nil }
     }

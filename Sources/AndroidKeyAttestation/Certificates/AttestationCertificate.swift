@@ -27,9 +27,9 @@ public struct AttestationCertificate: Sendable {
     public let issuer: CertificateName
     /// Whose key it holds, by the issuer's account.
     public let subject: CertificateName
-    /// The first second of its validity, in seconds since 1970; nil where it cannot be read.
+    /// The first second of its validity, in seconds since 1970; nil if it cannot be read.
     public let notBefore: Int64?
-    /// The last second of its validity, in seconds since 1970; nil where it cannot be read.
+    /// The last second of its validity, in seconds since 1970; nil if it cannot be read.
     public let notAfter: Int64?
     /// The SubjectPublicKeyInfo (RFC 5280 section 4.1.2.7), DER.
     public let subjectPublicKeyInfo: ArraySlice<UInt8>
@@ -90,7 +90,7 @@ public struct AttestationCertificate: Sendable {
         quirks = noted.found
     }
 
-    /// The extension of this kind; the first, where there are several.
+    /// The extension of this kind; the first, if there are several.
     public func firstExtension(_ identifier: DEROID) -> Extension? {
         extensions.first { $0.identifier == identifier }
     }

@@ -6,13 +6,13 @@ public struct CertificateName: Sendable {
     public struct Attribute: Sendable, Hashable {
         /// Its type.
         public let type: DEROID
-        /// Its text, where it is one.
+        /// Its text, if it is one.
         public let value: String?
     }
 
     /// The whole name, DER.
     public let encoded: ArraySlice<UInt8>
-    /// Its attributes in order; none where the name cannot be taken apart.
+    /// Its attributes in order; none if the name cannot be taken apart.
     public let attributes: [Attribute]
 
     init(_ node: DERNode) {
@@ -32,7 +32,7 @@ public struct CertificateName: Sendable {
         attributes.compactMap { $0.type == type ? $0.value : nil }
     }
 
-    /// The text of the one attribute of this type; nil where there is none, or more than one.
+    /// The text of the one attribute of this type; nil if there is none, or more than one.
     func onlyValue(of type: DEROID) -> String? {
         let found = attributes.filter { $0.type == type }
         return found.count == 1 ? found.first?.value : nil

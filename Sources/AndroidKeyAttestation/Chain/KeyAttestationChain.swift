@@ -7,7 +7,7 @@ public struct KeyAttestationChain: Sendable {
     /// The first certificate, whose key is attested.
     public let leaf: AttestationCertificate
 
-    /// More than any device sends: five, or six where an attested key signed another.
+    /// More than any device sends: five, or six if an attested key signed another.
     public static let maximumCount = 6
 
     /// Bytes beyond which a PEM text is not read.

@@ -38,7 +38,7 @@ public struct KeyAttestationTrustAnchors: Sendable {
 
     /// The keys of these certificates, instead of Google's.
     ///
-    /// - Throws: `CHAIN_UNREADABLE`, `CERTIFICATE_MALFORMED` or `SIGNATURE_ALGORITHM_UNSUPPORTED` where the text is no
+    /// - Throws: `CHAIN_UNREADABLE`, `CERTIFICATE_MALFORMED` or `SIGNATURE_ALGORITHM_UNSUPPORTED` if the text is no
     ///   PEM of certificates whose keys may sign.
     public init(pem text: String) throws(KeyAttestationError) {
         guard let encodings = PEM.blocks(in: text, label: "CERTIFICATE"), !encodings.isEmpty else {

@@ -40,7 +40,7 @@ public struct ProvisioningInfo: Sendable, Hashable {
     /// The maker, by its own account.
     public var manufacturer: String? { map[.integer(3)]?.text }
 
-    /// Nil where the extension is no CBOR map.
+    /// Nil if the extension is no CBOR map.
     init?(_ extensionValue: ArraySlice<UInt8>) {
         guard let map = try? CBORValue(parsing: extensionValue).map else { return nil }
         self.map = map

@@ -50,7 +50,7 @@ public struct RevocationStatusList: Sendable {
     /// The number of entries.
     public var count: Int { entries.count }
 
-    /// What the list says of a certificate; nil where it does not name it.
+    /// What the list says of a certificate; nil if it does not name it.
     ///
     /// - Parameter serialNumber: hexadecimal digits.
     public func entry(serialNumber: String) -> Entry? {

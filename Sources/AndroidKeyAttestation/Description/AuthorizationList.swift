@@ -42,7 +42,7 @@ public struct AuthorizationList: Sendable, Hashable {
         entries.first { $0.tag == tag }?.value
     }
 
-    /// The purposes of the key; nil where none are named.
+    /// The purposes of the key; nil if none are named.
     public var purposes: [Int64]? {
         if case .integers(let values) = self[AuthorizationTag.purpose] { values } else { nil }
     }
@@ -114,7 +114,7 @@ extension AuthorizationList {
 }
 
 extension AuthorizationList.Value {
-    /// Nil where the content is not of this kind.
+    /// Nil if the content is not of this kind.
     fileprivate init?(
         _ node: DERNode, _ kind: AuthorizationTag.Kind, named name: String, noting noted: inout QuirkCollector
     ) {

@@ -2,7 +2,7 @@ internal import LenientDER
 
 /// What the boot loader told the hardware.
 public struct RootOfTrust: Sendable, Hashable {
-    /// The key that signed the system, or its SHA-256; empty or zeros where nothing was verified.
+    /// The key that signed the system, or its SHA-256; empty or zeros if nothing was verified.
     public let verifiedBootKey: [UInt8]
     /// Whether the boot loader is locked.
     public let isDeviceLocked: Bool
@@ -39,7 +39,7 @@ public struct AttestationApplicationID: Sendable, Hashable {
         public let version: Int64
     }
 
-    /// The packages; `AndroidSystem` where the system itself asked.
+    /// The packages; `AndroidSystem` if the system itself asked.
     public let packages: [Package]
     /// The SHA-256 of each certificate they are signed with; empty after some failures of Android's.
     public let signatureDigests: [[UInt8]]

@@ -47,13 +47,13 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
     /// Algorithms that are accepted, by KeyMint's numbers.
     public var algorithms: Set<Int64>?
     /// The greatest age of the patch levels, in days. The system's must be there; the vendor's and the boot image's,
-    /// which many genuine devices leave out or write as 0, count where they can be read.
+    /// which many genuine devices leave out or write as 0, count if they can be read.
     public var maximumPatchAgeDays: Int?
     /// How validity is judged.
     public var dates: Dates = .enforce
     /// Packages that are accepted.
     public var packages: Set<String>?
-    /// SHA-256 digests of signing certificates, one of which the application must carry.
+    /// SHA-256 digests of signing certificates. The application must carry one of them.
     public var certificateDigests: Set<[UInt8]>?
 
     /// What a service should ask before it registers a key: a P-256 signing key, generated in hardware, of this

@@ -40,7 +40,7 @@ extension JSONCoding where Value == Int {
 }
 
 extension JSONCoding where Value == KeyAttestationPolicy.Purposes {
-    /// All that are allowed. `SIGN`, where listed, is required.
+    /// All that are allowed. `SIGN`, if listed, is required.
     fileprivate static var purposes: Self {
         JSONCoding<Set<Int64>>.set(of: .number(in: KeyMintNames.purposes))
             .map({ Value(required: $0.intersection([2]), allowed: $0) }, back: { $0.allowed })

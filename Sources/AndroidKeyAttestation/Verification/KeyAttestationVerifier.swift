@@ -45,7 +45,7 @@ public struct KeyAttestationVerifier: Sendable {
         try verify(chain, Expectations(challenge: Array(challenge), publicKey: publicKey), at: time)
     }
 
-    /// Verifies an attestation of which not everything is known any more: what is nil is not compared, and
+    /// Verifies a stored attestation whose context is partly lost: a parameter that is nil is not compared, and
     /// ``VerifiedKeyAttestation/unchecked`` says so. Not for registering keys.
     public func audit(
         _ chain: KeyAttestationChain, challenge: [UInt8]?, publicKey: P256.Signing.PublicKey? = nil,

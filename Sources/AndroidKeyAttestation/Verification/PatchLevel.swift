@@ -6,7 +6,7 @@ struct PatchLevel {
     let value: Int64
     private let secondsSince1970: Int64
 
-    /// Nil where there is none, or where it is no date, such as the 0 of some devices.
+    /// Nil if there is none, or if it is no date, such as the 0 of some devices.
     init?(_ value: Int64?) {
         guard let value else { return nil }
         let date: Int64

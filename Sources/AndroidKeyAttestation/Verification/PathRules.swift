@@ -45,7 +45,7 @@ struct PathRules {
         }
     }
 
-    /// Chains of keys made in software say so at their end. By key, and by name where the root was left out: a name
+    /// Chains of keys made in software say so at their end. By key, and by name if the root was left out: a name
     /// proves nothing, but then the chain is refused either way.
     private func refuseSoftwareRoot(_ last: AttestationCertificate) throws(KeyAttestationError) {
         for root in GoogleRoots.software

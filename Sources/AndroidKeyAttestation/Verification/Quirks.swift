@@ -1,7 +1,7 @@
 internal import LenientDER
 
 extension KeyAttestationChain {
-    /// What is unusual about the certificates, and about the key description where it can be read.
+    /// What is unusual about the certificates, and about the key description if it can be read.
     public var quirks: [KeyAttestationQuirk] { quirks(try? unverifiedDescription()) }
 
     func quirks(_ description: KeyDescription?) -> [KeyAttestationQuirk] {
@@ -72,7 +72,7 @@ extension KeyAttestationChain {
 }
 
 extension AttestationCertificate {
-    /// The flag of basicConstraints; nil where there are none.
+    /// The flag of basicConstraints; nil if there are none.
     var isCertificateAuthority: Bool? {
         guard let value = firstExtension(.basicConstraints)?.value, let node = try? DERNode(parsing: value) else {
             return nil

@@ -14,7 +14,7 @@ public struct VerifiedKeyAttestation: Sendable {
     public let provisioning: Provisioning
     /// What Google's provisioning server noted; advice only.
     public let provisioningInfo: ProvisioningInfo?
-    /// The attested key, where it is of P-256.
+    /// The attested key, if it is of P-256.
     public let publicKey: P256.Signing.PublicKey?
     /// Whether the attestation certificate, the one above the leaf, says StrongBox.
     public let isStrongBoxCorroborated: Bool

@@ -98,7 +98,7 @@ public struct AssertionVerifier: Sendable {
 public struct VerifiedAssertion: Sendable {
     /// The counter, to be stored by compare-and-set from the one that was given.
     public let counter: UInt32
-    /// What the device appended, since iOS 27 and macOS 27. Nil where the attestation of the key carried no extension map.
+    /// What the device appended, since iOS 27 and macOS 27. Nil if the attestation of the key carried no extension map.
     public let extensions: AuthenticatorExtensions?
     /// An extension map of a key whose attestation carried none. An attacker who controls the app may have written it: on iOS 26 and
     /// earlier the app can pass a map as part of the client data hash and move it here. For logs, never for decisions.

@@ -102,9 +102,9 @@ package struct AttestationSteps: Sendable {
         return environment
     }
 
-    /// Step 6: the category of signing and the bundle version, where the device says them or the policy requires them.
+    /// Step 6: the category of signing and the bundle version, if the device says them or the policy requires them.
     ///
-    /// Apple certifies SHA-256 of authenticator data *followed by* the client data hash, of any length: whoever controls the
+    /// Apple certifies SHA-256 of authenticator data *followed by* the client data hash, of any length: an attacker who controls the
     /// app on a system that appends no map can pass a map of its own before the hash, and move it over afterwards. So a
     /// map counts only if the leaf names a system that appends one.
     package func verifyExtensions(

@@ -5,7 +5,7 @@ package import CBOR
 /// The flags byte is no guide, so nothing here depends on it: in Apple's own objects it says that credential data
 /// follows where there is none, and that no extensions follow where there are some. The form is known from where the data came.
 package struct AuthenticatorData: Sendable {
-    /// The bytes, all of which the nonce covers.
+    /// The bytes. The nonce covers all of them.
     package let bytes: [UInt8]
     /// SHA-256 of the App ID.
     package let relyingPartyIDHash: [UInt8]

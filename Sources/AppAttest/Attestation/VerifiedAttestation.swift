@@ -31,9 +31,9 @@ public struct VerifiedAttestation: Sendable {
 
     /// Whether the device appended an extension map. Store it beside the key: only then do the maps of its assertions count.
     public var attestedExtensions: Bool { extensions != nil }
-    /// How the app was signed, where the device says so.
+    /// How the app was signed, if the device says so.
     public var category: ValidationCategory? { extensions?.category }
-    /// The app's `CFBundleVersion`, where the device says so.
+    /// The app's `CFBundleVersion`, if the device says so.
     public var bundleVersion: String? { extensions?.bundleVersion }
 
     init(

@@ -3,17 +3,17 @@ public import Foundation
 
 /// How an object fared, step by step: what an audit finds where a verification only accepts or refuses.
 ///
-/// The verifiers make the same steps in the same order. An audit accepts nothing: where something is not known, the step
+/// The verifiers make the same steps in the same order. An audit accepts nothing: if something is not known, the step
 /// is left out and listed in ``unchecked``. Never register a device by an audit.
 public struct AppAttestAudit<Object: Sendable>: Sendable {
-    /// The object; nil where the bytes cannot be read.
+    /// The object; nil if the bytes cannot be read.
     public let object: Object?
     /// The steps in the order in which they were made. The first that fails is the last. A step that could be made in
     /// part is there twice: unchecked, and with its outcome.
     public let steps: [AuditedStep]
     /// The steps for which something was not given, whether they were reached or not.
     public let unchecked: [AppAttestError.Step]
-    /// Why the object is refused; nil where every step that could be made has passed.
+    /// Why the object is refused; nil if every step that could be made has passed.
     public let refusal: AppAttestError?
 }
 

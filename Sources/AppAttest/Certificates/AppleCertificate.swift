@@ -29,7 +29,7 @@ package struct AppleCertificate: Sendable {
     /// The P-256 key in X9.63 form, nil for a key of any other kind.
     package var x963: [UInt8]? { publicKey.map { Array($0.x963Representation) } }
 
-    /// The value of an extension, nil where there is none.
+    /// The value of an extension, nil if there is none.
     func extensionValue(_ identifier: ASN1ObjectIdentifier) -> [UInt8]? {
         certificate.extensions[oid: identifier].map { Array($0.value) }
     }

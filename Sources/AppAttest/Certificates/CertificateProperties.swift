@@ -15,10 +15,10 @@ package struct CertificateProperties: Sendable {
         case other([UInt8])
     }
 
-    /// All elements in their order, those unknown included. The tag is nil where it is not a context-specific one.
+    /// All elements in their order, those unknown included. The tag is nil if it is not a context-specific one.
     package let elements: [(tag: UInt?, value: Value)]
 
-    /// Nil where `bytes` are not one SEQUENCE in DER.
+    /// Nil if `bytes` are not one SEQUENCE in DER.
     package init?(_ bytes: [UInt8]) {
         guard let root = try? DER.parse(bytes), root.identifier == .sequence,
             case .constructed(let nodes) = root.content
@@ -42,7 +42,7 @@ package struct CertificateProperties: Sendable {
         return .other(Array(node.encodedBytes))
     }
 
-    /// The INTEGER of a tag; nil where the tag is absent. Throws where the tag is there twice or holds something else.
+    /// The INTEGER of a tag; nil if the tag is absent. Throws if the tag is there twice or holds something else.
     package func integer(_ tag: UInt) throws(AppAttestError) -> Int64? {
         switch try value(of: tag) {
         case nil: return nil
@@ -51,7 +51,7 @@ package struct CertificateProperties: Sendable {
         }
     }
 
-    /// The text of a tag that holds an OCTET STRING; nil where the tag is absent or the octets are not UTF-8. Throws where
+    /// The text of a tag that holds an OCTET STRING; nil if the tag is absent or the octets are not UTF-8. Throws if
     /// the tag is there twice or holds something else.
     package func text(_ tag: UInt) throws(AppAttestError) -> String? {
         switch try value(of: tag) {
@@ -98,7 +98,7 @@ package struct LeafProperties: Sendable {
         return major.reduce(0) { $0 * 10 + Int($1 - 0x30) } >= 27
     }
 
-    /// Throws where an element that a check reads is there twice or of another type.
+    /// Throws if an element that a check reads is there twice or of another type.
     package init(_ leaf: AppleCertificate) throws(AppAttestError) {
         let key = try Self.properties(leaf, AppleIdentifier.keyProperties)
         let system = try Self.properties(leaf, AppleIdentifier.systemProperties)

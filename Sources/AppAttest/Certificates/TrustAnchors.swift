@@ -14,7 +14,7 @@ public struct TrustAnchors: Sendable {
 
     /// Roots in DER, for a test's own authority.
     ///
-    /// Fails where one of them is not a certificate, or where either purpose has none.
+    /// Fails if one of them is not a certificate, or if either purpose has none.
     public init?(attestationRoots: [[UInt8]], receiptRoots: [[UInt8]]) {
         let attestation = attestationRoots.compactMap(AppleCertificate.init)
         let receipts = receiptRoots.compactMap(AppleCertificate.init)
@@ -26,7 +26,7 @@ public struct TrustAnchors: Sendable {
 
     /// The certificates of a PEM text, each for both purposes; those that are not readable X.509 are left out.
     ///
-    /// Fails where nothing is left.
+    /// Fails if nothing is left.
     public init?(pem: String) {
         let certificates = Self.certificates(inPEM: pem)
         guard !certificates.isEmpty else { return nil }

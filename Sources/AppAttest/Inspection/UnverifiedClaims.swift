@@ -12,13 +12,13 @@ public struct UnverifiedClaims: Sendable {
     public let counter: UInt32
     /// The map that newer systems append, bytes as hexadecimal.
     public let extensions: JSONObject?
-    /// How the app was signed, where the map says so and can be read.
+    /// How the app was signed, if the map says so and can be read.
     public let category: ValidationCategory?
-    /// The app's `CFBundleVersion`, where the map says so and can be read.
+    /// The app's `CFBundleVersion`, if the map says so and can be read.
     public let bundleVersion: String?
     /// The credential data, in attestations alone.
     public let credential: Credential?
-    /// The leaf, in attestations alone, where it can be read.
+    /// The leaf, in attestations alone, if it can be read.
     public let leaf: Leaf?
 
     /// The credential data of an attestation.
@@ -65,7 +65,7 @@ extension AssertionObject {
 }
 
 extension Receipt {
-    /// The id of the key in field 3, unverified; nil where the field holds no certificate of a P-256 key.
+    /// The id of the key in field 3, unverified; nil if the field holds no certificate of a P-256 key.
     public var unverifiedKeyID: KeyID? {
         AppleCertificate(fields.attestedCertificate)?.publicKey.map { KeyID(of: $0) }
     }

@@ -2,7 +2,7 @@
 enum BERExtent {
     private static let maximumDepth = 32
 
-    /// The number of bytes of the first item; nil where it is cut off or nested too deeply.
+    /// The number of bytes of the first item; nil if it is cut off or nested too deeply.
     static func ofFirstItem(in bytes: [UInt8]) -> Int? {
         end(of: bytes[...], depth: 0)
     }

@@ -87,7 +87,7 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 6: field 7, where present, fits an environment that is allowed. Apple does not document the field.
+    /// Step 6: field 7, if present, fits an environment that is allowed. Apple does not document the field.
     package func verifyEnvironment(
         _ receipt: Receipt, _ allowed: Set<AttestEnvironment>
     ) throws(AppAttestError) {
@@ -97,7 +97,7 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 7: created in the past, recently where it must be fresh, and not expired.
+    /// Step 7: created in the past, recently if it must be fresh, and not expired.
     package func verifyTimes(
         _ receipt: Receipt, _ policy: ReceiptVerifier.Policy, at date: Date
     ) throws(AppAttestError) {

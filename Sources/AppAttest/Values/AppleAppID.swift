@@ -8,7 +8,7 @@ public struct AppleAppID: Sendable, Hashable {
     /// SHA-256 of the text: what authenticator data names the app by. Kept, because every verification compares it.
     let hash: [UInt8]
 
-    /// Nil where `text` is not a prefix and an identifier joined by a dot, in at most 255 visible ASCII characters.
+    /// Nil if `text` is not a prefix and an identifier joined by a dot, in at most 255 visible ASCII characters.
     public init?(_ text: String) {
         guard text.utf8.count <= 255, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             let dot = text.firstIndex(of: "."), dot != text.startIndex, text.index(after: dot) != text.endIndex

@@ -34,7 +34,7 @@ public struct AppleAttestationOptions: Sendable {
     public var notAfter: Date?
     /// An authority whose intermediate signs the leaf, while this one's is sent along.
     public var signedBy: AppleAuthority?
-    /// Whether the issuer's name is that of the intermediate that is sent along, even where another signed.
+    /// Whether the issuer's name is that of the intermediate that is sent along, even if another signed.
     public var namesSentIssuer = true
     /// Whether the leaf says that it is an authority.
     public var leafIsAuthority = false
@@ -46,7 +46,7 @@ public struct AppleAttestationOptions: Sendable {
     public var nonce = Nonce.correct
     /// The curve of the key that is certified.
     public var leafCurve = Curve.p256
-    /// The key that is certified, where it is not the attested one.
+    /// The key that is certified, if it is not the attested one.
     public var leafKey: AppleAttestKey?
     /// The digest under the leaf's signature.
     public var leafAlgorithm = AppleSignatureAlgorithm.sha256

@@ -1,6 +1,6 @@
 /// The operating system of a simulated device. Its version decides what attestations look like, as it does for real ones.
 public struct AppleSystem: Sendable, Hashable {
-    /// The platforms of which real attestations are known.
+    /// The platforms that real attestations are known from.
     public enum Platform: String, Sendable {
         case iOS = "iphoneos"
         case macOS = "macosx"

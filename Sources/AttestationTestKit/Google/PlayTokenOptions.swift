@@ -3,7 +3,7 @@
 public struct PlayTokenOptions: Sendable {
     /// `requestDetails.requestPackageName` and `appIntegrity.packageName`.
     public var package = "com.example.app"
-    /// `appIntegrity.packageName`, where it is to be another.
+    /// `appIntegrity.packageName`, if it is to be another.
     public var appPackage: String?
     /// Whether there is a `requestDetails` at all.
     public var hasRequestDetails = true

@@ -83,7 +83,7 @@ extension GoogleAuthority {
         public let body: [UInt8]
     }
 
-    /// What Google's decode service answers to a token of this authority, classic or standard: the payload where the token is
+    /// What Google's decode service answers to a token of this authority, classic or standard: the payload if the token is
     /// of this package, 400 otherwise.
     public func decodeAnswer(package: String, token: String) -> DecodeAnswer {
         guard let payload = decode(token), payload.contains("\"requestPackageName\":\"\(package)\"") else {

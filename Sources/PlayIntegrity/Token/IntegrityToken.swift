@@ -29,7 +29,7 @@ public enum IntegrityToken: Sendable {
         }
     }
 
-    /// The verdict inside, where it can be had without Google.
+    /// The verdict inside, if it can be had without Google.
     public func decode(with keys: [ResponseKeys]) -> DecodeOutcome {
         switch self {
         case .opaque: return .couldNotCheck(.init(.needsGoogle, "a standard token can be decoded by Google alone"))

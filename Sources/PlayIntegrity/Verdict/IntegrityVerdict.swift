@@ -3,7 +3,7 @@ public import StrictJSON
 /// What Google says about an app, a device and an account, as it is written: Google's word, not judged yet.
 ///
 /// Google adds members and values without notice, so anything unknown is kept and nothing fails: a member of another type
-/// counts as absent, and the checks refuse what is absent where they need it
+/// counts as absent, and the checks refuse what is absent if they need it
 /// ([Integrity verdicts](https://developer.android.com/google/play/integrity/verdicts)).
 public struct IntegrityVerdict: Sendable, Hashable {
     /// Who decoded the token.
@@ -35,7 +35,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
         self.decoder = decoder
     }
 
-    /// The value at a path of member names; nil where there is none.
+    /// The value at a path of member names; nil if there is none.
     public subscript(path: String...) -> JSONValue? {
         var value: JSONValue? = .object(payload)
         for name in path { value = value?.object?[name] }
@@ -80,7 +80,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
     public var appLicensingVerdict: String? { self["accountDetails", "appLicensingVerdict"]?.string }
     /// `NO_ISSUES`, `HIGH_RISK` and the like.
     public var playProtectVerdict: String? { self["environmentDetails", "playProtectVerdict"]?.string }
-    /// `KNOWN_INSTALLED`, `UNKNOWN_CONTROLLING` and the like; none also where it was not evaluated.
+    /// `KNOWN_INSTALLED`, `UNKNOWN_CONTROLLING` and the like; absent if Google did not evaluate it.
     public var appAccessRisks: [String] {
         strings(self["environmentDetails", "appAccessRiskVerdict", "appsDetected"])
     }

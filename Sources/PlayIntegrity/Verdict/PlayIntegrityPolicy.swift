@@ -6,7 +6,7 @@ public import StrictJSON
 /// Risk signals (Play Protect, other apps, activity, recall) are reported and not refused unless listed here: refusing one
 /// by default has cost a large team every seventh good device.
 public struct PlayIntegrityPolicy: Sendable, Hashable {
-    /// SHA-256 digests, one of which must be among the app's signing certificates.
+    /// SHA-256 digests. The app's signing certificates must include one of them.
     public var certificateDigests: Set<[UInt8]>?
     /// Recognition verdicts that are accepted.
     public var recognitionVerdicts: Set<String>? = ["PLAY_RECOGNIZED"]

@@ -7,7 +7,7 @@ public enum IntegrityBinding: Sendable {
     case nonce(String)
     /// The request hash of a standard request.
     case requestHash(String)
-    /// Either, where the app may choose; the token must carry exactly one.
+    /// Either, if the app may choose; the token must carry exactly one.
     case either(String)
 }
 
@@ -45,7 +45,7 @@ public struct PlayIntegrityVerifier: Sendable {
         try judge(verdict, packages: packages, binding: binding, at: time)
     }
 
-    /// Judges a verdict of which not everything is known any more: what is nil is not compared, and
+    /// Judges a stored verdict whose context is partly lost: a parameter that is nil is not compared, and
     /// ``VerifiedIntegrity/unchecked`` says so. Not for registering devices.
     ///
     /// - Parameters:
