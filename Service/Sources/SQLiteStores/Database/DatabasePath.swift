@@ -3,6 +3,8 @@ internal import Foundation
 #if canImport(Darwin)
     internal import Darwin
 #else
+    // On Linux both include <sys/stat.h>. The compiler counts `stat` as a part of the one that it loads first.
+    internal import CoreFoundation
     internal import Glibc
 #endif
 
