@@ -2,16 +2,16 @@ public import AuthContract
 
 /// How the exchange of a device's receipt stands.
 public struct ReceiptRefresh: Sendable, Hashable {
-    /// When Apple may next be asked; nil: never, because the receipt did not verify or is not Apple's.
+    /// When the receipt may be exchanged next; nil: never, because it did not verify or is not Apple's.
     public var dueAt: UnixTime?
     /// When Apple last answered, or failed to.
     public var askedAt: UnixTime?
-    /// What came of it: `refreshed`, or why not.
+    /// The outcome: `refreshed`, or why not.
     public var outcome: String?
-    /// How often in a row it failed for this receipt.
+    /// Failures in a row for this receipt.
     public var failures: Int
 
-    /// A state of its parts; without any, a receipt that is never exchanged.
+    /// Memberwise initializer. Without arguments: a receipt that is never exchanged.
     public init(dueAt: UnixTime? = nil, askedAt: UnixTime? = nil, outcome: String? = nil, failures: Int = 0) {
         self.dueAt = dueAt
         self.askedAt = askedAt
@@ -20,16 +20,16 @@ public struct ReceiptRefresh: Sendable, Hashable {
     }
 }
 
-/// A device whose receipt is due, taken for as long as `evidence.refresh.dueAt`.
+/// A receipt that is due, leased to the caller until `evidence.refresh.dueAt`.
 public struct DueReceipt: Sendable, Hashable {
     public let appID: AppID
     public let deviceID: DeviceID
-    /// What is stored; `refresh.dueAt` is the end of the lease under which it was taken.
+    /// What is stored; `refresh.dueAt` is the end of the lease.
     public let evidence: AppAttestEvidence
-    /// The receipt to be exchanged.
+    /// The receipt to exchange.
     public let receipt: [UInt8]
 
-    /// A due receipt of its parts; nil where there is no receipt.
+    /// Nil if the evidence has no receipt.
     public init?(appID: AppID, deviceID: DeviceID, evidence: AppAttestEvidence) {
         guard let receipt = evidence.receipt else { return nil }
         self.appID = appID
@@ -39,14 +39,14 @@ public struct DueReceipt: Sendable, Hashable {
     }
 }
 
-/// What becomes of a receipt that was taken.
+/// The outcome of an exchange.
 public struct ReceiptChange: Sendable, Hashable {
-    /// A new receipt, of which every check has passed.
+    /// A new receipt that passed every check.
     public struct Replacement: Sendable, Hashable {
         public let receipt: [UInt8]
         public let riskMetric: Int
 
-        /// A replacement of its parts.
+        /// Memberwise initializer.
         public init(receipt: [UInt8], riskMetric: Int) {
             self.receipt = receipt
             self.riskMetric = riskMetric
@@ -57,23 +57,30 @@ public struct ReceiptChange: Sendable, Hashable {
     public var replacement: Replacement?
     public var refresh: ReceiptRefresh
 
-    /// A change of its parts.
+    /// Memberwise initializer.
     public init(replacement: Replacement? = nil, refresh: ReceiptRefresh) {
         self.replacement = replacement
         self.refresh = refresh
     }
 }
 
-/// Keeps which receipts are due: the work of the background job survives restarts because it is here and nowhere else.
+/// Keeps which receipts are due. The background job has no other state, so its work survives restarts.
 ///
-/// What it guarantees: of any number of takers, in any number of processes, one gets a due receipt; who got it and died
-/// loses it with the end of the lease. What is recorded replaces only what was taken.
+/// Guarantees: of any number of callers, in any number of processes, one gets a due receipt. If it ends without recording
+/// anything, the receipt is due again at the end of the lease. What is recorded replaces only what was taken.
 public protocol ReceiptStore: Sendable {
-    /// Takes the receipt of a registered device that has been due the longest, and makes it due at the end of the `lease`;
-    /// nil where none is due.
+    /// Takes the receipt that has been due the longest (`dueAt <= now`), and sets its `dueAt` to the end of the `lease`. Nil
+    /// if none is due. Only registered devices that have a receipt and a `dueAt` count.
     func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt?
 
-    /// Records what came of a receipt; false where the attested key, the receipt or the lease is no longer what was taken.
+    /// Records the outcome of an exchange. Returns false, changes nothing and appends no event if the attested key, the receipt
+    /// or the lease is no longer what was taken: a newer receipt stays.
+    ///
+    /// - Parameters:
+    ///   - change: the new state of the exchange. With a replacement, its receipt and metric replace the stored ones, and the
+    ///     receipt's outcome becomes `verified`. The counter and all other members stay as they are stored.
+    ///   - due: what was taken.
+    ///   - event: appended in the same transaction; nil: none is.
     func record(
         _ change: ReceiptChange, of due: DueReceipt, recording event: AuditEvent?
     ) async throws(StoreError) -> Bool

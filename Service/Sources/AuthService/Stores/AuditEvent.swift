@@ -1,7 +1,7 @@
 public import AuthContract
 public import StrictJSON
 
-/// Something that was changed, by whom, from what to what: appended with the change, in one transaction.
+/// A change: who made it, when, from what to what. A store appends it in the transaction of the change.
 public struct AuditEvent: Sendable, Hashable {
     /// Stable codes.
     public enum Code: String, Sendable, Hashable, CaseIterable {
@@ -31,14 +31,14 @@ public struct AuditEvent: Sendable, Hashable {
 
     public let code: Code
     public let at: UnixTime
-    /// Who did it: `device`, `cli`, `admin:<credential>`, `service`.
+    /// The actor: `device`, `cli`, `admin:<credential>`, `service`.
     public let actor: String
     public let appID: AppID?
     public let deviceID: DeviceID?
     /// Before and after, or what else a reader needs. Never secrets, proofs or keys.
     public let detail: JSONObject
 
-    /// An event of its parts.
+    /// Memberwise initializer.
     public init(
         _ code: Code, at: UnixTime, actor: String, appID: AppID? = nil, deviceID: DeviceID? = nil,
         detail: JSONObject = JSONObject()
@@ -51,41 +51,53 @@ public struct AuditEvent: Sendable, Hashable {
         self.detail = detail
     }
 
-    /// The detail as a log stores it: JSON on one line.
+    /// The detail as a log stores it: JSON on one line, which the hash covers.
     public var detailText: String { JSONValue.object(detail).text() }
 }
 
-/// Appends what was changed where no other store's change goes with it.
+/// The audit log.
+///
+/// Guarantees:
+/// - It only grows. Events have the numbers 1, 2, 3… without a gap, in the order of one hash chain (`AuditChain`), also when
+///   many callers append at once.
+/// - The events that other stores append with their changes are in the same chain.
+/// - An event is read as it was appended, its detail included.
 public protocol AuditLog: Sendable {
-    /// Appends an event.
+    /// Appends an event that no other store's change comes with.
     func append(_ event: AuditEvent) async throws(StoreError)
 
-    /// Events, newest first, before the sequence number `before`.
+    /// Events, newest first. All conditions apply together.
+    ///
+    /// - Parameters:
+    ///   - app: of this app only; nil: of all, and of none.
+    ///   - device: of this device only.
+    ///   - before: only events with a smaller sequence number.
+    ///   - limit: 1 to 1000.
     func events(
         app: AppID?, device: DeviceID?, before: Int64?, limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent]
 
-    /// The number of the first event that does not continue the hash chain; nil where all do.
+    /// The number of the first event that does not continue the hash chain; nil if all do.
     func firstBrokenLink() async throws(StoreError) -> Int64?
 
-    /// The event with this number, or the last one for nil, as a link of the chain; nil where there is none. Also of an
-    /// event whose other members cannot be read.
+    /// Number and hash of the event with this number, or of the last one for nil; nil if there is none. It needs no other
+    /// member of the event to be readable.
     func link(at sequence: Int64?) async throws(StoreError) -> AuditLink?
 }
 
-/// Number and hash of an event, as they are stored.
+/// The stored number and hash of an event.
 public struct AuditLink: Sendable, Hashable {
     public let sequence: Int64
     public let hash: [UInt8]
 
-    /// A link of its parts.
+    /// Memberwise initializer.
     public init(sequence: Int64, hash: [UInt8]) {
         self.sequence = sequence
         self.hash = hash
     }
 }
 
-/// An event as it stands in the log.
+/// A stored event.
 public struct RecordedAuditEvent: Sendable, Hashable {
     /// 1, 2, 3… without a gap.
     public let sequence: Int64
@@ -93,7 +105,7 @@ public struct RecordedAuditEvent: Sendable, Hashable {
     /// SHA-256 over the previous event's hash and this event, as `AuditChain` says.
     public let hash: [UInt8]
 
-    /// A recorded event of its parts.
+    /// Memberwise initializer.
     public init(sequence: Int64, event: AuditEvent, hash: [UInt8]) {
         self.sequence = sequence
         self.event = event

@@ -8,7 +8,7 @@ public struct IssuedChallenge: Sendable, Hashable {
     public let purpose: ChallengePurpose
     public let expiresAt: UnixTime
 
-    /// A challenge of its parts.
+    /// Memberwise initializer.
     public init(bytes: [UInt8], appID: AppID, purpose: ChallengePurpose, expiresAt: UnixTime) {
         self.bytes = bytes
         self.appID = appID
@@ -19,18 +19,26 @@ public struct IssuedChallenge: Sendable, Hashable {
 
 /// Keeps challenges until they are taken.
 ///
-/// What it guarantees: of any number of takers of one challenge, exactly one gets it. An expired challenge is kept for
-/// `IssuedChallenge.keptAfterExpiry` so that "expired" and "unknown" can be told apart. A challenge may be lost or evicted
-/// (oldest of the busiest source first): its client starts again.
+/// Guarantees:
+/// - Of any number of callers that take one challenge, exactly one gets it.
+/// - The store keeps a challenge for `IssuedChallenge.keptAfterExpiry` seconds after its expiry, by its own clock, so that
+///   the service can tell an expired challenge from an unknown one. After that `take` returns nil.
+/// - The store is bounded. It may lose a challenge, and evicts the oldest one of the busiest source when it is full: the
+///   client then starts again.
 public protocol ChallengeStore: Sendable {
-    /// Keeps a challenge. `source` is whom eviction counts it for: the client's address.
+    /// Keeps a challenge, also one that has just expired.
+    ///
+    /// - Parameters:
+    ///   - challenge: the challenge; its bytes are random, so the store need not handle duplicates.
+    ///   - source: the address of the client, which eviction counts by.
     func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError)
 
-    /// Gets and deletes, atomically; nil where there is none.
+    /// Returns a challenge and deletes it, atomically; nil if there is none. `bytes` may be of any length: they come from
+    /// the client.
     func take(_ bytes: [UInt8]) async throws(StoreError) -> IssuedChallenge?
 }
 
 extension IssuedChallenge {
-    /// Seconds that an expired challenge is kept.
+    /// Seconds for which a store keeps an expired challenge.
     public static let keptAfterExpiry: Int64 = 600
 }

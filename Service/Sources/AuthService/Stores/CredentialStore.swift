@@ -12,7 +12,7 @@ public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
     case admin
 }
 
-/// A credential as it is kept: never the secret, only its hash.
+/// A stored credential: never the secret, only its hash.
 public struct Credential: Sendable, Hashable {
     /// The public part, by which it is found, listed and revoked.
     public let id: String
@@ -26,7 +26,7 @@ public struct Credential: Sendable, Hashable {
     public let expiresAt: UnixTime
     public var revokedAt: UnixTime?
 
-    /// A credential of its parts.
+    /// Memberwise initializer.
     public init(
         id: String, name: String, role: CredentialRole, apps: Set<AppID>, secretHash: [UInt8], createdAt: UnixTime,
         expiresAt: UnixTime, revokedAt: UnixTime? = nil
@@ -43,16 +43,19 @@ public struct Credential: Sendable, Hashable {
 }
 
 /// Keeps credentials.
+///
+/// A change and its audit event are one transaction. A call that throws or returns false changes nothing and appends no
+/// event.
 public protocol CredentialStore: Sendable {
-    /// Adds one.
+    /// Adds a credential. Throws if its id exists, and keeps the one that has it.
     func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError)
 
-    /// The credential with this id, revoked or expired ones too.
+    /// The credential with this id, also if it is revoked or expired; nil if there is none.
     func credential(_ id: String) async throws(StoreError) -> Credential?
 
-    /// All of them, newest first.
+    /// All credentials, the latest `createdAt` first, in whatever order they were added.
     func credentials() async throws(StoreError) -> [Credential]
 
-    /// Revokes one; false where it is not there or was revoked before.
+    /// Revokes a credential. Returns false if it is not there or was revoked before: the first revocation stays.
     func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) async throws(StoreError) -> Bool
 }

@@ -1,14 +1,14 @@
 public import AuthContract
 
-/// What a list of evidence shows: nothing that was sent by a device.
+/// What a list of evidence shows. It has nothing that a device sent.
 public struct EvidenceSummary: Sendable, Hashable {
-    /// Names it, a UUID.
+    /// A UUID.
     public let id: String
     public let appID: AppID
-    /// The device, where it was known already.
+    /// The device, if the service knew it already.
     public let deviceID: DeviceID?
     public let recordedAt: UnixTime
-    /// When it is erased.
+    /// The time at which it is erased.
     public let expiresAt: UnixTime
     /// The name of the format, such as `app-attest-attestation`.
     public let format: String
@@ -16,7 +16,7 @@ public struct EvidenceSummary: Sendable, Hashable {
     public let code: String
     public let step: String
 
-    /// A summary of its parts.
+    /// Memberwise initializer.
     public init(
         id: String, appID: AppID, deviceID: DeviceID?, recordedAt: UnixTime, expiresAt: UnixTime, format: String,
         code: String, step: String
@@ -32,13 +32,13 @@ public struct EvidenceSummary: Sendable, Hashable {
     }
 }
 
-/// A refusal as it is kept: its document sealed with the service key.
+/// A stored refusal: its document is sealed with the service key.
 public struct StoredEvidence: Sendable, Hashable {
     public let summary: EvidenceSummary
     /// The document, sealed.
     public let sealed: [UInt8]
 
-    /// Evidence of its parts.
+    /// Memberwise initializer.
     public init(summary: EvidenceSummary, sealed: [UInt8]) {
         self.summary = summary
         self.sealed = sealed
@@ -48,13 +48,13 @@ public struct StoredEvidence: Sendable, Hashable {
 /// How much evidence an app may have.
 public struct EvidenceBounds: Sendable, Hashable {
     public let count: Int
-    /// Sealed bytes, all together.
+    /// Sealed bytes of all evidence together.
     public let bytes: Int
 
-    /// What the service keeps of an app.
+    /// What the service keeps for one app.
     public static let standard = EvidenceBounds(count: 1000, bytes: 32 << 20)
 
-    /// Bounds.
+    /// Memberwise initializer.
     public init(count: Int, bytes: Int) {
         self.count = count
         self.bytes = bytes
@@ -63,22 +63,31 @@ public struct EvidenceBounds: Sendable, Hashable {
 
 /// Keeps evidence of refusals.
 ///
-/// What it guarantees: an app never has more than the bounds allow, whatever is kept at once; what was erased is gone from
-/// every answer. Evidence may be lost: nothing depends on it.
+/// Guarantees:
+/// - An app never has more than its bounds allow, also when many callers keep evidence at once. The bounds of one app never
+///   cost another app its evidence.
+/// - The order is the order in which evidence was kept, whatever `recordedAt` says.
+/// - Erased evidence is gone from every answer.
+/// - The store may lose evidence: nothing depends on it.
 public protocol EvidenceStore: Sendable {
-    /// Keeps evidence, and erases the app's oldest until it is within the bounds. What is larger than they are is not kept.
+    /// Keeps evidence, and erases the app's oldest until the app is within its bounds. Evidence that alone exceeds the bounds
+    /// is not kept and erases nothing.
     func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) async throws(StoreError)
 
-    /// Summaries, newest first, at most `limit`: of one app, where one is named, and older than the one with the id
-    /// `before`, where one is; none where that is not there.
+    /// Summaries, newest first.
+    ///
+    /// - Parameters:
+    ///   - app: of this app only; nil: of all.
+    ///   - id: only what is older than the evidence with this id; none if there is no such evidence. Nil: from the newest on.
+    ///   - limit: 1 to 1000.
     func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary]
 
-    /// One, with its document.
+    /// One refusal with its document; nil if the app has none with this id.
     func evidence(_ id: String, of app: AppID) async throws(StoreError) -> StoredEvidence?
 
-    /// Erases one, or all of the app's where `id` is nil; returns how many.
+    /// Erases one refusal, or all of the app's if `id` is nil. Returns how many; the event is appended unless that is 0.
     func eraseEvidence(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int
 
-    /// Erases what has expired, at most `limit` at once; returns how many.
+    /// Erases evidence with `expiresAt <= now`, at most `limit` (1 to 1000). Returns how many; 0 means that none is left.
     func eraseEvidence(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int
 }

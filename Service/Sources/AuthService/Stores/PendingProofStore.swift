@@ -1,15 +1,15 @@
 public import AuthContract
 
-/// The proof of a pending device whose provider could not be asked, sealed with the service key.
+/// The proof of a pending device whose provider did not answer, sealed with the service key.
 public struct PendingProof: Sendable, Hashable {
     public let appID: AppID
     public let deviceID: DeviceID
-    /// When it arrived: what its age is judged by.
+    /// When it arrived. Its age is judged at this time.
     public let arrivedAt: UnixTime
     /// The registration's body, sealed; at most about 64 KiB.
     public let sealedRequest: [UInt8]
 
-    /// A proof of its parts.
+    /// Memberwise initializer.
     public init(appID: AppID, deviceID: DeviceID, arrivedAt: UnixTime, sealedRequest: [UInt8]) {
         self.appID = appID
         self.deviceID = deviceID
@@ -18,17 +18,21 @@ public struct PendingProof: Sendable, Hashable {
     }
 }
 
-/// Keeps proofs until their provider can be asked, for a day at most.
+/// Keeps proofs until their provider answers, for a day at most.
 ///
-/// What it guarantees: a proof that was kept is there until it is erased. It is sealed, so that what a file system or a
-/// backup keeps of an erased one is of no use without the service key.
+/// Guarantee: a proof is there until it is erased or replaced. It is sealed, so that a copy of an erased one, in a file
+/// system or a backup, is of no use without the service key.
 public protocol PendingProofStore: Sendable {
-    /// Keeps a proof; one for each device.
+    /// Keeps a proof. A device has one: a second proof replaces the first.
     func keep(_ proof: PendingProof) async throws(StoreError)
 
-    /// At most `limit` proofs, by the text of their device ids, after the one of `device`.
+    /// Proofs in the order of their device ids' texts.
+    ///
+    /// - Parameters:
+    ///   - device: only proofs after this device, which need not have one; nil: from the first on.
+    ///   - limit: 1 to 1000.
     func pendingProofs(after device: DeviceID?, limit: Int) async throws(StoreError) -> [PendingProof]
 
-    /// Erases a device's proof; nothing happens where there is none.
+    /// Erases a device's proof. Does nothing if there is none.
     func erasePendingProof(of device: DeviceID) async throws(StoreError)
 }

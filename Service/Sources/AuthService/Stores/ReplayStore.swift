@@ -59,7 +59,8 @@ public struct ReplayClaim: Sendable, Hashable {
 public enum ClaimOutcome: Sendable, Hashable {
     /// All were free, and are taken now.
     case claimed
-    /// At least this one was taken before: the request is a replay. None of the others was taken by this call.
+    /// This one was taken before: the request is a replay. If several were, it is the first of them in the order given. The
+    /// call took none of the others.
     case taken(ReplayClaim)
     /// The store has lost its history of that time, or cannot know whether it has. Refuse with 503; a retry may succeed after
     /// this many seconds.
@@ -70,10 +71,15 @@ public enum ClaimOutcome: Sendable, Hashable {
 
 /// Keeps the claims of accepted signatures, so that no request is accepted twice.
 ///
-/// Guarantees: if several callers claim overlapping sets, at most one of them gets `claimed` for each claim. A claim lives
-/// until `expiresAt`, even if the process ends. No claim is evicted earlier.
+/// Guarantees:
+/// - If several callers claim overlapping sets, at most one of them gets `claimed` for each claim. A caller is refused only
+///   if another one got a claim of its set.
+/// - A claim is taken while `now < expiresAt`, even if the process ends in between. The store evicts no claim earlier. It
+///   frees a claim within a minute after that, and keeps any number of live ones.
+/// - Time is what `now` says, never the store's own clock. `now` may step back: a claim with an `expiresAt` no later than
+///   that of a claim already purged is `expired`, because the store no longer knows whether it was taken.
 public protocol ReplayStore: Sendable {
-    /// Claims all of these, or none.
+    /// Claims all of these, or none. A call with `expiresAt <= now` is `expired` and claims nothing.
     ///
     /// - Parameters:
     ///   - claims: what the request may be used for once.

@@ -1,8 +1,8 @@
-/// Something that the service key sealed, as a store keeps it.
+/// A stored value that the service key sealed.
 public struct SealedRow: Sendable, Hashable {
-    /// What it is.
+    /// What the row holds.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// An app record: the whole text of it, of which a member is sealed.
+        /// An app record: its whole text in UTF-8. Single members of it are sealed.
         case app
         case signingKey
         case pendingProof
@@ -10,13 +10,13 @@ public struct SealedRow: Sendable, Hashable {
     }
 
     public let kind: Kind
-    /// Names it among its kind.
+    /// The app id, key id, device id or evidence id.
     public let id: String
     /// The app of evidence; empty for the other kinds.
     public let scope: String
     public let value: [UInt8]
 
-    /// A row of its parts.
+    /// Memberwise initializer.
     public init(kind: Kind, id: String, scope: String = "", value: [UInt8]) {
         self.kind = kind
         self.id = id
@@ -25,22 +25,35 @@ public struct SealedRow: Sendable, Hashable {
     }
 }
 
-/// Keeps what the service key must be recognised by, and gives access to all that it sealed.
+/// Keeps the check values of the service key, and gives access to everything that it sealed.
 ///
-/// What it guarantees: check values change as one, only from what the caller knows; a row is replaced only where it is still
-/// what the caller read.
+/// Guarantees: check values change together, and only from what the caller knows. A row is replaced only if it is still what
+/// the caller read.
 public protocol ServiceKeyStore: Sendable {
-    /// The check values of the keys that are needed, the one that seals first; empty: none is known yet.
+    /// The check values of the keys that are needed, in the order they were given: the key that seals first. Empty: none is
+    /// known yet.
     func keyChecks() async throws(StoreError) -> [ServiceKeyCheck]
 
-    /// Replaces the check values where they are still `current`; false where they are not.
+    /// Replaces the check values. Returns false, changes nothing and appends no event if they are no longer `current`: the
+    /// same values in the same order.
+    ///
+    /// - Parameters:
+    ///   - current: what the caller read.
+    ///   - checks: the new values.
+    ///   - event: appended in the same transaction; nil: none is.
     func replaceKeyChecks(
         _ current: [ServiceKeyCheck], with checks: [ServiceKeyCheck], recording event: AuditEvent?
     ) async throws(StoreError) -> Bool
 
-    /// At most `limit` rows of a kind, by id, after the one named `id`.
+    /// Rows of a kind, ordered by the bytes of their ids.
+    ///
+    /// - Parameters:
+    ///   - kind: the kind.
+    ///   - id: only rows after this id; empty: from the first on.
+    ///   - limit: 1 to 1000.
     func sealedRows(_ kind: SealedRow.Kind, after id: String, limit: Int) async throws(StoreError) -> [SealedRow]
 
-    /// Gives rows that are still what they were another value, in one change; returns how many.
+    /// Replaces the values of rows, in one transaction. Skips rows that are no longer what the caller read, and returns how
+    /// many it replaced. The other stores see the new values.
     func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int
 }

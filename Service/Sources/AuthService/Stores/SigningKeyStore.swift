@@ -1,15 +1,16 @@
 public import AuthContract
 
-/// A key that signs device tokens, its private half sealed with the service key.
+/// A key that signs device tokens. Its private half is sealed with the service key.
 public struct StoredSigningKey: Sendable, Hashable {
     /// The RFC 7638 thumbprint: the `kid` of tokens and of the key set.
     public let id: String
     public let sealedKey: [UInt8]
     public let createdAt: UnixTime
-    /// From when the key signs, where that is not once it has been published for long enough: the key before it was revoked.
+    /// The time from which the key signs, if the key before it was revoked. Nil: it signs once it has been published for long
+    /// enough.
     public var signsFrom: UnixTime?
 
-    /// A key of its parts.
+    /// Memberwise initializer.
     public init(id: String, sealedKey: [UInt8], createdAt: UnixTime, signsFrom: UnixTime? = nil) {
         self.id = id
         self.sealedKey = sealedKey
@@ -19,32 +20,35 @@ public struct StoredSigningKey: Sendable, Hashable {
 }
 
 /// Keeps signing keys.
+///
+/// A change and its audit event are one transaction. A call that returns false changes nothing and appends no event. The
+/// newest key is the one that was added last, whatever `createdAt` says.
 public protocol SigningKeyStore: Sendable {
-    /// All keys, oldest first.
+    /// All keys, in the order they were added.
     func signingKeys() async throws(StoreError) -> [StoredSigningKey]
 
-    /// Adds a key, where the newest one is still `newest` (nil: there is none); false where somebody was faster.
+    /// Adds a key. Returns false if the newest key is no longer `newest` (nil: there is none): of several callers one succeeds.
     func addSigningKey(
         _ key: StoredSigningKey, after newest: String?, recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
-    /// Removes a key for ever, lets another one sign at once, and adds a new one, where the newest one is still `newest`;
-    /// false where it is not, or the key to remove is not there.
+    /// Revokes a key, lets another one sign at once, and adds a new one. Returns false if the newest key is no longer `newest`,
+    /// or the key to revoke is not there.
     ///
     /// - Parameters:
-    ///   - id: the key to remove.
+    ///   - id: the key to revoke; it is no longer listed, and `isRevokedSigningKey` knows it for good.
     ///   - newest: the newest key that the caller knows.
-    ///   - successor: the key that signs from the time of the event on; nil: none does because of this.
-    ///   - key: the new key; nil: none is added.
+    ///   - successor: the key whose `signsFrom` becomes the time of the event; nil: none does.
+    ///   - key: the new newest key; nil: none is added.
     ///   - event: the audit event of the change.
     func revokeSigningKey(
         _ id: String, newest: String, promoting successor: String?, adding key: StoredSigningKey?,
         recording event: AuditEvent
     ) async throws(StoreError) -> Bool
 
-    /// Whether a key was revoked: a revocation that is repeated has nothing to do.
+    /// Whether a key was revoked. False for an unknown key and for one that was only removed.
     func isRevokedSigningKey(_ id: String) async throws(StoreError) -> Bool
 
-    /// Removes keys that no token is of any more.
+    /// Removes keys whose tokens have all expired. Ignores unknown ids.
     func removeSigningKeys(_ ids: Set<String>) async throws(StoreError)
 }

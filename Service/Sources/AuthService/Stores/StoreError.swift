@@ -1,5 +1,4 @@
-/// A store that cannot be asked, or did not answer in time. The service answers 503: it never accepts what it could not
-/// check.
+/// A store failed, or did not answer in time. The service answers 503: it never accepts what it could not check.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure.
     public enum Code: String, Sendable, Hashable, CaseIterable {
@@ -15,7 +14,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     /// For the log.
     public let reason: String
 
-    /// An error with its reason for the log.
+    /// Memberwise initializer.
     public init(_ code: Code, _ reason: String) {
         self.code = code
         self.reason = reason

@@ -21,7 +21,7 @@ enum DeviceListing {
             require("registered_at <= ?", [after.registeredAt.seconds])
             require("(registered_at < ? OR device_id > ?)", [after.registeredAt.seconds, after.deviceID.text])
         }
-        arguments += [min(max(query.limit, 1), 1000)]
+        arguments += [query.limit]
         return (
             """
             SELECT * FROM devices WHERE \(conditions.joined(separator: " AND "))

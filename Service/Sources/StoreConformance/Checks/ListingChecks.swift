@@ -51,15 +51,6 @@ extension StoreConformance {
                 }
                 try expect(found, is: wanted, "what was found by time too")
             },
-            ConformanceCheck("A limit outside 1 to 1000 counts as the nearest one inside") { stores in
-                let samples = try Samples(stores)
-                for _ in 0..<2 { try await stores.add(samples.device(), samples) }
-                for (limit, count) in [(Int.min, 1), (0, 1), (Int.max, 2)] {
-                    var query = DeviceQuery(limit: limit)
-                    query.appID = samples.app
-                    try expect(try await stores.devices.devices(query).count, is: count, "the number with \(limit)")
-                }
-            },
             ConformanceCheck("Risk metrics are counted, of an app's registered devices") { stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
                 func device(_ metric: Int?, _ samples: Samples, _ status: DeviceStatus = .registered) -> DeviceRecord {

@@ -184,7 +184,7 @@ extension MemoryStores: DeviceStore {
                 && query.registeredBefore.map { device.registeredAt < $0 } ?? true
                 && query.after.map { precedes($0, .init(device)) } ?? true
         }
-        return Array(matching.sorted { precedes(.init($0), .init($1)) }.prefix(min(max(query.limit, 1), 1000)))
+        return Array(matching.sorted { precedes(.init($0), .init($1)) }.prefix(query.limit))
     }
 
     /// See `DeviceStore`.
