@@ -1,21 +1,20 @@
 import AuthService
+import Bytes
 import Foundation
 import Testing
 
 @testable import SQLiteStores
 
 struct FreeSpaceTests {
-    /// A file system that hangs until it is released, and counts who asks it.
-    private final class HangingDisk: @unchecked Sendable {
-        // Unchecked: the lock guards the count.
-        private let lock = NSLock()
-        private var count = 0
+    /// A file system that hangs until it is released, and counts its calls.
+    private final class HangingDisk: Sendable {
+        private let count = Locked(0)
         private let released = DispatchSemaphore(value: 0)
 
-        var questions: Int { lock.withLock { count } }
+        var questions: Int { count.withLock { $0 } }
 
         func ask() -> Int64? {
-            lock.withLock { count += 1 }
+            count.withLock { $0 += 1 }
             released.wait()
             return 7
         }
@@ -23,7 +22,7 @@ struct FreeSpaceTests {
         func release() { released.signal() }
     }
 
-    @Test func `A file system that hangs is an error within the deadline, and keeps one thread alone`() async throws {
+    @Test func `a file system that hangs is an error within the deadline and keeps one thread`() async throws {
         let disk = HangingDisk()
         let space = FreeSpace(deadline: .milliseconds(50), ask: disk.ask)
         // More than the threads of the queue that deadlines need.
@@ -39,7 +38,7 @@ struct FreeSpaceTests {
         disk.release()
     }
 
-    @Test func `Everybody who waits gets the one answer, and the next one asks again`() async throws {
+    @Test func `all waiting callers get one answer, and the next caller asks again`() async throws {
         let disk = HangingDisk()
         let space = FreeSpace(deadline: .seconds(60), ask: disk.ask)
         async let first = space.bytes()
@@ -52,7 +51,7 @@ struct FreeSpaceTests {
         #expect(try await space.bytes() == 7)
     }
 
-    @Test func `The stores say how much room there is`() async throws {
+    @Test func `the stores report their free bytes`() async throws {
         let folder = try TemporaryFolder()
         let stores = try SQLiteStores.open(folder)
         #expect(try #require(try await stores.freeBytes()) > 0)
