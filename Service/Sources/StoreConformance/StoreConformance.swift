@@ -1,39 +1,67 @@
 public import AuthContract
 public import AuthService
 
-/// What every implementation of the service's stores must do, as checks that anybody can run against theirs:
+/// What every implementation of the service's stores must do, as checks that you run against yours:
 ///
-///     @Test(arguments: StoreConformance.checks)
-///     func conforms(_ check: ConformanceCheck) async throws {
-///         try await check.run(on: makeMyStores())
-///     }
+/// ```swift
+/// @Test(arguments: StoreConformance.checks)
+/// func `my stores keep every guarantee`(_ check: ConformanceCheck) async throws {
+///     try await check.run(on: StoresUnderTest(MyStores(), now: SystemClock().now))
+/// }
+/// ```
 public enum StoreConformance {
+    /// One store protocol.
+    public enum Store: String, Sendable, Hashable, CaseIterable {
+        case challenges, replay, apps, devices, audit, receipts, credentials, signingKeys, pendingProofs, evidence
+        case serviceKeys
+    }
+
     /// All checks, of all stores.
-    public static var checks: [ConformanceCheck] {
-        challengeChecks + replayChecks + appChecks + deviceChecks + rotationChecks + listingChecks + auditChecks
-            + receiptChecks + credentialChecks + signingKeyChecks + pendingProofChecks + evidenceChecks
-            + serviceKeyChecks
+    public static var checks: [ConformanceCheck] { Store.allCases.flatMap { checks(of: $0) } }
+
+    /// The checks of some stores.
+    ///
+    /// Checks of stores that append audit events also read the audit log, and those of receipts and of the service key also
+    /// write other stores: run these on stores of one back end.
+    public static func checks(of stores: Store...) -> [ConformanceCheck] {
+        stores.flatMap { store in
+            switch store {
+            case .challenges: challengeChecks
+            case .replay: replayChecks
+            case .apps: appChecks
+            case .devices: deviceChecks + rotationChecks + listingChecks
+            case .audit: auditChecks + noChangeNoEventChecks
+            case .receipts: receiptChecks
+            case .credentials: credentialChecks
+            case .signingKeys: signingKeyChecks
+            case .pendingProofs: pendingProofChecks
+            case .evidence: evidenceChecks
+            case .serviceKeys: serviceKeyChecks
+            }
+        }
     }
 }
 
-/// The stores that a check runs on. They may hold other things already: a check uses ids and keys of its own. Audit events
-/// of others must not arrive while one runs.
+/// The stores that a check runs on.
+///
+/// They may hold other things already: each check uses ids and keys of its own. Nothing else may write to them while a check
+/// runs. To test one store, start from stores that pass and replace it.
 public struct StoresUnderTest: Sendable {
-    public let challenges: any ChallengeStore
-    public let replay: any ReplayStore
-    public let apps: any AppStore
-    public let devices: any DeviceStore
-    public let audit: any AuditLog
-    public let receipts: any ReceiptStore
-    public let credentials: any CredentialStore
-    public let signingKeys: any SigningKeyStore
-    public let pendingProofs: any PendingProofStore
-    public let evidence: any EvidenceStore
-    public let serviceKeys: any ServiceKeyStore
-    /// What the stores' own clock shows.
-    public let now: UnixTime
+    public var challenges: any ChallengeStore
+    public var replay: any ReplayStore
+    public var apps: any AppStore
+    public var devices: any DeviceStore
+    public var audit: any AuditLog
+    public var receipts: any ReceiptStore
+    public var credentials: any CredentialStore
+    public var signingKeys: any SigningKeyStore
+    public var pendingProofs: any PendingProofStore
+    public var evidence: any EvidenceStore
+    public var serviceKeys: any ServiceKeyStore
+    /// The present, as the stores' own clock shows it.
+    public var now: UnixTime
 
-    /// Stores of one back end.
+    /// Memberwise initializer.
     public init(
         challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
         audit: any AuditLog, receipts: any ReceiptStore, credentials: any CredentialStore,
@@ -54,7 +82,7 @@ public struct StoresUnderTest: Sendable {
         self.now = now
     }
 
-    /// Stores that are one object.
+    /// Stores that one object implements.
     public init(
         _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore & CredentialStore
             & SigningKeyStore & PendingProofStore & EvidenceStore & ServiceKeyStore, now: UnixTime
@@ -66,7 +94,7 @@ public struct StoresUnderTest: Sendable {
     }
 }
 
-/// One guarantee and how it is checked.
+/// The check of one guarantee.
 public struct ConformanceCheck: Sendable, CustomStringConvertible {
     /// The guarantee as a sentence.
     public let name: String
@@ -77,7 +105,7 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
         self.body = body
     }
 
-    /// Runs the check; throws `ConformanceFailure` where the guarantee does not hold, and what the stores throw.
+    /// Runs the check. Throws `ConformanceFailure` if the guarantee does not hold, and rethrows what the stores throw.
     public func run(on stores: StoresUnderTest) async throws {
         do { try await body(stores) } catch let failure as Unmet {
             throw ConformanceFailure(guarantee: name, found: failure.found)
@@ -87,12 +115,12 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
     public var description: String { name }
 }
 
-/// A guarantee that does not hold.
+/// A guarantee does not hold.
 public struct ConformanceFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The name of the check.
     public let guarantee: String
-    /// What was seen instead.
+    /// What the check found instead.
     public let found: String
 
-    public var description: String { "not so: \(guarantee): \(found)" }
+    public var description: String { "\(guarantee): not so, \(found)" }
 }

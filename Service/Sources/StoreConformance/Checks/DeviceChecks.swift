@@ -76,6 +76,36 @@ extension StoreConformance {
                     samples.device(), maximumPending: 5, recording: samples.event())
                 try expect(registered, is: .inserted, "the outcome of a device that does not wait")
             },
+            ConformanceCheck("Devices of another app or with another status do not count as pending") { stores in
+                let (samples, other) = (try Samples(stores), try Samples(stores))
+                for _ in 0..<2 {
+                    try await stores.add(other.device(status: .pending), other)
+                    for status in DeviceStatus.allCases where status != .pending {
+                        try await stores.add(samples.device(status: status), samples)
+                    }
+                }
+                for expected in [InsertOutcome.inserted, .inserted, .tooManyPending] {
+                    let outcome = try await stores.devices.insert(
+                        samples.device(status: .pending), maximumPending: 2, recording: samples.event(.devicePending))
+                    try expect(outcome, is: expected, "the outcome")
+                }
+            },
+            ConformanceCheck("A device id exists once, across apps") { stores in
+                let (samples, other) = (try Samples(stores), try Samples(stores))
+                let device = samples.device()
+                try await stores.add(device, samples)
+                for twin in [samples.device(id: device.deviceID), other.device(id: device.deviceID)] {
+                    try await stores.provide(twin.appID, samples)
+                    do {
+                        _ = try await stores.devices.insert(
+                            twin, maximumPending: 1, recording: samples.event(device: twin.deviceID))
+                        throw Unmet(found: "the second insertion did not throw")
+                    } catch is StoreError {}
+                    try expect(try await stores.devices.binding(of: twin.key.thumbprint), is: nil, "its key's binding")
+                }
+                try expect(try await stores.stored(device), is: device, "the device")
+                try expect(try await stores.eventCount(of: device), is: 1, "the number of events")
+            },
             ConformanceCheck("Pending devices of which nothing is proven have a bound of their own") { stores in
                 let samples = try Samples(stores)
                 try await stores.provide(samples.app, samples)
@@ -160,6 +190,29 @@ extension StoreConformance {
                 try expect(try await stores.stored(device), is: admitted, "the device after")
                 try expect(try await admit(assurance), is: false, "a device that is not pending")
                 try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
+            },
+            ConformanceCheck("A stream of external changes stays open while its listener reads") { stores in
+                // Two listeners: none may end, nor take the other one's place.
+                let ended = try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for _ in 0..<2 {
+                        let changes = stores.devices.externalChanges()
+                        group.addTask {
+                            for await _ in changes {}
+                            return !Task.isCancelled
+                        }
+                    }
+                    group.addTask {
+                        // A stream that ends at once has ended long before these are done.
+                        let samples = try Samples(stores)
+                        for _ in 0..<8 { try await stores.add(samples.device(), samples) }
+                        for _ in 0..<1000 { await Task.yield() }
+                        return false
+                    }
+                    let first = try await group.next() ?? false
+                    group.cancelAll()
+                    return first
+                }
+                try expect(!ended, "a stream ended")
             },
             ConformanceCheck("Of 64 changes of one status one is done") { stores in
                 let samples = try Samples(stores)

@@ -99,18 +99,14 @@ extension StoreConformance {
                 try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
             },
             ConformanceCheck("A receipt of evidence that was replaced meanwhile is not recorded") { stores in
-                let samples = try Samples(stores)
-                let device = samples.dueDevice(at: stores.now - 1)
-                try await stores.add(device, samples)
-                let due = try unwrap(try await stores.takeDue(samples).first, "due receipt")
-                let evidence = samples.evidence(refresh: due.evidence.refresh)
-                let replaced = try await stores.devices.replaceEvidence(
-                    of: device, with: evidence, assurance: device.assurance,
-                    recording: samples.event(device: device.deviceID))
-                try expect(replaced, "the evidence was not replaced")
-                let recorded = try await stores.receipts.record(samples.replacement, of: due, recording: nil)
-                try expect(!recorded, "it was recorded")
-                try expect(try await stores.stored(device).appAttest, is: evidence, "the evidence")
+                try await stores.expectRefusal { samples, due in
+                    samples.evidence(refresh: due.evidence.refresh)
+                }
+            },
+            ConformanceCheck("A newer receipt of the same attested key is not overwritten") { stores in
+                try await stores.expectRefusal { samples, due in
+                    samples.evidence(keyID: due.evidence.keyID, refresh: due.evidence.refresh)
+                }
             },
         ]
     }
@@ -130,6 +126,27 @@ extension Samples {
 
 extension StoresUnderTest {
     fileprivate var lease: UnixTime { now + 900 }
+
+    /// Takes a receipt, replaces the evidence, and expects that neither a new receipt nor a failure is recorded for the old one.
+    fileprivate func expectRefusal(
+        after replacement: (Samples, DueReceipt) -> AppAttestEvidence
+    ) async throws {
+        let samples = try Samples(self)
+        let device = samples.dueDevice(at: now - 1)
+        try await add(device, samples)
+        let due = try unwrap(try await takeDue(samples).first, "due receipt")
+        let evidence = replacement(samples, due)
+        let replaced = try await devices.replaceEvidence(
+            of: device, with: evidence, assurance: device.assurance,
+            recording: samples.event(device: device.deviceID))
+        try expect(replaced, "the evidence was not replaced")
+        for change in [samples.replacement, ReceiptChange(refresh: samples.replacement.refresh)] {
+            let event = samples.event(.securityEvent, device: device.deviceID)
+            try expect(try await !receipts.record(change, of: due, recording: event), "it was recorded")
+        }
+        try expect(try await stored(device).appAttest, is: evidence, "the evidence")
+        try expect(try await eventCount(of: device), is: 2, "the number of events")
+    }
 
     /// Takes everything that is due; the stores may hold devices of others.
     fileprivate func takeDue(

@@ -38,19 +38,24 @@ struct Samples: Sendable {
             detail: JSONObject([("before", .null), ("after", "\u{1F511} \"é\"\n"), ("count", 2)]))
     }
 
-    func evidence(counter: UInt32 = 0, refresh: ReceiptRefresh = ReceiptRefresh()) -> AppAttestEvidence {
+    func evidence(
+        keyID: [UInt8]? = nil, counter: UInt32 = 0, refresh: ReceiptRefresh = ReceiptRefresh()
+    ) -> AppAttestEvidence {
         AppAttestEvidence(
-            keyID: bytes(), publicKey: bytes(65), appID: "TEAMID1234.com.example.app", environment: "production",
+            keyID: keyID ?? bytes(), publicKey: bytes(65), appID: "TEAMID1234.com.example.app",
+            environment: "production",
             attestedExtensions: true, counter: counter, receipt: bytes(700), receiptOutcome: "verified", riskMetric: 4,
             refresh: refresh)
     }
 
     func device(
         status: DeviceStatus = .registered, key: DevicePublicKey? = nil, evidence: AppAttestEvidence? = nil,
-        app: AppID? = nil, registeredAt: UnixTime? = nil, platform: Platform = .ios, observed: Bool = false
+        app: AppID? = nil, id: DeviceID? = nil, registeredAt: UnixTime? = nil, platform: Platform = .ios,
+        observed: Bool = false
     ) -> DeviceRecord {
         DeviceRecord(
-            appID: app ?? self.app, deviceID: deviceID(), platform: platform, status: status, key: key ?? self.key(),
+            appID: app ?? self.app, deviceID: id ?? deviceID(), platform: platform, status: status,
+            key: key ?? self.key(),
             assurance: Assurance(app: .appAttest, key: .appVouched, labels: ["MEETS_DEVICE_INTEGRITY"]),
             appAttest: evidence, registeredAt: registeredAt ?? now, admittedUnderObservation: observed,
             localID: "7A6B1E0C-6F0B-4D57-9C0E-0B1C2D3E4F50")

@@ -1,27 +1,28 @@
-internal import Foundation
+internal import Synchronization
 
-/// Tells any number of listeners that something changed; what they have not read yet is one signal.
-final class ChangeSignal: @unchecked Sendable {
-    // Unchecked: the lock guards both members.
-    private let lock = NSLock()
-    private var listeners: [Int: AsyncStream<Void>.Continuation] = [:]
-    private var next = 0
+/// Tells its listeners that something changed. Changes that a listener has not read yet are one signal.
+final class ChangeSignal: Sendable {
+    private struct State {
+        var listeners: [Int: AsyncStream<Void>.Continuation] = [:]
+        var lastListener = 0
+    }
+
+    private let state = Mutex(State())
 
     func stream() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let number = lock.withLock {
-            next += 1
-            listeners[next] = continuation
-            return next
+        let number = state.withLock { state in
+            state.lastListener += 1
+            state.listeners[state.lastListener] = continuation
+            return state.lastListener
         }
         continuation.onTermination = { [weak self] _ in
-            guard let self else { return }
-            _ = lock.withLock { self.listeners.removeValue(forKey: number) }
+            self?.state.withLock { $0.listeners[number] = nil }
         }
         return stream
     }
 
     func signal() {
-        for listener in lock.withLock({ Array(listeners.values) }) { listener.yield() }
+        for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
 }

@@ -1,0 +1,215 @@
+import AuthContract
+import AuthService
+import StoreConformance
+
+/// The stores in memory with one fault.
+struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
+    enum Fault: Sendable, Hashable {
+        /// `maximumPending` counts the pending devices of every app.
+        case countsPendingAcrossApps
+        /// `maximumPending` counts devices with any status.
+        case countsEveryStatusAsPending
+        /// A change that is refused appends its event all the same.
+        case appendsEventAnyway(MemoryStores.Call)
+        /// A receipt is recorded if the attested key and the lease are what was taken, also over a newer receipt.
+        case overwritesNewerReceipt
+        /// The stream of external changes ends at once.
+        case endsChanges
+        /// The stream of external changes ends once there is another listener.
+        case hasOneListener(Listener)
+    }
+
+    /// The latest listener.
+    actor Listener: Hashable {
+        private var latest: AsyncStream<Void>.Continuation?
+
+        func replace(_ continuation: AsyncStream<Void>.Continuation) {
+            latest?.finish()
+            latest = continuation
+        }
+
+        static func == (left: Listener, right: Listener) -> Bool { left === right }
+        nonisolated func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    }
+
+    let memory = MemoryStores()
+    let fault: Fault
+
+    var underTest: StoresUnderTest {
+        var stores = StoresUnderTest(memory, now: SystemClock().now)
+        (stores.apps, stores.devices, stores.receipts) = (self, self, self)
+        return stores
+    }
+
+    private func appending(
+        _ event: AuditEvent, to call: MemoryStores.Call, unless isChanged: Bool
+    ) async throws(StoreError) {
+        if !isChanged, fault == .appendsEventAnyway(call) { try await memory.append(event) }
+    }
+
+    // MARK: Apps
+
+    func app(_ id: AppID) async throws(StoreError) -> StoredApp? { try await memory.app(id) }
+
+    func apps() async throws(StoreError) -> [StoredApp] { try await memory.apps() }
+
+    func insert(_ app: StoredApp, recording event: AuditEvent) async throws(StoreError) -> Bool {
+        let isDone = try await memory.insert(app, recording: event)
+        try await appending(event, to: .insertApp, unless: isDone)
+        return isDone
+    }
+
+    func replace(
+        _ current: StoredApp, with app: StoredApp, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        let isDone = try await memory.replace(current, with: app, recording: event)
+        try await appending(event, to: .replaceApp, unless: isDone)
+        return isDone
+    }
+
+    func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool {
+        let isDone = try await memory.remove(id, recording: event)
+        try await appending(event, to: .removeApp, unless: isDone)
+        return isDone
+    }
+
+    // MARK: Devices
+
+    func device(_ id: DeviceID, of app: AppID) async throws(StoreError) -> DeviceRecord? {
+        try await memory.device(id, of: app)
+    }
+
+    func binding(of thumbprint: String) async throws(StoreError) -> KeyBinding? {
+        try await memory.binding(of: thumbprint)
+    }
+
+    func insert(
+        _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
+    ) async throws(StoreError) -> InsertOutcome {
+        var query = DeviceQuery(limit: 1000)
+        switch fault {
+        case .countsPendingAcrossApps: query.status = .pending
+        case .countsEveryStatusAsPending: query.appID = device.appID
+        default: query.limit = 1
+        }
+        if query.limit > 1, device.status == .pending {
+            let isUnproven = device.assurance == .unproven
+            let others = try await memory.devices(query).filter { ($0.assurance == .unproven) == isUnproven }
+            guard others.count < maximumPending else { return .tooManyPending }
+        }
+        let outcome = try await memory.insert(device, maximumPending: maximumPending, recording: event)
+        try await appending(event, to: .insertDevice, unless: outcome == .inserted)
+        return outcome
+    }
+
+    func rotate(_ change: RotationChange, recording event: AuditEvent) async throws(StoreError) -> RotationOutcome {
+        let outcome = try await memory.rotate(change, recording: event)
+        try await appending(event, to: .rotate, unless: outcome == .rotated)
+        return outcome
+    }
+
+    func setStatus(
+        _ id: DeviceID, of app: AppID, from: Set<DeviceStatus>, to: DeviceStatus, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        let isDone = try await memory.setStatus(id, of: app, from: from, to: to, recording: event)
+        try await appending(event, to: .setStatus, unless: isDone)
+        return isDone
+    }
+
+    func admit(
+        _ id: DeviceID, of app: AppID, known: Assurance, as assurance: Assurance, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        let isDone = try await memory.admit(id, of: app, known: known, as: assurance, recording: event)
+        try await appending(event, to: .admit, unless: isDone)
+        return isDone
+    }
+
+    func replaceEvidence(
+        of known: DeviceRecord, with evidence: AppAttestEvidence?, assurance: Assurance, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        let isDone = try await memory.replaceEvidence(
+            of: known, with: evidence, assurance: assurance, recording: event)
+        try await appending(event, to: .replaceEvidence, unless: isDone)
+        return isDone
+    }
+
+    func advanceCounter(
+        _ id: DeviceID, of app: AppID, attestedKey: [UInt8], to counter: UInt32
+    ) async throws(StoreError) -> Bool {
+        try await memory.advanceCounter(id, of: app, attestedKey: attestedKey, to: counter)
+    }
+
+    func raiseScheme(_ id: DeviceID, of app: AppID, to scheme: SignatureScheme) async throws(StoreError) {
+        try await memory.raiseScheme(id, of: app, to: scheme)
+    }
+
+    func lowerScheme(
+        _ id: DeviceID, of app: AppID, to scheme: SignatureScheme, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        let isDone = try await memory.lowerScheme(id, of: app, to: scheme, recording: event)
+        try await appending(event, to: .lowerScheme, unless: isDone)
+        return isDone
+    }
+
+    func setMustRotate(
+        _ id: DeviceID, of app: AppID, to demand: RotationDemand?, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        let isDone = try await memory.setMustRotate(id, of: app, to: demand, recording: event)
+        try await appending(event, to: .setMustRotate, unless: isDone)
+        return isDone
+    }
+
+    func endOverlap(
+        _ id: DeviceID, of app: AppID, key: DevicePublicKey, recording event: AuditEvent
+    ) async throws(StoreError) -> Bool {
+        let isDone = try await memory.endOverlap(id, of: app, key: key, recording: event)
+        try await appending(event, to: .endOverlap, unless: isDone)
+        return isDone
+    }
+
+    func holdObserved(of app: AppID, limit: Int, recording event: AuditEvent) async throws(StoreError) -> Int {
+        let count = try await memory.holdObserved(of: app, limit: limit, recording: event)
+        try await appending(event, to: .holdObserved, unless: count > 0)
+        return count
+    }
+
+    func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) { try await memory.noteSeen(seen) }
+
+    func devices(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord] { try await memory.devices(query) }
+
+    func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int] { try await memory.count(of: app) }
+
+    func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int] { try await memory.riskMetrics(of: app) }
+
+    func externalChanges() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        switch fault {
+        case .endsChanges: continuation.finish()
+        case .hasOneListener(let listener): Task { await listener.replace(continuation) }
+        default: return memory.externalChanges()
+        }
+        return stream
+    }
+
+    // MARK: Receipts
+
+    func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt? {
+        try await memory.takeDueReceipt(at: now, lease: lease)
+    }
+
+    func record(
+        _ change: ReceiptChange, of due: DueReceipt, recording event: AuditEvent?
+    ) async throws(StoreError) -> Bool {
+        var due = due
+        if fault == .overwritesNewerReceipt, let device = try await memory.device(due.deviceID, of: due.appID),
+            let stored = device.appAttest, stored.keyID == due.evidence.keyID,
+            stored.refresh.dueAt == due.evidence.refresh.dueAt,
+            let newer = DueReceipt(appID: due.appID, deviceID: due.deviceID, evidence: stored)
+        {
+            due = newer
+        }
+        let isDone = try await memory.record(change, of: due, recording: event)
+        if let event { try await appending(event, to: .recordReceipt, unless: isDone) }
+        return isDone
+    }
+}
