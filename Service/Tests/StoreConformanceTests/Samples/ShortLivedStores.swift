@@ -1,0 +1,79 @@
+// The samples of StoreConformance's pages. DocumentationTests holds the pages against the files of this folder.
+
+import AuthContract
+import AuthService
+
+/// Challenges and replay claims in the memory of one process: for a service whose devices may wait a minute after a restart.
+actor ShortLivedStores: ChallengeStore, ReplayStore {
+    private struct Held {
+        let challenge: IssuedChallenge
+        let source: String
+        let number: Int
+    }
+
+    private let clock: any ServiceClock
+    private let startedAt: UnixTime
+    private let maximumChallenges: Int
+    private var challenges: [[UInt8]: Held] = [:]
+    private var lastNumber = 0
+    private var claims: [ReplayClaim: UnixTime] = [:]
+    /// The latest expiry of a claim that is gone.
+    private var purgedTo = UnixTime(.min)
+
+    init(clock: any ServiceClock, startedAt: UnixTime, maximumChallenges: Int = 10_000) {
+        self.clock = clock
+        self.startedAt = startedAt
+        self.maximumChallenges = maximumChallenges
+    }
+
+    // MARK: Challenges
+
+    func put(_ challenge: IssuedChallenge, source: String) {
+        if challenges.count >= maximumChallenges { makeRoom() }
+        lastNumber += 1
+        challenges[challenge.bytes] = Held(challenge: challenge, source: source, number: lastNumber)
+    }
+
+    /// An actor runs one call at a time, so of 64 callers one finds the challenge: there is no `await` in between.
+    func take(_ bytes: [UInt8]) -> IssuedChallenge? {
+        guard let held = challenges.removeValue(forKey: bytes), isKept(held) else { return nil }
+        return held.challenge
+    }
+
+    private func isKept(_ held: Held) -> Bool {
+        clock.now <= held.challenge.expiresAt + IssuedChallenge.keptAfterExpiry
+    }
+
+    private func makeRoom() {
+        challenges = challenges.filter { isKept($0.value) }
+        guard challenges.count >= maximumChallenges else { return }
+        let bySource = Dictionary(grouping: challenges.values, by: \.source)
+        let busiest = bySource.values.max { $0.count < $1.count }
+        let oldest = busiest?.min { $0.number < $1.number }
+        if let oldest { challenges[oldest.challenge.bytes] = nil }
+    }
+
+    // MARK: Replay claims
+
+    func claim(
+        _ wanted: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+    ) -> ClaimOutcome {
+        // A request of before the start may have been accepted before the start: this process cannot know.
+        guard timestamp > startedAt + futureWindow else {
+            return .historyLost(retryAfter: startedAt + futureWindow + 1 - timestamp)
+        }
+        purge(to: now)
+        guard expiresAt > now, expiresAt > purgedTo else { return .expired }
+        // All or none: look at every claim before any is taken.
+        if let taken = wanted.first(where: { claims[$0] != nil }) { return .taken(taken) }
+        for claim in wanted { claims[claim] = expiresAt }
+        return .claimed
+    }
+
+    private func purge(to now: UnixTime) {
+        for (claim, expiry) in claims where expiry <= now {
+            claims[claim] = nil
+            purgedTo = max(purgedTo, expiry)
+        }
+    }
+}
