@@ -75,6 +75,18 @@ public struct CivilTime: Sendable, Hashable {
             + "T\(Self.digits(hour, 2)):\(Self.digits(minute, 2)):\(Self.digits(second, 2))Z"
     }
 
+    /// The time as the HTTP field `Date` has it (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+    public var httpDate: String {
+        let clock = "\(Self.digits(hour, 2)):\(Self.digits(minute, 2)):\(Self.digits(second, 2))"
+        return "\(Self.weekdays[weekday]), \(Self.digits(day, 2)) \(Self.months[Int(month) - 1]) "
+            + "\(Self.digits(year, 4)) \(clock) GMT"
+    }
+
+    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
     /// The time of a text like `2026-11-22T09:05:00Z`; nil for any other form, or a time that does not exist.
     public init?(iso8601 text: some StringProtocol) {
         let bytes = Array(text.utf8)

@@ -23,18 +23,9 @@ public struct ServiceAccount: Sendable {
         keyID = try fields.string("private_key_id")
         privateKey = try fields.parsed("private_key") { try _RSA.Signing.PrivateKey(pemRepresentation: $0) }
         let uri = try fields.optionalString("token_uri") ?? "https://oauth2.googleapis.com/token"
-        guard Self.isAllowed(uri) else { throw JSONError(.wrongType, path: fields.pathOf("token_uri")) }
+        // Whoever receives the assertion can exchange it for access.
+        guard SecureURL.isSecure(uri) else { throw JSONError(.wrongType, path: fields.pathOf("token_uri")) }
         tokenURI = uri
-    }
-
-    /// Whether it is https, or http to this machine for tests: its receiver can exchange the assertion for access.
-    ///
-    /// Parsed, because `http://127.0.0.1:80@example.com` only begins like a local address.
-    private static func isAllowed(_ uri: String) -> Bool {
-        guard let url = URLComponents(string: uri), let scheme = url.scheme?.lowercased(), let host = url.host,
-            !host.isEmpty, url.user == nil, url.password == nil
-        else { return false }
-        return scheme == "https" || (scheme == "http" && ["127.0.0.1", "localhost"].contains(host))
     }
 
     /// The form body (`application/x-www-form-urlencoded`) of a POST to ``tokenURI``: a JWT, RS256, good for an hour.

@@ -1,9 +1,8 @@
 internal import AppAttest
 public import AuthContract
+internal import Bytes
 internal import Crypto
 internal import StrictJSON
-
-internal import enum Bytes.CompactJWS
 
 /// A private key from Apple's developer portal with DeviceCheck enabled, which signs requests about receipts
 /// ([Generating tokens](https://developer.apple.com/documentation/devicecheck/accessing-and-modifying-per-device-data)).

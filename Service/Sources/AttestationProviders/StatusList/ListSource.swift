@@ -1,5 +1,6 @@
 internal import AndroidKeyAttestation
 internal import AuthContract
+internal import Bytes
 internal import Foundation
 
 /// Where a list comes from.
@@ -14,7 +15,7 @@ enum ListSource: Sendable {
             self = .file(url.path)
         } else if text.contains("://") {
             // Nobody signs the list: what vouches for it is the connection.
-            guard ServiceURL.isAllowed(text) else { return nil }
+            guard SecureURL.isSecure(text) else { return nil }
             self = .url(text)
         } else {
             guard !text.isEmpty else { return nil }

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// Where and how the service listens.
 public struct ServerSettings: Sendable {
     /// The address of the public listener. Port 0 picks a free one.
@@ -56,7 +58,7 @@ public struct ServerSettings: Sendable {
 
     /// Whether nobody but this machine can reach this host.
     public static func isLoopback(_ host: String) -> Bool {
-        host == "localhost" || IPAddress(host)?.isLoopback ?? false
+        IPAddress(host)?.isLoopback ?? Loopback.contains(host: host)
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Foundation
 internal import NIOCore
 
@@ -97,7 +98,7 @@ struct IPAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    var isLoopback: Bool { bytes.count == 4 ? bytes[0] == 127 : bytes == [UInt8](repeating: 0, count: 15) + [1] }
+    var isLoopback: Bool { Loopback.contains(address: bytes) }
 
     var description: String {
         let family = bytes.count == 4 ? AF_INET : AF_INET6
