@@ -68,7 +68,7 @@ public struct RegisterRequest: WireBody, Hashable {
     private static func isUUID(_ text: String) -> Bool {
         let groups = text.split(separator: "-", omittingEmptySubsequences: false)
         return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
-            && groups.allSatisfy { $0.utf8.allSatisfy { Hexadecimal.digit($0, upperCase: true) != nil } }
+            && groups.allSatisfy { $0.utf8.allSatisfy { Hexadecimal.value(of: $0) != nil } }
     }
 }
 

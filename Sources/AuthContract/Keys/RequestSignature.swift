@@ -8,7 +8,7 @@ public struct RequestSignature: Sendable {
     /// Reads strict DER: `SEQUENCE { INTEGER r, INTEGER s }`, minimal, nothing after it. A high s is accepted, because
     /// Secure Enclave and Keystore emit it.
     public init(der: [UInt8]) throws(ContractError) {
-        guard let raw = der.withUnsafeBytes(SignatureDER.decode) else {
+        guard let raw = SignatureDER.decode(der) else {
             throw ContractError("the signature must be ASN.1 DER ECDSA")
         }
         self.raw = raw
@@ -16,14 +16,11 @@ public struct RequestSignature: Sendable {
 
     /// Reads the base64 text of a header or a body.
     public init(base64: String) throws(ContractError) {
-        var text = base64
-        let raw = text.withUTF8 { text in
-            withUnsafeTemporaryAllocation(byteCount: 96, alignment: 1) { der -> [UInt8]? in
-                guard text.count <= 128, let count = Base64.standard.decode(text, into: der) else { return nil }
-                return SignatureDER.decode(UnsafeRawBufferPointer(rebasing: der[..<count]))
-            }
+        // 72 bytes at most, in 96 characters; what is longer is not decoded.
+        let der = base64.utf8.count <= 128 ? Base64.standard.decode(base64) : nil
+        guard let raw = der.flatMap(SignatureDER.decode) else {
+            throw ContractError("the signature must be padded standard base64 of ASN.1 DER ECDSA")
         }
-        guard let raw else { throw ContractError("the signature must be padded standard base64 of ASN.1 DER ECDSA") }
         self.raw = raw
     }
 

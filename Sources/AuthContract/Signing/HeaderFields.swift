@@ -53,27 +53,10 @@ public struct HeaderFields: Sendable, Hashable {
 }
 
 extension HeaderFields.Line {
-    // Bytes alone: `==` of strings takes the Kelvin sign for a K.
+    // Compares bytes: `==` of strings takes the Kelvin sign for a K.
     fileprivate func isNamed(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         name.utf8.count == bytes.count
-            && name.withBytes { Self.isSame(UnsafeRawBufferPointer($0), UnsafeRawBufferPointer(bytes)) }
-    }
-
-    /// Texts of one length: eight bytes at a time, until nothing but letters' case can be different.
-    private static func isSame(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
-        let size = MemoryLayout<UInt64>.size
-        var (end, difference) = (left.count, UInt64(0))
-        // From the end, as most names that are looked for begin alike. The first eight may overlap those after them.
-        while end > 0, left.count >= size {
-            let offset = max(0, end - size)
-            difference |=
-                left.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-                ^ right.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-            guard difference & ~0x2020_2020_2020_2020 == 0 else { return false }
-            end = offset
-        }
-        if end == 0, difference == 0 { return true }
-        return left.elementsEqual(right) { $0.lowerCased == $1.lowerCased }
+            && name.withBytes { zip($0, bytes).allSatisfy { $0.lowerCased == $1.lowerCased } }
     }
 }
 

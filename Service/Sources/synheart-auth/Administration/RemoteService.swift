@@ -23,7 +23,7 @@ struct RemoteService: Administration {
         } catch {
             throw CommandFailure(.impossible, "--url is such as http://127.0.0.1:9464: \(error)")
         }
-        guard origin.scheme == .https || origin.isLoopback else {
+        guard origin.isSecure else {
             throw CommandFailure(
                 .impossible,
                 "\(origin) is not this machine, and the credential would cross the network in the clear: "

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// Where a request goes: scheme and authority, normalised, so that equal origins are equal values.
 public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
     /// The schemes of HTTP.
@@ -48,13 +50,18 @@ public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
     /// The origin as `scheme://authority`.
     public var description: String { "\(scheme.rawValue)://\(authority)" }
 
-    /// Whether nobody but this machine can be meant: `localhost`, `127.0.0.0/8`, `[::1]`.
-    public var isLoopback: Bool {
-        if authority == "[::1]" || authority.hasPrefix("[::1]:") { return true }
-        let host = authority.prefix { $0 != ":" }
-        if host == "localhost" { return true }
-        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts.first == "127" && parts.allSatisfy { UInt8($0) != nil }
+    /// Whether the host is this machine: `localhost`, `127.0.0.0/8`, `[::1]`.
+    public var isLoopback: Bool { Loopback.contains(host: host) }
+
+    /// Whether secrets may be sent there: https, or http to this machine.
+    public var isSecure: Bool { scheme == .https || isLoopback }
+
+    /// The authority without its port.
+    private var host: Substring {
+        guard authority.hasPrefix("["), let end = authority.firstIndex(of: "]") else {
+            return authority.prefix { $0 != ":" }
+        }
+        return authority[...end]
     }
 
     private static func isHost(_ host: ArraySlice<UInt8>) -> Bool {
@@ -65,7 +72,7 @@ public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
         let address = host.dropFirst().dropLast()
         return host.last == UInt8(ascii: "]") && address.contains(UInt8(ascii: ":"))
             && address.allSatisfy {
-                Hexadecimal.digit($0, upperCase: false) != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
+                Hexadecimal.value(of: $0) != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
             }
     }
 
