@@ -19,9 +19,9 @@ let package = Package(
         .target(name: "LocalAuthentication"), .target(name: "CryptoKit", dependencies: [crypto]),
         .target(name: "Bytes", swiftSettings: settings),
         .target(name: "StrictJSON", dependencies: ["Bytes"], swiftSettings: settings),
-        .target(name: "AuthContract", dependencies: ["StrictJSON", crypto], swiftSettings: settings),
+        .target(name: "AuthContract", dependencies: ["Bytes", "StrictJSON", crypto], swiftSettings: settings),
         .target(
-            name: "SynheartAuth", dependencies: ["AuthContract", "StrictJSON", crypto] + frameworks,
+            name: "SynheartAuth", dependencies: ["Bytes", "AuthContract", "StrictJSON", crypto] + frameworks,
             swiftSettings: settings),
         .testTarget(
             name: "SynheartAuthAppleTests", dependencies: ["SynheartAuth", crypto] + frameworks,

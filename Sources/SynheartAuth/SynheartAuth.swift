@@ -1,4 +1,5 @@
 public import AuthContract
+internal import Bytes
 internal import StrictJSON
 
 /// A hardware-backed identity of this device for each app, and signatures that prove it.

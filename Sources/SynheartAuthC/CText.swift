@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import Bytes
 internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth

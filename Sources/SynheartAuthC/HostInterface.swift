@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import Bytes
 public import CSynheartAuth
 internal import Foundation
 internal import StrictJSON

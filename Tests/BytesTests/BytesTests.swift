@@ -198,30 +198,84 @@ import Testing
     }
 }
 
-@Suite struct OnceContinuationTests {
+@Suite struct OnceValueTests {
     @Test func `of many values at once the caller gets one`() async {
         for _ in 0..<50 {
             let given = Locked<[Int]>([])
-            let value = await withCheckedContinuation { continuation in
-                let once = OnceContinuation<Int>(continuation)
+            let once = OnceValue<Int>()
+            await withTaskGroup { group in
                 for number in 0..<8 {
-                    Task.detached { if once.resume(returning: number) { given.withLock { $0.append(number) } } }
+                    group.addTask { if once.give(number) { given.withLock { $0.append(number) } } }
                 }
             }
-            while given.withLock({ $0.isEmpty }) { await Task.yield() }
-            #expect(given.withLock { $0 } == [value])
+            #expect(given.withLock { $0 } == [await once.value])
         }
     }
 
-    @Test func `it is waiting until it was given a value`() async {
-        await withCheckedContinuation { continuation in
-            let once = OnceContinuation<Void>(continuation)
-            #expect(once.isWaiting)
-            #expect(once.resume(returning: ()))
-            #expect(!once.isWaiting)
-            #expect(!once.resume(returning: ()))
-        }
+    @Test func `a value that is given before it is awaited is kept`() async {
+        let once = OnceValue<Int>()
+        #expect(!once.isGiven)
+        #expect(once.give(1))
+        #expect(once.isGiven)
+        #expect(!once.give(2))
+        #expect(await once.value == 1)
+        #expect(once.isGiven)
+        #expect(!once.give(3))
     }
+
+    @Test func `a value that is awaited before it is given arrives`() async {
+        let once = OnceValue<Int>()
+        async let value = once.value
+        for _ in 0..<100 { await Task.yield() }
+        #expect(!once.isGiven)
+        #expect(once.give(1))
+        #expect(await value == 1)
+        #expect(once.isGiven)
+        #expect(!once.give(2))
+    }
+}
+
+@Suite struct LoopbackTests {
+    @Test(
+        "localhost, 127.0.0.0/8 and ::1 are this machine",
+        arguments: ["localhost", "LOCALHOST", "127.0.0.1", "127.255.0.255", "::1", "[::1]"])
+    func isLoopback(host: String) { #expect(Loopback.contains(host: host)) }
+
+    @Test(
+        "no other host and no other spelling is this machine",
+        arguments: [
+            "", "localhost.", "localhost.example.com", "127.1", "127.0.0.01", "127.0.0.256", "127.0.0.1.", "127.0.0.+1",
+            "127.0.0.1.example.com", "128.0.0.1", "0.0.0.0", "::", "[::1", "::1]", "::2", "0:0:0:0:0:0:0:1",
+            "::ffff:127.0.0.1", "2130706433", "example.com",
+        ])
+    func isElsewhere(host: String) { #expect(!Loopback.contains(host: host)) }
+
+    @Test func `addresses are judged by their bytes`() {
+        let sixteen = { (last: UInt8) in [UInt8](repeating: 0, count: 15) + [last] }
+        #expect(Loopback.contains(address: [127, 0, 0, 1]))
+        #expect(Loopback.contains(address: [127, 9, 8, 7]))
+        #expect(!Loopback.contains(address: [10, 0, 0, 127]))
+        #expect(Loopback.contains(address: sixteen(1)))
+        #expect(!Loopback.contains(address: sixteen(2)))
+        #expect(!Loopback.contains(address: [127] + sixteen(1).dropFirst()))
+        #expect(!Loopback.contains(address: []))
+    }
+
+    @Test(
+        "a secret may be sent over https, and over http to this machine",
+        arguments: [
+            "https://example.com", "HTTPS://example.com/path?query", "http://localhost:8080/x", "http://127.0.0.9",
+            "http://[::1]:80/",
+        ])
+    func isSecure(url: String) { #expect(SecureURL.isSecure(url)) }
+
+    @Test(
+        "a secret is sent nowhere else",
+        arguments: [
+            "", "example.com", "http://example.com", "http://127.0.0.1:80@example.com", "https://user@example.com",
+            "https://user:word@example.com", "http://user@localhost", "ftp://localhost", "https://", "file:///etc/passwd",
+        ])
+    func isNotSecure(url: String) { #expect(!SecureURL.isSecure(url)) }
 }
 
 @Suite struct LockedTests {

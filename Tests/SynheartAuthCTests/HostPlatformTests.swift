@@ -1,4 +1,5 @@
 import AuthContract
+import Bytes
 import CSynheartAuth
 import Foundation
 import StrictJSON

@@ -1,4 +1,5 @@
 import AuthContract
+import Bytes
 import Foundation
 import Testing
 
@@ -300,7 +301,7 @@ struct GatedStorage: Storage {
         struct Asserting: AttestationProvider {
             let base: TestAttestation
             let asked = Locked(0)
-            let held = OneAnswer<Void>()
+            let held = OnceValue<Void>()
             var platform: Platform { base.platform }
             func makeHandle() async throws(AttestationError) -> String? { try await base.makeHandle() }
             func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {

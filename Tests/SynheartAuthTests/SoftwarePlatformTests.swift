@@ -1,4 +1,5 @@
 import AuthContract
+import Bytes
 import Foundation
 import Testing
 

@@ -1,3 +1,5 @@
+internal import Bytes
+
 #if canImport(Security)
     internal import Foundation
     internal import Security

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Dispatch
 
 /// A call that may block, by what it does. One that hangs keeps others of its kind from being made.
@@ -80,7 +81,7 @@ package final class BlockingCalls: Sendable {
         _ kind: BlockingCall, limit: CallLimit?, leavesBehind: Bool = false,
         unclaimed: @escaping @Sendable (Value) -> Void = { _ in }, _ body: @escaping @Sendable () -> Value
     ) async -> BlockingCallEnding<Value> {
-        let answer = OneAnswer<BlockingCallEnding<Value>>()
+        let answer = OnceValue<BlockingCallEnding<Value>>()
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID

@@ -1,9 +1,11 @@
+internal import Bytes
+
 /// The value of `body`; nil once `limit` has passed, or the caller is cancelled. A body that is given up is cancelled and left
 /// behind, not waited for.
 package func withDeadline<Value: Sendable>(
     _ limit: Duration, _ sleeper: any Sleeper, _ body: @escaping @Sendable () async -> Value
 ) async -> Value? {
-    let answer = OneAnswer<Value?>()
+    let answer = OnceValue<Value?>()
     let work = Task<Void, Never> { answer.give(await body()) }
     let timer = Task<Void, Never> {
         do { try await sleeper.sleep(for: limit, .deadline) } catch { return }
@@ -53,5 +55,18 @@ extension SynheartAuthError {
 
     static var cancelled: SynheartAuthError {
         SynheartAuthError(.networkError, "the call was cancelled while it waited")
+    }
+}
+
+extension Task where Failure == Never {
+    /// The task's value; nil as soon as the caller is cancelled. The task itself runs on: others may wait for it.
+    func valueUnlessCancelled() async -> Success? {
+        let first = OnceValue<Success?>()
+        Task<Void, Never> { first.give(await value) }
+        return await withTaskCancellationHandler {
+            await first.value
+        } onCancel: {
+            first.give(nil)
+        }
     }
 }

@@ -20,7 +20,7 @@ struct AuthOrigin: Sendable, Hashable {
     }
 
     init(_ origin: RequestOrigin) throws(SynheartAuthError) {
-        guard origin.scheme == .https || origin.isLoopback else {
+        guard origin.isSecure else {
             throw SynheartAuthError(.notConfigured, "https is needed for any host but this one")
         }
         self.origin = origin

@@ -1,4 +1,5 @@
 public import AuthContract
+internal import Bytes
 
 /// Where private keys live: P-256, non-exportable where the platform can do it.
 ///

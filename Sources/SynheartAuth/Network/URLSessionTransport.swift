@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import Bytes
 internal import Foundation
 
 #if canImport(FoundationNetworking)

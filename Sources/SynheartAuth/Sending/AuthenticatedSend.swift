@@ -181,7 +181,7 @@ extension SynheartAuth.Configuration {
         guard origins.contains(origin) else {
             throw SynheartAuthError(.signingFailed, "the request's origin is not one of Configuration.origins")
         }
-        guard origin.scheme == .https || origin.isLoopback else {
+        guard origin.isSecure else {
             throw SynheartAuthError(.signingFailed, "https is needed for any host but this one")
         }
         return false

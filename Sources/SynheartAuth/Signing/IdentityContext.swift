@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import Bytes
 
 /// What every operation on one identity needs. A class, as it is passed along with every signature.
 final class IdentityContext: Sendable {

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Foundation
 
 /// One identity changed its state.

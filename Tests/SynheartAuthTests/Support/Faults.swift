@@ -1,4 +1,5 @@
 import AuthContract
+import Bytes
 
 @testable import SynheartAuth
 

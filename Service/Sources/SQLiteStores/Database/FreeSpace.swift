@@ -7,7 +7,7 @@ internal import Foundation
 /// A file system that hangs, such as a network mount whose server is gone, keeps the thread that asks it. So there is at most
 /// one such thread, and callers that come meanwhile wait for its answer. The threads that run deadlines stay free.
 final class FreeSpace: Sendable {
-    private typealias Waiter = OnceContinuation<Result<Int64?, StoreError>>
+    private typealias Waiter = OnceValue<Result<Int64?, StoreError>>
 
     private struct State: Sendable {
         var isAsking = false
@@ -28,23 +28,20 @@ final class FreeSpace: Sendable {
 
     /// The free bytes; nil if the system does not say.
     func bytes() async throws(StoreError) -> Int64? {
-        let result = await withCheckedContinuation { continuation in
-            let waiter = Waiter(continuation)
-            let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
-            DispatchQueue.global().asyncAfter(deadline: limit) { [weak waiter] in
-                waiter?.resume(
-                    returning: .failure(StoreError(.tooSlow, "the file system did not report its free space in time")))
-            }
-            let isFirst = state.withLock { state in
-                // Do not collect waiters that gave up while the file system hangs.
-                state.waiting.removeAll { !$0.isWaiting }
-                state.waiting.append(waiter)
-                defer { state.isAsking = true }
-                return !state.isAsking
-            }
-            if isFirst { Thread.detachNewThread { self.answerAll() } }
+        let waiter = Waiter()
+        let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
+        DispatchQueue.global().asyncAfter(deadline: limit) { [weak waiter] in
+            waiter?.give(.failure(StoreError(.tooSlow, "the file system did not report its free space in time")))
         }
-        return try result.get()
+        let isFirst = state.withLock { state in
+            // Do not collect waiters that gave up while the file system hangs.
+            state.waiting.removeAll(where: \.isGiven)
+            state.waiting.append(waiter)
+            defer { state.isAsking = true }
+            return !state.isAsking
+        }
+        if isFirst { Thread.detachNewThread { self.answerAll() } }
+        return try await waiter.value.get()
     }
 
     private func answerAll() {
@@ -53,6 +50,6 @@ final class FreeSpace: Sendable {
             defer { state = State() }
             return state.waiting
         }
-        for waiter in waiters { waiter.resume(returning: .success(bytes)) }
+        for waiter in waiters { waiter.give(.success(bytes)) }
     }
 }

@@ -83,7 +83,7 @@ final class StoreDatabase: Sendable {
     }
 
     /// The first of the result and the deadline.
-    private typealias FirstAnswer<Value: Sendable> = OnceContinuation<Result<Value, StoreError>>
+    private typealias FirstAnswer<Value: Sendable> = OnceValue<Result<Value, StoreError>>
 
     /// Waits for the answer until the deadline. The observer sees only calls with an operation.
     private func answered<Value: Sendable>(
@@ -96,23 +96,21 @@ final class StoreDatabase: Sendable {
     private func answered<Value: Sendable>(
         _ start: (DatabasePool, FirstAnswer<Value>) -> Void
     ) async throws(StoreError) -> Value {
-        let result = await withCheckedContinuation { continuation in
-            let answer = FirstAnswer<Value>(continuation)
-            let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
-            DispatchQueue.global().asyncAfter(deadline: limit) { [weak answer] in
-                answer?.resume(returning: .failure(StoreError(.tooSlow, "no answer within the deadline")))
-            }
-            start(pool, answer)
+        let answer = FirstAnswer<Value>()
+        let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
+        DispatchQueue.global().asyncAfter(deadline: limit) { [weak answer] in
+            answer?.give(.failure(StoreError(.tooSlow, "no answer within the deadline")))
         }
-        return try result.get()
+        start(pool, answer)
+        return try await answer.value.get()
     }
 }
 
-extension OnceContinuation {
-    /// Resumes with what the database returned or threw. Returns false if the deadline came first.
+extension OnceValue {
+    /// Gives what the database returned or threw. Returns false if the deadline came first.
     @discardableResult
     fileprivate func resume<Success>(with result: Result<Success, any Error>) -> Bool
     where Value == Result<Success, StoreError> {
-        resume(returning: result.mapError(StoreError.init(database:)))
+        give(result.mapError(StoreError.init(database:)))
     }
 }
