@@ -1,11 +1,10 @@
 import AttestationTestKit
 import AuthContract
 import AuthService
+import Bytes
 import Foundation
 import PlayIntegrity
 import Testing
-
-import class Bytes.Locked
 
 @testable import AttestationProviders
 

@@ -1,9 +1,8 @@
 import AuthContract
+import Bytes
 import StoreConformance
 import StrictJSON
 import Testing
-
-import class Bytes.Locked
 
 @testable import AuthService
 

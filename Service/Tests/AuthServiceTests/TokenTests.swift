@@ -1,11 +1,11 @@
 import AuthContract
 import AuthService
+import Bytes
 import Crypto
 import StoreConformance
 import StrictJSON
 import Testing
 
-import class Bytes.Locked
 import struct Foundation.Data
 
 @Suite("Device tokens")

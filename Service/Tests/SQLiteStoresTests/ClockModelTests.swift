@@ -1,9 +1,8 @@
 import AuthContract
 import AuthService
+import Bytes
 import Foundation
 import Testing
-
-import class Bytes.Locked
 
 @testable import SQLiteStores
 

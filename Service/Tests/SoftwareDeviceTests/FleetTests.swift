@@ -31,7 +31,7 @@ import Testing
                 switch route {
                 case .challenge:
                     [
-                        "challenge": .string(AuthContract.Base64.standard.encode(SystemRandom().bytes(32))),
+                        "challenge": .string(Base64.standard.encode(SystemRandom().bytes(32))),
                         "expires_at": "2026-11-21T00:00:00Z", "ttl_seconds": 90,
                     ]
                 case .register: ["device_id": .string(DeviceID(from: SystemRandom()).text), "status": "registered"]

@@ -1,10 +1,9 @@
 internal import AndroidKeyAttestation
 internal import AuthContract
+internal import Bytes
 internal import Foundation
 internal import PlayIntegrity
 internal import StrictJSON
-
-internal import enum Bytes.PEM
 
 /// Play Integrity and Key Attestation for one app: its policies, keys and anchors, prepared once.
 struct GoogleEvidence: Sendable {

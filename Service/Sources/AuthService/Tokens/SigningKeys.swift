@@ -1,8 +1,7 @@
 public import AuthContract
+internal import Bytes
 internal import Crypto
 public import StrictJSON
-
-internal import enum Bytes.CompactJWS
 
 /// The keys that sign device tokens, oldest first.
 ///

@@ -26,7 +26,7 @@ public struct SimulatedAppAttest: AttestationProvider {
     public func makeHandle() async throws(AttestationError) -> String? {
         let key = AppleAttestKey()
         try keys.save(key)
-        return AuthContract.Base64.standard.encode(key.keyID)
+        return Base64.standard.encode(key.keyID)
     }
 
     public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
@@ -34,7 +34,7 @@ public struct SimulatedAppAttest: AttestationProvider {
         let key = try keys.load(handle)
         do {
             let object = try device.attest(key, clientDataHash: subject.bindingNonce.bytes, at: now())
-            return AttestationEvidence(proof: AuthContract.Base64.standard.encode(object))
+            return AttestationEvidence(proof: Base64.standard.encode(object))
         } catch { throw AttestationError(.refused, reason: "\(error)") }
     }
 
@@ -58,7 +58,7 @@ private protocol AttestedKeys: Sendable {
 private struct AttestedKeyMemory: AttestedKeys {
     private let keys = Locked<[String: AppleAttestKey]>([:])
 
-    func save(_ key: AppleAttestKey) { keys.withLock { $0[AuthContract.Base64.standard.encode(key.keyID)] = key } }
+    func save(_ key: AppleAttestKey) { keys.withLock { $0[Base64.standard.encode(key.keyID)] = key } }
 
     func load(_ handle: String) throws(AttestationError) -> AppleAttestKey {
         guard let key = keys.withLock({ $0[handle] }) else {
@@ -73,7 +73,7 @@ private struct AttestedKeyFolder: AttestedKeys {
     let directory: String
 
     func save(_ key: AppleAttestKey) throws(AttestationError) {
-        let text = "\(AuthContract.Base64.standard.encode(key.rawRepresentation)) \(key.counter)\n"
+        let text = "\(Base64.standard.encode(key.rawRepresentation)) \(key.counter)\n"
         do {
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -82,11 +82,11 @@ private struct AttestedKeyFolder: AttestedKeys {
     }
 
     func load(_ handle: String) throws(AttestationError) -> AppleAttestKey {
-        guard let keyID = AuthContract.Base64.standard.decode(handle),
+        guard let keyID = Base64.standard.decode(handle),
             let text = try? String(contentsOf: file(keyID), encoding: .utf8)
         else { throw AttestationError(.handleInvalid, reason: "no such key") }
         let parts = text.split(whereSeparator: \.isWhitespace).map(String.init)
-        guard parts.count == 2, let raw = AuthContract.Base64.standard.decode(parts[0]), let counter = UInt32(parts[1]),
+        guard parts.count == 2, let raw = Base64.standard.decode(parts[0]), let counter = UInt32(parts[1]),
             let key = try? AppleAttestKey(rawRepresentation: raw, counter: counter)
         else { throw AttestationError(.handleInvalid, reason: "the key's file is damaged") }
         return key

@@ -1,13 +1,12 @@
 import AttestationTestKit
 import AuthContract
 import AuthService
+import Bytes
 import Crypto
 import CryptoExtras
 import Foundation
 import StrictJSON
 import Testing
-
-import class Bytes.Locked
 
 @testable import AttestationProviders
 

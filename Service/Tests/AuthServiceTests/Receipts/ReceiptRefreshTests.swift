@@ -2,14 +2,13 @@ import AppAttest
 import AttestationInspection
 import AttestationTestKit
 import AuthContract
+import Bytes
 import Crypto
 import Foundation
 import Logging
 import StoreConformance
 import StrictJSON
 import Testing
-
-import class Bytes.Locked
 
 @testable import AuthService
 
