@@ -1,4 +1,4 @@
-internal import Foundation
+public import Foundation
 
 /// A value behind a lock, for short synchronous access from any thread. References share the value.
 ///
@@ -6,14 +6,14 @@ internal import Foundation
 ///
 /// Unchecked Sendable: the value is only reached while the lock is held.
 public final class Locked<Value: Sendable>: @unchecked Sendable {
-    private var value: Value
-    private let lock = NSLock()
+    @usableFromInline var value: Value
+    @usableFromInline let lock = NSLock()
 
     /// A lock around this value.
-    public init(_ value: Value) { self.value = value }
+    @inlinable public init(_ value: Value) { self.value = value }
 
     /// Runs `body` with the lock held. `body` must not call the same lock again.
-    public func withLock<Result, Failure: Error>(
+    @inlinable public func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         lock.lock()

@@ -39,8 +39,7 @@ struct RequestVerifier: Sendable {
             try requireQueryAllowed(request, headers.scheme, found)
             let attempt = try SignedRequest(
                 request, headers, of: found, for: operation, path: path,
-                origin: headers.scheme == .one ? nil : try origin(of: request, app: found, operation),
-                canUseSchemeTwo: canUseSchemeTwo(request, operation), now: now)
+                origin: headers.scheme == .one ? nil : try origin(of: request, app: found, operation), now: now)
             let admitted = try await neverRefuseByCachedRow(
                 cached, attempt, from: operation == .foreign ? nil : address)
             signed = admitted.signed
@@ -181,9 +180,11 @@ struct RequestVerifier: Sendable {
         return received
     }
 
-    private func canUseSchemeTwo(_ request: IncomingRequest, _ operation: Operation) -> Bool {
-        if operation == .foreign || publicOrigin != nil { return true }
-        return (try? RequestOrigin(request.provenance))?.isLoopback ?? false
+    /// Whether the client can use scheme 2: not on our own routes at an authority that is not loopback, while no public
+    /// origin is configured.
+    private func canUseSchemeTwo(_ request: SignedRequest) -> Bool {
+        if request.operation == .foreign || publicOrigin != nil { return true }
+        return (try? RequestOrigin(request.incoming.provenance))?.isLoopback ?? false
     }
 
     /// Signature, then status, key age and scheme floor.
@@ -235,13 +236,17 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// Where scheme 2 cannot be used because no origin is configured, the device's own floor would lock it out.
+    /// The app's floor holds always, the device's own only where the client can use scheme 2: it would be locked out.
     private func requireFloor(_ request: SignedRequest, _ device: DeviceRecord) throws(Refusal) {
         let minimum = request.app.record.signature.minimumScheme
-        let floor = request.canUseSchemeTwo ? max(minimum, device.highestScheme) : minimum
-        guard request.scheme >= floor else {
-            throw Refusal(.unsupportedSigVersion, "below the floor, scheme \(floor.rawValue)")
+        guard request.scheme >= minimum else { throw Self.belowFloor(minimum) }
+        guard request.scheme >= device.highestScheme || !canUseSchemeTwo(request) else {
+            throw Self.belowFloor(device.highestScheme)
         }
+    }
+
+    private static func belowFloor(_ floor: SignatureScheme) -> Refusal {
+        Refusal(.unsupportedSigVersion, "below the floor, scheme \(floor.rawValue)")
     }
 
     private func claim(_ request: SignedRequest) async throws(Refusal) {
