@@ -17,11 +17,12 @@ struct JournalBench {
     var path: String { "\(folder.path)/claims" }
 
     func open(
-        at now: UnixTime = start, boot: String = "first boot", expecting expectation: JournalExpectation = .nothing
+        at now: UnixTime = start, boot: String = "first boot", expecting expectation: JournalExpectation = .nothing,
+        noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
     ) throws(OpenError) -> ClaimJournal {
         try ClaimJournal(
             folder: path, settings: settings, expecting: expectation, boot: BootIdentity(boot), now: now,
-            logger: silent)
+            logger: silent, noted: noted)
     }
 
     func claims(_ count: Int = 2) -> [ReplayClaim] {

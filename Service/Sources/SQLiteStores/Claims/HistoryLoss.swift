@@ -92,6 +92,17 @@ struct HistoryLoss: Sendable, Hashable {
         add(from: max(first, now.adding(Self.maximumFutureWindow + 1)), to: last, isOpen: true)
     }
 
+    /// Adds the dates around wrong readings and the last right one before them, of which no claim is known.
+    mutating func add(around wrong: ClockHistory.WrongReadings) {
+        add(around: wrong.readings, isWhole: false)
+        if let right = wrong.lastRight { add(around: right...right, isWhole: false) }
+    }
+
+    /// Adds the intervals of another loss.
+    mutating func add(_ other: HistoryLoss) {
+        for interval in other.intervals { add(from: interval.first, to: interval.last, isOpen: interval.isOpen) }
+    }
+
     /// The latest expiry that is kept after wrong readings. What expires later is covered by an interval.
     static func latestKept(now: Int64) -> Int64 { now.adding(2 * claimLife) }
 

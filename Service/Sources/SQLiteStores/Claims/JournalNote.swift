@@ -5,6 +5,7 @@ struct JournalNote: Sendable, Hashable {
     var length: Int
     /// The latest reading of the clock that is recorded there.
     var clock: Int64
+    /// What is refused if the journal is gone or damaged.
     var loss: HistoryLoss
 
     private static let version = "2"

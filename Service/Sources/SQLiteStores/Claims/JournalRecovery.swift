@@ -7,6 +7,8 @@ struct JournalRecovery {
     var census = ClaimCensus()
     var clock = ClockHistory()
     var loss = HistoryLoss()
+    /// What to refuse in addition if the claims are lost later.
+    var lossOfClaims = HistoryLoss()
     /// Segments that still hold something, oldest first.
     var segments: [ClosedSegment] = []
     /// Segments that are of no use any more, once the next one is there.
@@ -86,6 +88,7 @@ struct JournalRecovery {
         let (last, now) = (contents.lastReading, opening.now)
         let finding = contents.note(now, monotonic: opening.monotonic, boot: opening.boot)
         (table, census, clock, loss) = (contents.table, contents.census, contents.clock, contents.loss)
+        lossOfClaims = contents.lossOfClaims
         census.advance(to: now)
         if powerLost {
             for reading in [last, now].compactMap({ $0 }) { loss.add(around: reading...reading, isWhole: true) }
@@ -127,10 +130,8 @@ struct JournalRecovery {
         fresh.loss = contents.loss
         let readings = [contents.lastReading, opening.now].compactMap { $0 }
         for reading in readings { fresh.loss.add(around: reading...reading, isWhole: false) }
-        if case .wrong(let wrong) = contents.note(opening.now, monotonic: opening.monotonic, boot: opening.boot) {
-            fresh.loss.add(around: wrong.readings, isWhole: false)
-            if let right = wrong.lastRight { fresh.loss.add(around: right...right, isWhole: false) }
-        }
+        contents.note(opening.now, monotonic: opening.monotonic, boot: opening.boot)
+        fresh.loss.add(contents.lossOfClaims)
         fresh.clock = contents.clock
         // Whatever was purged may be claimed no more: where that was by a wrong reading, it is refused by its date.
         fresh.table.raisePurged(to: min(contents.purgedTo, opening.now))

@@ -60,6 +60,9 @@ final class JournalState: Sendable {
 
         var clock: ClockHistory
         var loss: HistoryLoss
+        /// What the database is told to refuse in addition if the journal is lost: dates around wrong readings, of which the
+        /// journal knows the claims.
+        var lossOfClaims: HistoryLoss
         /// Complete segments that still hold something, oldest first.
         var closed: [ClosedSegment]
         var deletable: [UInt64] = []
@@ -90,7 +93,7 @@ final class JournalState: Sendable {
         self.settings = settings
         var initial = Shared(
             table: recovery.table, census: recovery.census, segment: segment, segmentStart: now, clock: recovery.clock,
-            loss: recovery.loss, closed: recovery.segments)
+            loss: recovery.loss, lossOfClaims: recovery.lossOfClaims, closed: recovery.segments)
         Self.writeState(&initial)
         Self.writeClock(&initial, now: now, monotonic: settings.monotonic())
         // Whoever opens the journal brings this to the disk first.
@@ -104,9 +107,11 @@ final class JournalState: Sendable {
     var note: JournalNote { shared.withLock { Self.note($0) } }
 
     private static func note(_ shared: borrowing Shared) -> JournalNote {
-        JournalNote(
+        var loss = shared.loss
+        loss.add(shared.lossOfClaims)
+        return JournalNote(
             sequence: shared.segment.header.sequence, length: shared.segment.length,
-            clock: shared.clock.latest ?? 0, loss: shared.loss)
+            clock: shared.clock.latest ?? 0, loss: loss)
     }
 
     // MARK: Callers
@@ -144,6 +149,7 @@ final class JournalState: Sendable {
         _ wrong: ClockHistory.WrongReadings, now: Int64, _ monotonic: Int64, _ shared: inout Shared
     ) {
         shared.loss.add(wrong, now: now, purgedTo: shared.table.purgedTo)
+        shared.lossOfClaims.add(around: wrong)
         // At the last right reading no more than this was purged.
         shared.table.returnPurged(to: now)
         let latest = HistoryLoss.latestKept(now: now)

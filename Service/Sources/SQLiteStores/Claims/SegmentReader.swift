@@ -27,6 +27,8 @@ struct JournalContents {
     /// The latest expiry that was purged, as recorded.
     var purgedTo = Int64.min
     private(set) var clock = ClockHistory()
+    /// What to refuse in addition if the claims are lost: dates around readings that turned out to be wrong.
+    private(set) var lossOfClaims = HistoryLoss()
     /// The newest reading, which is not the latest where the clock fell back.
     private(set) var lastReading: Int64?
     /// Whose monotonic clock the history goes by.
@@ -48,7 +50,9 @@ struct JournalContents {
         if self.source != source { clock.restart(monotonic: monotonic) }
         self.source = source
         lastReading = wall
-        return clock.note(wall, monotonic: monotonic)
+        let finding = clock.note(wall, monotonic: monotonic)
+        if case .wrong(let wrong) = finding { lossOfClaims.add(around: wrong) }
+        return finding
     }
 
     /// Takes what the database noted, where the journal itself cannot be read.

@@ -1,0 +1,71 @@
+import AuthContract
+import AuthService
+import Foundation
+import Testing
+
+import class Bytes.Locked
+
+@testable import SQLiteStores
+
+/// A journal that is lost after a clock was ahead: what was claimed by the wrong readings is refused by its date.
+@Suite struct `A journal lost after a clock that was ahead` {
+    private let start = JournalBench.start
+    private let bench: JournalBench
+    private let monotonic = Locked<Int64>(100)
+
+    init() throws {
+        var bench = try JournalBench()
+        let monotonic = monotonic
+        bench.settings.monotonic = { monotonic.withLock { $0 } }
+        self.bench = bench
+    }
+
+    enum Loss: CaseIterable {
+        case gone, damaged, older, unreadableNote
+    }
+
+    /// The expectation with which the journal is opened again.
+    private func lose(_ loss: Loss, _ note: JournalNote) throws -> JournalExpectation {
+        switch loss {
+        case .gone: try FileManager.default.removeItem(atPath: bench.path)
+        case .damaged:
+            try bench.change(#require(bench.segments().last)) { $0[$0.startIndex + SegmentHeader.size + 80] ^= 1 }
+        case .older:
+            var note = note
+            note.sequence += 1
+            return .note(note)
+        case .unreadableNote: return .unreadable
+        }
+        return .note(note)
+    }
+
+    @Test(arguments: Loss.allCases, [false, true])
+    func `refuses a request of that time, and later ones as soon as it can`(_ loss: Loss, restarts: Bool) async throws {
+        var journal = try bench.open()
+        let ahead = bench.claims()
+        #expect(try await journal.claim(bench.claims()) == .claimed)
+        // The clock shows 200 s too much for a second.
+        #expect(try await journal.claim(ahead, at: start + 200) == .claimed)
+        monotonic.withLock { $0 += 2 }
+        #expect(try await journal.claim(bench.claims(), at: start + 2) == .claimed)
+        if restarts {
+            let note = journal.note
+            await journal.abandon()
+            journal = try bench.open(at: start + 2, expecting: .note(note))
+        }
+        #expect(try await journal.claim(ahead, at: start + 200, now: start + 2) == .taken(ahead[0]))
+        let note = journal.note
+        await journal.abandon()
+
+        monotonic.withLock { $0 += 8 }
+        let reopened = try bench.open(at: start + 10, expecting: try lose(loss, note))
+        monotonic.withLock { $0 += 140 }
+        let outcome = try await reopened.claim(ahead, at: start + 200, now: start + 150)
+        #expect(outcome == .historyLost(retryAfter: 61))
+        monotonic.withLock { $0 += 55 }
+        // The app's future window after the wrong reading is the end.
+        #expect(try await reopened.claim(bench.claims(), at: start + 260, now: start + 205) != .claimed)
+        #expect(try await reopened.claim(bench.claims(), at: start + 261, now: start + 205) == .claimed)
+        await reopened.close()
+    }
+}
