@@ -62,6 +62,15 @@ struct ChecksCanFailTests {
             _ = try await stores.revoke(id, at: at, recording: event)
             return true
         }
+
+        /// Removes too many, by a second, and the newest one, because it is not the newest any more.
+        func remove(endedBefore time: UnixTime) async throws(StoreError) -> Int {
+            let decoy = Credential(
+                id: "decoy", name: "decoy", role: .viewer, apps: [], secretHash: [], createdAt: UnixTime(.max),
+                expiresAt: UnixTime(.max))
+            try await stores.insert(decoy, recording: AuditEvent(.credentialCreated, at: time, actor: "test"))
+            return try await stores.remove(endedBefore: time + 1)
+        }
     }
 
     /// Adds a signing key without a look at which is the newest.
@@ -148,11 +157,15 @@ struct ChecksCanFailTests {
         #expect(names.contains("A receipt of evidence that was replaced meanwhile is not recorded"))
     }
 
-    @Test func `A credential store that revokes twice, or lists in another order, is found out`() async throws {
+    @Test func `A credential store that revokes twice, lists in another order, or removes too much is found out`()
+        async throws
+    {
         let names = try await failures(credentials: EagerCredentials.init)
         #expect(names.contains("Of 64 revocations of one credential one takes effect, and stays"))
         #expect(names.contains("A credential that is not there is not revoked"))
         #expect(names.contains("Credentials are listed newest first, whatever the order in which they came"))
+        #expect(names.contains("Credentials that ended before a time are removed, and no others"))
+        #expect(names.contains("The newest credential is not removed, however long ago it ended"))
     }
 
     @Test func `A signing key store that does not compare, and removes nothing, is found out`() async throws {

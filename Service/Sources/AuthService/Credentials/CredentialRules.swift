@@ -1,4 +1,5 @@
 public import AuthContract
+internal import Bytes
 internal import Crypto
 internal import StrictJSON
 
@@ -10,7 +11,12 @@ public struct CredentialRules: Sendable {
     private let random: any RandomSource
     private let cache: ReadThroughCache<String, Credential>
 
+    /// When the last sweep ran, by the service's clock.
+    private let lastSweep = Locked<UnixTime?>(nil)
+
     private static let maximumCached = 1000
+    /// Seconds for which a credential stays listed after it expired or was revoked: 30 days.
+    public static let listedAfterEnd: Int64 = 30 * 86_400
 
     init(
         store: any CredentialStore, protection: Protection, clock: any ServiceClock, random: any RandomSource
@@ -60,6 +66,20 @@ public struct CredentialRules: Sendable {
             .credentialRevoked, at: clock.now, actor: actor, detail: JSONObject([("id", .string(id))]))
         defer { cache.forget(id) }
         return try await store.revoke(id, at: clock.now, recording: event)
+    }
+
+    /// Removes credentials that ended long ago.
+    ///
+    /// They must have ended by the clock now and at the previous sweep: a clock that is ahead for a moment removes nothing.
+    func sweep() async {
+        let now = clock.now
+        let previous = lastSweep.withLock { last in
+            defer { last = now }
+            return last
+        }
+        guard let previous else { return }
+        // If it fails, the next sweep does it.
+        _ = try? await store.remove(endedBefore: min(previous, now) - Self.listedAfterEnd)
     }
 
     /// Makes every credential be re-read, because another process changed the store.

@@ -278,7 +278,8 @@ public struct AuthService: Sendable {
     public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
 
     /// Runs the background work until it is cancelled: follows changes by other processes, writes last-seen times, settles
-    /// pending proofs, erases expired evidence. Each kind has its own loop, so a slow provider delays nothing else.
+    /// pending proofs, erases expired evidence, removes credentials that ended long ago. Each kind has its own loop, so a slow
+    /// provider delays nothing else.
     public func run(noteEvery interval: Duration = .seconds(30)) async {
         await withDiscardingTaskGroup { group in
             group.addTask {
@@ -289,7 +290,7 @@ public struct AuthService: Sendable {
                     await signingKeys.forget()
                 }
             }
-            for work in [noteSeen, settlePendingProofs, eraseExpiredEvidence] {
+            for work in [noteSeen, settlePendingProofs, eraseExpiredEvidence, removeEndedCredentials] {
                 group.addTask {
                     while (try? await Task.sleep(for: interval)) != nil { await work() }
                 }
@@ -309,6 +310,9 @@ public struct AuthService: Sendable {
 
     /// Erases expired evidence. `run` does it too.
     public func eraseExpiredEvidence() async { await recorder.sweep() }
+
+    /// Removes credentials that ended more than `CredentialRules.listedAfterEnd` ago. `run` does it too.
+    public func removeEndedCredentials() async { await credentials.sweep() }
 
     /// Writes last-seen times to the store, in steps.
     func noteSeen() async {

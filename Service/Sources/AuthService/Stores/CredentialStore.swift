@@ -58,4 +58,10 @@ public protocol CredentialStore: Sendable {
 
     /// Revokes a credential. Returns false if it is not there or was revoked before: the first revocation stays.
     func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) async throws(StoreError) -> Bool
+
+    /// Removes the credentials that expired or were revoked before a time, and returns how many there were.
+    ///
+    /// The newest credential always stays: a database that ever had one is not a fresh one, for which the service would make a
+    /// first admin credential.
+    func remove(endedBefore time: UnixTime) async throws(StoreError) -> Int
 }

@@ -45,6 +45,17 @@ struct SQLiteCredentialStore: CredentialStore {
                 recording: event) > 0
         }
     }
+
+    func remove(endedBefore time: UnixTime) async throws(StoreError) -> Int {
+        try await database.write { database in
+            try database.execute(
+                sql: """
+                    DELETE FROM credentials WHERE (expires_at < ?1 OR revoked_at < ?1)
+                    AND id <> (SELECT id FROM credentials ORDER BY created_at DESC, id LIMIT 1)
+                    """, arguments: [time.seconds])
+            return database.changesCount
+        }
+    }
 }
 
 extension Credential {

@@ -59,6 +59,44 @@ extension StoreConformance {
                 try expect(!revoked, "it was revoked")
                 try expect(try await stores.codes(samples), is: [], "the log")
             },
+            ConformanceCheck("Credentials that ended before a time are removed, and no others") { stores in
+                let samples = try Samples(stores)
+                // Long ago, so that no credential of another check ended before.
+                let time = stores.now - 1_000_000
+                let removed = [
+                    samples.credential(createdAt: time - 9, expiresAt: time - 1),
+                    samples.credential(createdAt: time - 9, revokedAt: time - 1),
+                    samples.credential(createdAt: time - 9, expiresAt: time - 1, revokedAt: time),
+                ]
+                let kept = [
+                    samples.credential(createdAt: time - 9, expiresAt: time),
+                    samples.credential(createdAt: time - 9, revokedAt: time), samples.credential(createdAt: time - 9),
+                    samples.credential(createdAt: stores.now + 1_000_000),
+                ]
+                for credential in removed + kept {
+                    try await stores.credentials.insert(credential, recording: samples.event(.credentialCreated))
+                }
+                try expect(try await stores.credentials.remove(endedBefore: time), is: 3, "how many were removed")
+                for credential in removed {
+                    try expect(try await stores.credentials.credential(credential.id), is: nil, "one that ended")
+                }
+                for credential in kept {
+                    try expect(
+                        try await stores.credentials.credential(credential.id), is: credential, "one that stays")
+                }
+                try expect(try await stores.credentials.remove(endedBefore: time), is: 0, "how many the second time")
+            },
+            ConformanceCheck("The newest credential is not removed, however long ago it ended") { stores in
+                let samples = try Samples(stores)
+                let time = stores.now - 1_000_000
+                let newest = samples.credential(createdAt: stores.now + 2_000_000, expiresAt: time - 1)
+                try await stores.credentials.insert(newest, recording: samples.event(.credentialCreated))
+                _ = try await stores.credentials.remove(endedBefore: time)
+                try expect(try await stores.credentials.credential(newest.id), is: newest, "the newest one")
+                let next = samples.credential(createdAt: stores.now + 2_000_001)
+                try await stores.credentials.insert(next, recording: samples.event(.credentialCreated))
+                try expect(try await stores.credentials.remove(endedBefore: time), is: 1, "how many after a newer one")
+            },
         ]
     }
 }
@@ -67,11 +105,12 @@ extension Samples {
     fileprivate func text() -> String { Hexadecimal.encode(bytes(8)) }
 
     fileprivate func credential(
-        id: String? = nil, role: CredentialRole = .service, apps: Set<AppID>? = nil, createdAt: UnixTime? = nil
+        id: String? = nil, role: CredentialRole = .service, apps: Set<AppID>? = nil, createdAt: UnixTime? = nil,
+        expiresAt: UnixTime? = nil, revokedAt: UnixTime? = nil
     ) -> Credential {
         Credential(
             id: id ?? text(), name: "é 🔑 \"name\"", role: role, apps: apps ?? [app], secretHash: bytes(),
-            createdAt: createdAt ?? now, expiresAt: now + 3600)
+            createdAt: createdAt ?? now, expiresAt: expiresAt ?? now + 3600, revokedAt: revokedAt)
     }
 }
 

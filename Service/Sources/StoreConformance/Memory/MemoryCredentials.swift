@@ -34,4 +34,16 @@ extension MemoryStores: CredentialStore {
         record(event)
         return true
     }
+
+    /// See `CredentialStore`.
+    public func remove(endedBefore time: UnixTime) throws(StoreError) -> Int {
+        try check(.removeCredentials)
+        let newest = try credentials().first?.id
+        let count = credentialRecords.count
+        credentialRecords.removeAll { credential in
+            credential.id != newest
+                && (credential.expiresAt < time || credential.revokedAt.map { $0 < time } ?? false)
+        }
+        return count - credentialRecords.count
+    }
 }

@@ -12,7 +12,7 @@ public actor MemoryStores {
         case endOverlap, admit
         case devices, count, riskMetrics, append, events, firstBrokenLink, link
         case takeDueReceipt, recordReceipt
-        case insertCredential, credential, credentials, revokeCredential
+        case insertCredential, credential, credentials, revokeCredential, removeCredentials
         case signingKeys, addSigningKey, removeSigningKeys, revokeSigningKey
         case keepProof, pendingProofs, eraseProof
         case keepEvidence, evidence, eraseEvidence
