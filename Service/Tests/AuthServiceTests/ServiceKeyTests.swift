@@ -139,7 +139,7 @@ struct ServiceKeyTests {
         try await rules(new, old).admit(writing: false)
         #expect(try await checks() == [check(new), check(old)])
         #expect(try await code { try await rules(old).admit(writing: false) } == .keyMissing)
-        #expect(try await rules(new, old).rotate(actor: "test", isServed: false) == 1)
+        #expect(try await rules(new, old).rotate(actor: "test", lock: FreeLock()) == 1)
         try await opens(new)
     }
 
@@ -181,14 +181,14 @@ struct ServiceKeyTests {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
         // An app record, a pending proof, evidence, and three signing keys: retiring, signing and standby.
-        #expect(try await rules(new, old).rotate(actor: "test", isServed: false) == 6)
+        #expect(try await rules(new, old).rotate(actor: "test", lock: FreeLock()) == 6)
         #expect(try await checks() == [check(new)])
         try await opens(new)
         #expect(try await code { try await rules(old).admit(writing: false) } == .anotherKey)
         let events = try await world.audited(.serviceKeyRotated)
         #expect(events.count == 1)
         #expect(events.first?.detail["rows"]?.integer == 6)
-        #expect(try await rules(new).rotate(actor: "test", isServed: true) == 0)
+        #expect(try await rules(new).rotate(actor: "test", lock: TakenLock()) == 0)
         #expect(try await world.audited(.serviceKeyRotated).count == 1)
     }
 
@@ -200,14 +200,14 @@ struct ServiceKeyTests {
             // Fails at a later call each time.
             let failing = Locked(attempt)
             await arm(call, failing)
-            _ = try? await rules(new, old).rotate(actor: "test", isServed: false)
+            _ = try? await rules(new, old).rotate(actor: "test", lock: FreeLock())
             await world.stores.recover()
             if try await checks() == [check(new)] { break }
             if try await checks().count == 2 {
                 #expect(try await code { try await rules(old).admit(writing: false) } == .keyMissing)
             }
         }
-        _ = try await rules(new, old).rotate(actor: "test", isServed: false)
+        _ = try await rules(new, old).rotate(actor: "test", lock: FreeLock())
         #expect(try await checks() == [check(new)])
         try await opens(new)
     }
@@ -229,25 +229,27 @@ struct ServiceKeyTests {
     @Test func `A rotation beside a service that does not know the new key is refused`() async throws {
         try await rules(old).admit(writing: true)
         #expect(
-            try await code { _ = try await rules(new, old).rotate(actor: "test", isServed: true) } == .serviceRunning)
+            try await code { _ = try await rules(new, old).rotate(actor: "test", lock: TakenLock()) } == .serviceRunning
+        )
         #expect(try await checks() == [check(old)])
         // The service was started again with both.
         try await rules(new, old).admit(writing: true)
-        _ = try await rules(new, old).rotate(actor: "test", isServed: true)
+        _ = try await rules(new, old).rotate(actor: "test", lock: TakenLock())
         #expect(try await checks() == [check(new)])
     }
 
     @Test func `A new first key is not recorded beside a service that does not know it`() async throws {
         try await rules(old).admit(writing: true)
         // Reading commands work, because they seal nothing.
-        try await rules(new, old).admit(writing: false, isServed: true)
-        #expect(try await code { try await rules(new, old).admit(writing: true, isServed: true) } == .serviceRunning)
+        try await rules(new, old).admit(writing: false, lock: TakenLock())
+        #expect(try await code { try await rules(new, old).admit(writing: true, lock: TakenLock()) } == .serviceRunning)
         #expect(try await checks() == [check(old)])
         #expect(
-            try await code { _ = try await rules(new, old).rotate(actor: "test", isServed: true) } == .serviceRunning)
+            try await code { _ = try await rules(new, old).rotate(actor: "test", lock: TakenLock()) } == .serviceRunning
+        )
         // The service was started again with both.
         try await rules(new, old).admit(writing: true)
-        try await rules(new, old).admit(writing: true, isServed: true)
+        try await rules(new, old).admit(writing: true, lock: TakenLock())
         #expect(try await checks() == [check(new), check(old)])
     }
 
@@ -255,10 +257,12 @@ struct ServiceKeyTests {
         try await seal(with: new)
         for writing in [false, true] {
             #expect(
-                try await code { try await rules(new, old).admit(writing: writing, isServed: true) } == .serviceRunning)
+                try await code { try await rules(new, old).admit(writing: writing, lock: TakenLock()) }
+                    == .serviceRunning)
         }
         #expect(
-            try await code { _ = try await rules(new, old).rotate(actor: "test", isServed: true) } == .serviceRunning)
+            try await code { _ = try await rules(new, old).rotate(actor: "test", lock: TakenLock()) } == .serviceRunning
+        )
         #expect(try await checks() == [])
     }
 
@@ -266,7 +270,8 @@ struct ServiceKeyTests {
         try await rules(old).admit(writing: true)
         try await rules(new, old).admit(writing: true)
         #expect(
-            try await code { _ = try await rules(old, new).rotate(actor: "test", isServed: true) } == .serviceRunning)
+            try await code { _ = try await rules(old, new).rotate(actor: "test", lock: TakenLock()) } == .serviceRunning
+        )
         #expect(try await checks() == [check(new), check(old)])
     }
 
@@ -274,7 +279,7 @@ struct ServiceKeyTests {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
         await sealAgain(with: try #require(ServiceKey(old)))
-        #expect(try await code { _ = try await rules(new, old).rotate(actor: "test", isServed: false) } == .busy)
+        #expect(try await code { _ = try await rules(new, old).rotate(actor: "test", lock: FreeLock()) } == .busy)
         #expect(try await checks() == [check(new), check(old)])
         #expect(try await world.audited(.serviceKeyRotated).isEmpty)
     }
@@ -299,7 +304,7 @@ struct ServiceKeyTests {
         try await rules(old).admit(writing: true)
         try await rules(new, old).admit(writing: true)
         try await seal(with: new)
-        _ = try await rules(old, new).rotate(actor: "test", isServed: false)
+        _ = try await rules(old, new).rotate(actor: "test", lock: FreeLock())
         #expect(try await checks() == [check(old)])
         try await opens(old)
     }
@@ -307,11 +312,12 @@ struct ServiceKeyTests {
     @Test func `A rotation does not forget a key that something still needs`() async throws {
         try await seal(with: third)
         try await rules(old, third).admit(writing: true)
-        #expect(try await code { _ = try await rules(new, old).rotate(actor: "test", isServed: false) } == .keyMissing)
+        #expect(try await code { _ = try await rules(new, old).rotate(actor: "test", lock: FreeLock()) } == .keyMissing)
         let row = try #require(try await world.stores.sealedRows(.evidence, after: "", limit: 1).first)
         _ = try await world.stores.reseal([(row, [1, 2, 3])])
         #expect(
-            try await code { _ = try await rules(new, old, third).rotate(actor: "test", isServed: false) } == .unopened)
+            try await code { _ = try await rules(new, old, third).rotate(actor: "test", lock: FreeLock()) } == .unopened
+        )
         #expect(try await checks().count == 3)
     }
 
@@ -332,9 +338,9 @@ struct ServiceKeyTests {
         }
         let (first, foreign) = (try await trail(old).head(), try await trail([UInt8](repeating: 9, count: 32)).head())
         try await rules(old).admit(writing: true)
-        _ = try await rules(new, old).rotate(actor: "test", isServed: false)
+        _ = try await rules(new, old).rotate(actor: "test", lock: FreeLock())
         let second = try await trail(new).head()
-        _ = try await rules(third, new).rotate(actor: "test", isServed: false)
+        _ = try await rules(third, new).rotate(actor: "test", lock: FreeLock())
         for head in [first, second] { #expect(try await trail(third).verify(against: head) == .intact) }
         #expect(try await trail(third).verify(against: foreign) == .foreignHead)
         // Whoever can write the log alone cannot sign for a key of their own.

@@ -50,14 +50,14 @@ public struct ServiceKeyRules: Sendable {
     ///
     /// - Parameters:
     ///   - writing: whether something may be sealed afterwards: then a new first key is needed from now on.
-    ///   - isServed: whether a service other than the caller has the database open. It may not know a new first key. Evaluated
-    ///     only before a check value is recorded that this service may lack.
-    /// - Throws: `ServiceKeyError`, `StoreError`.
-    public func admit(writing: Bool, isServed: @autoclosure () throws -> Bool = false) async throws {
+    ///   - lock: the service's lock, held while a check value is recorded that a service may lack; nil if the caller is the
+    ///     service, which holds the lock already.
+    /// - Throws: `ServiceKeyError`, `StoreError`, and what the lock throws.
+    public func admit(writing: Bool, lock: (any ServiceLock)? = nil) async throws {
         for _ in 0..<Self.attempts {
             let known = try await store.keyChecks()
             try check(known)
-            guard try await admits(known, writing: writing, isServed: isServed) else { continue }
+            guard try await admits(known, writing: writing, lock: lock) else { continue }
             return
         }
         throw ServiceKeyError(.busy, "could not be recorded, because other processes did the same. Try again.")
@@ -69,20 +69,31 @@ public struct ServiceKeyRules: Sendable {
         if known.isEmpty { _ = try await users() } else { try check(known) }
     }
 
-    /// False where somebody else changed what is known.
+    /// False if another process changed the check values.
     private func admits(
-        _ known: [ServiceKeyCheck], writing: Bool, isServed: () throws -> Bool
+        _ known: [ServiceKeyCheck], writing: Bool, lock: (any ServiceLock)?
     ) async throws -> Bool {
         let first = key.checks[0]
         if known.isEmpty {
             let others = try await users().map { key.checks[$0] }.filter { $0 != first }
-            // A service that has just opened the database and not yet recorded its key is checked against this one.
-            if try !others.isEmpty && isServed() { throw serviceRunning(known) }
-            return try await store.replaceKeyChecks([], with: [first] + others, recording: nil)
+            // With one key no lock is needed: a service with another key is refused when it records its own.
+            return try await replace([], with: [first] + others, lock: others.isEmpty ? nil : lock)
         }
         guard writing, !known.contains(first) else { return true }
-        if try isServed() { throw serviceRunning(known) }
-        return try await store.replaceKeyChecks(known, with: [first] + known, recording: nil)
+        return try await replace(known, with: [first] + known, lock: lock)
+    }
+
+    /// Replaces the check values while no service can start that would miss the change. False if another process changed them.
+    private func replace(
+        _ known: [ServiceKeyCheck], with checks: [ServiceKeyCheck], lock: (any ServiceLock)?
+    ) async throws -> Bool {
+        guard let lock else { return try await store.replaceKeyChecks(known, with: checks, recording: nil) }
+        var isReplaced = false
+        let isUnserved = try await lock.withoutService {
+            isReplaced = try await store.replaceKeyChecks(known, with: checks, recording: nil)
+        }
+        guard isUnserved else { throw serviceRunning(known) }
+        return isReplaced
     }
 
     private func serviceRunning(_ known: [ServiceKeyCheck]) -> ServiceKeyError {
@@ -141,23 +152,22 @@ public struct ServiceKeyRules: Sendable {
     ///
     /// - Parameters:
     ///   - actor: for the audit log.
-    ///   - isServed: whether a service has the database open. It must already seal with the first key. Evaluated only where the
-    ///     database is not sealed with that key yet.
+    ///   - lock: the service's lock, held while the first key becomes the one that seals. A service that runs must already seal
+    ///     with it.
     /// - Returns: how many rows were sealed again.
-    /// - Throws: `ServiceKeyError`, `StoreError`.
-    public func rotate(actor: String, isServed: @autoclosure () throws -> Bool) async throws -> Int {
+    /// - Throws: `ServiceKeyError`, `StoreError`, and what the lock throws.
+    public func rotate(actor: String, lock: any ServiceLock) async throws -> Int {
         let first = key.checks[0]
         var known = try await store.keyChecks()
         if known.isEmpty {
-            try await admit(writing: false, isServed: try isServed())
+            try await admit(writing: false, lock: lock)
             known = try await store.keyChecks()
         }
         try check(known, isRotating: true)
         // A service that seals with another key would go on doing so while the rotation runs and after it.
         if known.first != first {
-            if try isServed() { throw serviceRunning(known) }
             let both = [first] + known.filter { $0 != first }
-            guard try await store.replaceKeyChecks(known, with: both, recording: nil) else { throw Self.interrupted }
+            guard try await replace(known, with: both, lock: lock) else { throw Self.interrupted }
             known = both
         }
         let sealed = try await resealUntilDone()

@@ -11,11 +11,13 @@ final class JournalFile: @unchecked Sendable {
         guard descriptor >= 0 else { throw .current }
     }
 
-    /// Opens a lock file and takes its lock; nil where another process has it. The lock ends with the file.
-    static func locked(_ path: String) throws(SystemError) -> JournalFile? {
+    /// Opens a lock file and takes its lock; nil if another process has it. The lock ends with the file.
+    ///
+    /// - Parameter marking: whether others shall see that a service has the lock.
+    static func locked(_ path: String, marking: Bool = true) throws(SystemError) -> JournalFile? {
         let file = try JournalFile(descriptor: Foundation.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600))
         guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
-        JournalFile.setMark(file.descriptor, F_WRLCK)
+        if marking { JournalFile.setMark(file.descriptor, F_WRLCK) }
         return file
     }
 

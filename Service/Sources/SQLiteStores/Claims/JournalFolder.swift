@@ -27,10 +27,12 @@ struct JournalFolder: Sendable {
 
     func unlock() { lock.unlock() }
 
-    /// Takes the lock. `DatabaseInspection` holds it for an instant, so one failure does not mean that a service runs.
+    /// Takes the lock. A command holds it for the time of one change, without the mark (`SQLiteServiceLock`): wait for that.
     private static func locked(_ path: String) throws(SystemError) -> JournalFile? {
-        for _ in 0..<20 {
+        for attempt in 0..<3000 {
             if let file = try JournalFile.locked(path) { return file }
+            // The mark comes and goes an instant after the lock.
+            if attempt >= 20, JournalFile.isLocked(path) { return nil }
             usleep(10_000)
         }
         return nil

@@ -51,7 +51,7 @@ struct ServiceKeyCommand: AsyncParsableCommand {
                 let stores = try SQLiteStores(path: key.database, role: .administration, options: LocalStore.options)
                 try await closing(stores.close) {
                     let count = try await key.explaining {
-                        try await key.rules(stores).rotate(actor: SystemUser.actor, isServed: try key.isServed)
+                        try await key.rules(stores).rotate(actor: SystemUser.actor, lock: key.lock)
                     }
                     let name = key.key.checks[0].description
                     try output.done(

@@ -165,11 +165,11 @@ struct StoreKey {
     /// Throws where the database was sealed with another key, and where a running service does not know a new first key. For
     /// commands beside a service.
     func admitCommand(to stores: SQLiteStores, writing: Bool) async throws {
-        try await explaining { try await rules(stores).admit(writing: writing, isServed: try isServed) }
+        try await explaining { try await rules(stores).admit(writing: writing, lock: lock) }
     }
 
-    /// Whether a service has the database open now.
-    var isServed: Bool { get throws { try DatabaseInspection.of(database).isServed } }
+    /// The lock of the service that uses the database.
+    var lock: SQLiteServiceLock { SQLiteServiceLock(database: database) }
 }
 
 extension ServiceConfiguration {
