@@ -272,6 +272,17 @@ import Testing
             try await work(Apple(answers), turns: 10) == [30, 100, 120, 240, 480, 960, 1800, 1800, 10, 30])
     }
 
+    @Test func `What Apple asks for is honoured up to six hours`() async throws {
+        let wishes: [(asked: Int64, honoured: Double)] = [
+            (21_599, 21_599), (21_600, 21_600), (21_601, 21_600), (.max, 21_600), (-1, 30),
+        ]
+        for wish in wishes {
+            _ = try await add(key: AppleAttestKey())
+            let apple = Apple([.tooManyRequests(retryAfter: wish.asked)])
+            #expect(try await work(apple, turns: 1) == [wish.honoured])
+        }
+    }
+
     @Test func `A stumbling receipt does not hold up the others`() async throws {
         let stumbling = try await add(due: Self.start - 100)
         _ = try await add(key: AppleAttestKey())

@@ -1,0 +1,184 @@
+import AuthContract
+import StoreConformance
+import StrictJSON
+import Testing
+
+import class Bytes.Locked
+
+@testable import AuthService
+
+/// The last value that is accepted and the first that is not, of limits that protect the service itself.
+@Suite("Limits of the service")
+struct LimitTests {
+    private let now = World.start
+    private let address = ClientAddress("192.0.2.1")
+
+    // MARK: Claims and rates
+
+    @Test("an app's claims count until the minute in which they expire is over, and the wait ends with it")
+    func claimShares() throws {
+        let (shares, app) = (ClaimShares(maximum: 2), try AppID(World.appID))
+        // They expire within the minute from 600 on.
+        #expect(shares.take(2, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
+        #expect(shares.take(1, of: app, until: UnixTime(700), now: UnixTime(541)) == 119)
+        #expect(shares.take(1, of: app, until: UnixTime(700), now: UnixTime(600)) == 60)
+        #expect(shares.take(1, of: app, until: UnixTime(700), now: UnixTime(659)) == 1)
+        #expect(shares.take(1, of: app, until: UnixTime(700), now: UnixTime(660)) == nil)
+    }
+
+    @Test("claims that are given back free their share, and those that stay do not")
+    func claimsGivenBack() throws {
+        let (shares, app) = (ClaimShares(maximum: 4), try AppID(World.appID))
+        #expect(shares.take(4, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
+        shares.giveBack(2, of: app, until: UnixTime(601))
+        #expect(shares.take(2, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
+        #expect(shares.take(1, of: app, until: UnixTime(601), now: UnixTime(540)) == 120)
+        shares.giveBack(4, of: app, until: UnixTime(601))
+        #expect(shares.take(4, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
+        // Of a minute that is over there is nothing to give back.
+        shares.giveBack(4, of: app, until: UnixTime(1))
+        #expect(shares.take(1, of: app, until: UnixTime(601), now: UnixTime(540)) == 120)
+    }
+
+    @Test("the wait of a bucket is for the tokens that are missing, whether it takes them or only asks")
+    func waits() {
+        let buckets = TokenBuckets<Int>(Rate(burst: 2, perMinute: 6))
+        #expect(buckets.waiting(1, now: now) == nil)
+        #expect(buckets.take(1, cost: 2, now: now) == nil)
+        #expect(buckets.waiting(1, now: now) == 10)
+        // Half a token is there.
+        #expect(buckets.waiting(1, now: now + 5) == 5)
+        #expect(buckets.take(1, now: now + 5) == 5)
+        #expect(buckets.waiting(1, now: now + 10) == nil)
+        let empty = TokenBuckets<Int>(Rate(burst: 1, perMinute: 0))
+        #expect(empty.take(1, now: now) == nil)
+        #expect(empty.take(1, now: now + 1_000_000) == 300)
+    }
+
+    @Test("the default rates are the documented ones")
+    func defaults() {
+        let settings = ProtectionSettings()
+        #expect(settings.enrolment == Rate(burst: 300, perMinute: 300))
+        #expect(settings.failedSignatures == Rate(burst: 100, perMinute: 60))
+        #expect(settings.rereads == Rate(burst: 200, perMinute: 200))
+        #expect(settings.device == Rate(burst: 4000, perMinute: 360))
+        #expect(settings.rotations == Rate(burst: 5, perHour: 12))
+        #expect(settings.claimsOfOneApp == 18_000_000 && settings.cachedDevices == 100_000)
+    }
+
+    // MARK: Records
+
+    @Test("a production app may be for Android alone")
+    func androidAlone() throws {
+        let members: [String: JSONValue] = [
+            "build_channel": "production", "development_integrity_allowed": false, "ios": .null,
+        ]
+        #expect(try World.record(members).ios == nil)
+        var anchored = members
+        anchored["android"] = World.android(["trust_anchors": ["x"]])
+        #expect(throws: ContractError("trust_anchors need build_channel dev or staging")) {
+            try World.record(anchored)
+        }
+    }
+
+    @Test("a stored record of more than a mebibyte is damaged")
+    func storedRecords() {
+        func stored(_ bytes: Int) -> [UInt8] {
+            let text = Array(#"{"record":{},"sealed":"AAAA"}"#.utf8)
+            return text + [UInt8](repeating: UInt8(ascii: " "), count: bytes - text.count)
+        }
+        #expect(AppRegistry.sealedPart(of: stored(1 << 20)) == [0, 0, 0])
+        #expect(AppRegistry.sealedPart(of: stored(1 << 20 + 1)) == nil)
+        #expect(AppRegistry.resealed(stored(1 << 20), as: [1]) != nil)
+        #expect(AppRegistry.resealed(stored(1 << 20 + 1), as: [1]) == nil)
+    }
+
+    @Test("an app key counts as attested without an extension map unless its attestation had one")
+    func attestedExtensions() {
+        let evidence = AppAttestEvidence(keyID: [], publicKey: [], appID: "", environment: "production")
+        #expect(!evidence.attestedExtensions && evidence.counter == 0)
+    }
+
+    // MARK: Credentials
+
+    @Test("a credential without an id is refused before the store is read for it")
+    func credentialWithoutID() async throws {
+        let world = try await World()
+        await world.stores.fail(.credential)
+        for text in ["Bearer sya__secret", "Bearer sya_secret", "Bearer sya_id_"] {
+            try await expect(.unauthorized, "\(text)") {
+                try await world.service.credentials.authenticate(authorization: text, from: address)
+            }
+        }
+        try await expect(.serviceUnavailable) {
+            try await world.service.credentials.authenticate(authorization: "Bearer sya_id_secret", from: address)
+        }
+    }
+
+    // MARK: Devices and evidence
+
+    @Test("of more than 100,000 devices that were seen the later ones wait, and known ones get their newer time")
+    func seenDevices() throws {
+        let (seen, random) = (SeenDevices(), SeededRandom(seed: 5))
+        let first = DeviceID(from: random)
+        seen.record(first, at: now)
+        for _ in 1..<100_000 { seen.record(DeviceID(from: random), at: now) }
+        let late = DeviceID(from: random)
+        seen.record(late, at: now)
+        seen.record(first, at: now + 9)
+        #expect(!seen.contains(late))
+        let taken = seen.take()
+        #expect(taken.reduce(0) { $0 + $1.count } == 100_000)
+        #expect(taken.compactMap { $0[first] } == [now + 9])
+        seen.record(late, at: now)
+        #expect(seen.contains(late))
+    }
+
+    /// Remembers the limits that it is asked for.
+    private final class AskedEvidence: EvidenceStore {
+        let limits = Locked<[Int]>([])
+
+        func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) async throws(StoreError) {}
+
+        func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary] {
+            limits.withLock { $0.append(limit) }
+            return []
+        }
+
+        func evidence(_ id: String, of app: AppID) async throws(StoreError) -> StoredEvidence? { nil }
+
+        func eraseEvidence(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
+            0
+        }
+
+        func eraseEvidence(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
+            limits.withLock { $0.append(limit) }
+            return 0
+        }
+    }
+
+    @Test("a page of evidence has 1 to 1000 summaries, 50 by default; expired evidence is erased 500 at a time")
+    func evidencePages() async throws {
+        let (store, clock) = (AskedEvidence(), TestClock(at: now))
+        let key = try #require(ServiceKey(World.serviceKey))
+        let evidence = EvidenceAdministration(store: store, audit: MemoryStores(), key: key, clock: clock)
+        for limit in [-1, 0, 1, 1000, 1001, .max] { _ = try await evidence.list(of: nil, limit: limit) }
+        _ = try await evidence.list(of: nil)
+        await EvidenceRecorder(store: store, writer: nil, key: key, clock: clock, random: SystemRandom()).sweep()
+        #expect(store.limits.withLock { $0 } == [1, 1, 1, 1000, 1000, 1000, 50, 500])
+    }
+
+    @Test("a proof that could not be judged is tried after 1, 2, 4, 8 and then every 15 minutes")
+    func postponedProofs() {
+        let (proofs, device) = (PostponedProofs(), DeviceID(from: SystemRandom()))
+        #expect(!proofs.isPostponed(device, at: now))
+        for wait: Int64 in [60, 120, 240, 480, 900, 900] {
+            proofs.postpone(device, from: now)
+            #expect(proofs.isPostponed(device, at: now + wait - 1))
+            #expect(!proofs.isPostponed(device, at: now + wait))
+        }
+        proofs.forget(device)
+        proofs.postpone(device, from: now)
+        #expect(!proofs.isPostponed(device, at: now + 60))
+    }
+}
