@@ -1,0 +1,21 @@
+/// Why a request is refused: a code for the client, a reason for the log.
+public struct Refusal: Error, Sendable {
+    /// Stable codes, with their HTTP status.
+    public enum Code: String, Sendable {
+        case badRequest = "BAD_REQUEST"
+        case challengeUnknown = "CHALLENGE_UNKNOWN"
+        case attestationRefused = "ATTESTATION_REFUSED"
+        case couldNotCheck = "COULD_NOT_CHECK"
+        case keyTaken = "KEY_TAKEN"
+        case notAuthenticated = "NOT_AUTHENTICATED"
+    }
+
+    public let code: Code
+    /// For the log only: it tells an attacker what to mend.
+    public let reason: String
+
+    init(_ code: Code, _ reason: String) {
+        self.code = code
+        self.reason = reason
+    }
+}
