@@ -28,6 +28,9 @@ import Testing
         let sandbox = try ReceiptExchangeRequest(
             receipt: [1], environment: .development, signedBy: signer, at: Self.now)
         #expect(sandbox.url == "https://data-development.appattest.apple.com/v1/attestationData")
+        let other = try ReceiptExchangeRequest(
+            receipt: [1], environment: .production, signedBy: signer, at: Self.now, server: "http://127.0.0.1:8080")
+        #expect(other.url == "http://127.0.0.1:8080/v1/attestationData")
         #expect("\(signer)" == "TEAMID1234/KEYID56789" && !String(reflecting: signer).contains("private"))
     }
 
@@ -36,7 +39,8 @@ import Testing
             ReceiptExchangeAnswer(status: status, body: Data(body.utf8))
         }
         #expect(answer(200, "AQID\n") == .receipt([1, 2, 3]))
-        for body in ["", "AQI", "not base64"] { #expect(answer(200, body) == .unavailable(status: 200)) }
+        let tooLong = String(repeating: "A", count: ReceiptExchangeAnswer.maximumBody + 4)
+        for body in ["", "AQI", "not base64", tooLong] { #expect(answer(200, body) == .unavailable(status: 200)) }
         #expect(answer(304) == .tooEarly)
         #expect(answer(400) == .badReceipt)
         #expect(answer(401) == .unauthorized)

@@ -28,9 +28,9 @@ public struct DeviceCheckSigner: Sendable {
     public func token(at date: Date) throws -> String {
         let header: JSONValue = ["alg": "ES256", "kid": .string(keyID), "typ": "JWT"]
         let claims: JSONValue = ["iss": .string(teamID), "iat": .integer(CivilTime(date).secondsSince1970)]
-        let signingInput = Base64.url.encode(header.bytes) + "." + Base64.url.encode(claims.bytes)
-        let signature = try privateKey.signature(for: Array(signingInput.utf8))
-        return signingInput + "." + Base64.url.encode(signature.rawRepresentation)
+        return try CompactJWS.sign(header: header.bytes, payload: claims.bytes) {
+            Array(try privateKey.signature(for: $0).rawRepresentation)
+        }
     }
 }
 
@@ -58,16 +58,22 @@ public struct ReceiptExchangeRequest: Sendable {
     ///   - environment: that of the attested key; each has a server of its own.
     ///   - signer: a key of the team that the App ID belongs to.
     ///   - date: the time of the request.
+    ///   - server: scheme and host of another server, for tests; nil: Apple's server of the environment.
     public init(
         receipt: some Collection<UInt8>, environment: AttestEnvironment, signedBy signer: DeviceCheckSigner,
-        at date: Date
+        at date: Date, server: String? = nil
     ) throws {
-        switch environment {
-        case .production: url = "https://data.appattest.apple.com/v1/attestationData"
-        case .development: url = "https://data-development.appattest.apple.com/v1/attestationData"
-        }
+        url = (server ?? Self.server(of: environment)) + "/v1/attestationData"
         authorization = try signer.token(at: date)
         body = Array(Base64.standard.encode(receipt).utf8)
+    }
+
+    /// Apple's server for keys of an environment: scheme and host.
+    public static func server(of environment: AttestEnvironment) -> String {
+        switch environment {
+        case .production: "https://data.appattest.apple.com"
+        case .development: "https://data-development.appattest.apple.com"
+        }
     }
 }
 
@@ -88,13 +94,17 @@ public enum ReceiptExchangeAnswer: Sendable, Hashable {
     /// 5xx, or an answer that is not documented: retry later, with back-off.
     case unavailable(status: Int)
 
+    /// The largest body that is read, in bytes. Bound what your HTTP client collects by it.
+    public static let maximumBody = 2 * Receipt.maximumSize
+
     /// What an answer means.
     ///
     /// - Parameters:
     ///   - status: the HTTP status.
-    ///   - body: the body, bounded by the caller: twice ``Receipt/maximumSize`` is enough.
+    ///   - body: the body. One of more than ``maximumBody`` bytes is no receipt.
     public init(status: Int, body: some Collection<UInt8>) {
         switch status {
+        case 200 where body.count > Self.maximumBody: self = .unavailable(status: 200)
         case 200:
             let text = String(decoding: body, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
             let receipt = Base64.standard.decode(text) ?? []

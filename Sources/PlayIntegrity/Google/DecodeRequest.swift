@@ -6,6 +6,9 @@ public struct DecodeRequest: Sendable {
     /// Where Google answers.
     public static let endpoint = "https://playintegrity.googleapis.com"
 
+    /// The largest answer that is read, in bytes. Bound what your HTTP client collects by it.
+    public static let maximumAnswer = 64 * 1024
+
     /// The path of a POST, such as `/v1/com.example.app:decodeIntegrityToken`.
     public let path: String
     /// The body, `application/json`.
@@ -42,7 +45,7 @@ extension DecodeOutcome {
     ///
     /// - Parameters:
     ///   - status: the HTTP status.
-    ///   - body: the answer's body, bounded by the caller.
+    ///   - body: the answer's body. One of more than ``DecodeRequest/maximumAnswer`` bytes is not read.
     public static func googleAnswer(status: Int, body: some Collection<UInt8>) -> DecodeOutcome {
         let json = try? JSONValue(parsing: body, limits: IntegrityVerdict.limits)
         let errorStatus = json?.object?["error"]?.object?["status"]?.string

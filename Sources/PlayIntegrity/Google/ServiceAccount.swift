@@ -36,10 +36,10 @@ public struct ServiceAccount: Sendable {
             "iss": .string(clientEmail), "scope": .string(scope), "aud": .string(tokenURI),
             "iat": .integer(issued), "exp": .integer(issued + 3600),
         ]
-        let signingInput = Base64.url.encode(header.bytes) + "." + Base64.url.encode(claims.bytes)
-        let signature = try privateKey.signature(
-            for: SHA256.hash(data: Array(signingInput.utf8)), padding: .insecurePKCS1v1_5)
-        let assertion = signingInput + "." + Base64.url.encode(signature.rawRepresentation)
+        let assertion = try Bytes.CompactJWS.sign(header: header.bytes, payload: claims.bytes) {
+            let signature = try privateKey.signature(for: SHA256.hash(data: $0), padding: .insecurePKCS1v1_5)
+            return Array(signature.rawRepresentation)
+        }
         return Array("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)".utf8)
     }
 }
@@ -53,6 +53,9 @@ extension ServiceAccount: CustomStringConvertible, CustomReflectable {
 
 /// An access token as Google's token endpoint gives it.
 public struct AccessToken: Sendable {
+    /// The largest answer that is read, in bytes. Bound what your HTTP client collects by it.
+    public static let maximumAnswer = 16 * 1024
+
     /// The value of `Authorization: Bearer …`; a secret.
     public let value: String
     /// How long it is good for, in seconds.
@@ -63,7 +66,7 @@ public struct AccessToken: Sendable {
     /// - Throws: ``PlayIntegrityUnavailable``: `QUOTA_EXCEEDED` and `PROVIDER_UNAVAILABLE` may pass, `UNAUTHENTICATED` is a
     ///   credential that Google does not accept.
     public init(status: Int, body: some Collection<UInt8>) throws(PlayIntegrityUnavailable) {
-        let object = (try? JSONValue(parsing: body))?.object
+        let object = (try? JSONValue(parsing: body, limits: .init(bytes: Self.maximumAnswer)))?.object
         switch status {
         case 200:
             guard let value = object?["access_token"]?.string, !value.isEmpty,

@@ -19,7 +19,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
     /// Everything, as Google wrote it.
     public let payload: JSONObject
 
-    static let limits = JSONValue.Limits(bytes: 64 * 1024, depth: 16)
+    static let limits = JSONValue.Limits(bytes: DecodeRequest.maximumAnswer, depth: 16)
 
     /// Reads the verdict inside a token, a JSON object.
     init(payload octets: [UInt8], decodedBy decoder: Decoder) throws(PlayIntegrityError) {

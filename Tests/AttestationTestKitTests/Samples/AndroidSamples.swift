@@ -16,11 +16,16 @@ enum AndroidSamples {
     }
 
     static func fetchStatusList(
-        send: (_ url: String) async throws -> (status: Int, body: Data)
-    ) async throws -> RevocationStatusList? {
-        let (status, body) = try await send(RevocationStatusList.googleURL)
-        guard status == 200 else { return nil }
-        return try RevocationStatusList(parsing: body)
+        holding held: RevocationStatusList?, entityTag: String?,
+        send: (StatusListRequest) async throws -> (status: Int, headers: [(name: String, value: String)], body: Data)
+    ) async throws -> (list: RevocationStatusList?, entityTag: String?, fetchAgainAfterSeconds: Int64) {
+        // GET request.url with request.headers; read at most RevocationStatusList.maximumLength bytes.
+        let (status, headers, body) = try await send(StatusListRequest(holding: entityTag))
+        let answer = try StatusListAnswer(status: status, headers: headers, body: body)
+        switch answer.content {
+        case .list(let list) where list.count > 0 || held == nil: return (list, answer.entityTag, answer.freshFor)
+        case .list, .unchanged: return (held, entityTag, answer.freshFor)
+        }
     }
 
     static func theDefault(digest: [UInt8]) {

@@ -1,0 +1,102 @@
+internal import Bytes
+
+/// A request for a status list, as a value: sending it is left to an HTTP client.
+public struct StatusListRequest: Sendable {
+    /// Where to GET it, over https: nothing but the connection vouches for the list.
+    public let url: String
+    /// The header fields.
+    public let headers: [(name: String, value: String)]
+
+    /// A request for a list.
+    ///
+    /// - Parameters:
+    ///   - url: Google's address, or that of a copy.
+    ///   - entityTag: ``StatusListAnswer/entityTag`` of the answer that brought the list you hold. The server then may answer
+    ///     304 (RFC 9110 section 13.1.2).
+    public init(url: String = RevocationStatusList.googleURL, holding entityTag: String? = nil) {
+        self.url = url
+        let tag = entityTag.flatMap { StatusListAnswer.isEntityTag($0) ? $0 : nil }
+        headers = [("Accept", "application/json")] + (tag.map { [("If-None-Match", $0)] } ?? [])
+    }
+}
+
+/// A server's answer to a ``StatusListRequest``, verified to be a list, or to confirm the list you hold.
+public struct StatusListAnswer: Sendable {
+    /// What the answer brings.
+    public enum Content: Sendable {
+        /// 200: a list. Replace the one you hold, as a whole.
+        case list(RevocationStatusList)
+        /// 304: the list you hold is current.
+        case unchanged
+    }
+
+    /// Why there is no list in an answer. Keep the list you hold, and retry later.
+    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+        /// For the log.
+        public let reason: String
+
+        public var description: String { reason }
+    }
+
+    /// The list, or that it is unchanged.
+    public let content: Content
+    /// For the next request; nil if the server gave none.
+    public let entityTag: String?
+    /// Seconds that the answer had spent in caches: its source confirmed the list this long ago.
+    public let age: Int64
+    /// Seconds until the list should be fetched again: `max-age` less `age` (RFC 9111 section 4.2), at least 5 minutes, at most a
+    /// day, and an hour if the server does not say.
+    public let freshFor: Int64
+
+    private static let freshLimits: ClosedRange<Int64> = 300...86_400
+    private static let freshByDefault: Int64 = 3600
+
+    /// Reads an answer.
+    ///
+    /// - Parameters:
+    ///   - status: the HTTP status.
+    ///   - headers: the header fields; names in any case.
+    ///   - body: the body: at most ``RevocationStatusList/maximumLength`` bytes.
+    /// - Throws: ``Failure`` if the status is not 200 or 304, or the body is not a list. An empty list is a list: keep the one
+    ///   you hold if it had entries.
+    public init(
+        status: Int, headers: [(name: String, value: String)], body: some Collection<UInt8>
+    ) throws(Failure) {
+        switch status {
+        case 200:
+            do { content = .list(try RevocationStatusList(parsing: body)) } catch {
+                throw Failure(reason: "not a status list: \(error)")
+            }
+        case 304: content = .unchanged
+        default: throw Failure(reason: "the server answered \(status)")
+        }
+        func values(_ name: String) -> [String] {
+            headers.filter { $0.name.lowercased() == name }.map(\.value)
+        }
+        entityTag = values("etag").first.flatMap { Self.isEntityTag($0) ? $0 : nil }
+        age = values("age").first.flatMap(Int64.init(wholeSeconds:)) ?? 0
+        let lifetime = Self.lifetime(values("cache-control"))
+        freshFor = min(max(lifetime - age, Self.freshLimits.lowerBound), Self.freshLimits.upperBound)
+    }
+
+    private static func lifetime(_ cacheControl: [String]) -> Int64 {
+        let directives = cacheControl.flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() }
+        if directives.contains("no-store") || directives.contains("no-cache") { return 0 }
+        let maximumAges = directives.lazy.filter { $0.hasPrefix("max-age=") }
+            .compactMap { Int64(wholeSeconds: $0.dropFirst("max-age=".count).filter { $0 != "\"" }) }
+        return maximumAges.first ?? freshByDefault
+    }
+
+    /// Whether a tag can be sent back: visible ASCII, and not long.
+    static func isEntityTag(_ text: String) -> Bool {
+        (2...256).contains(text.utf8.count) && text.utf8.allSatisfy { 0x21...0x7E ~= $0 }
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: Substring {
+        let start = drop { $0 == " " || $0 == "\t" }
+        let end = start.lastIndex { $0 != " " && $0 != "\t" }
+        return end.map { start[...$0] } ?? ""
+    }
+}
