@@ -54,6 +54,43 @@ import Testing
         #expect(count > 0)
     }
 
+    /// The targets of a page's relative links, from the repository's root.
+    private static func links(in path: String) throws -> Set<String> {
+        let folder = root.appending(path: path).deletingLastPathComponent()
+        let targets = try text(path).matches(of: /\]\(([^)#:]+)(#[^)]*)?\)/).map { String($0.1) }
+        return Set(
+            targets.map { target in
+                String(folder.appending(path: target).standardizedFileURL.path.dropFirst(root.path.count))
+                    .trimmingPrefix("/").description
+            })
+    }
+
+    @Test func `the index of the documentation has every page of every catalog`() throws {
+        let links = try Self.links(in: "docs/README.md")
+        var pages = 0
+        for sources in ["Sources", "Service/Sources"] {
+            for module in try FileManager.default.contentsOfDirectory(
+                atPath: Self.root.appending(path: sources).path)
+            {
+                let catalog = "\(sources)/\(module)/\(module).docc"
+                let files = try? FileManager.default.contentsOfDirectory(
+                    atPath: Self.root.appending(path: catalog).path)
+                for file in files ?? [] where file.hasSuffix(".md") {
+                    pages += 1
+                    #expect(links.contains("\(catalog)/\(file)"), "\(catalog)/\(file)")
+                }
+            }
+        }
+        #expect(pages > 30)
+    }
+
+    @Test(arguments: ["README.md", "docs/README.md", "docs/glossary.md", "docs/protocol.md", "Examples/README.md"])
+    func `every link of a page leads to a file`(page: String) throws {
+        for link in try Self.links(in: page) {
+            #expect(FileManager.default.fileExists(atPath: Self.root.appending(path: link).path), "\(link)")
+        }
+    }
+
     /// The codes in the first column of an article's tables.
     private static func explained(in module: String) throws -> [String] {
         try text("Sources/\(module)/\(module).docc/RefusalCodes.md").split(separator: "\n").compactMap { line in
