@@ -130,8 +130,7 @@ struct RefusalTests {
         let ours = try fixture.encodings()
         #expect(
             refusal {
-                _ = try KeyAttestationVerifier.audit().audit(
-                    KeyAttestationChain(der: ours), challenge: nil, package: nil, at: nil)
+                _ = try KeyAttestationVerifier.audit().findings(of: KeyAttestationChain(der: ours), at: nil)
             } == .untrustedRoot)
     }
 
@@ -143,10 +142,10 @@ struct RefusalTests {
         let chain = try Vectors.chain("bq Aquaris X with LineageOS-7b1cca").chain()
         let verifier = KeyAttestationVerifier(policy: policy, trustAnchors: anchors, statusList: nil)
         #expect(
-            refusal { _ = try verifier.audit(chain, challenge: nil, package: nil, at: nil) } == .softwareRoot)
+            refusal { _ = try verifier.findings(of: chain, at: nil) } == .softwareRoot)
         let withoutRoot = try KeyAttestationChain(der: chain.certificates.dropLast().map(\.encoded))
         #expect(
-            refusal { _ = try verifier.audit(withoutRoot, challenge: nil, package: nil, at: nil) } == .softwareRoot)
+            refusal { _ = try verifier.findings(of: withoutRoot, at: nil) } == .softwareRoot)
     }
 
     @Test("An attested key that signs another below itself, with or without a key description of its own")
@@ -216,7 +215,7 @@ struct RefusalTests {
         let later = Date(timeIntervalSince1970: 1_861_920_000)
         func code(_ certificates: [AttestationCertificate]) throws -> KeyAttestationError.Code? {
             let sent = try KeyAttestationChain(der: certificates.map(\.encoded))
-            return refusal { _ = try verifier.audit(sent, challenge: nil, package: nil, at: later) }
+            return refusal { _ = try verifier.findings(of: sent, at: later) }
         }
         let root = try #require(chain.certificates.last)
         #expect(!root.subject.values(of: CertificateName.serialNumber).isEmpty)

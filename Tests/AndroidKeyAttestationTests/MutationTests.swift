@@ -22,7 +22,7 @@ struct MutationTests {
         let encodings = try vector.encodings()
         let verifier = try KeyAttestationVerifier.audit()
         #expect(throws: Never.self) {
-            try verifier.audit(KeyAttestationChain(der: encodings), challenge: nil, package: nil, at: nil)
+            try verifier.findings(of: KeyAttestationChain(der: encodings), at: nil)
         }
         var flipped = 0
         for (index, encoded) in encodings.enumerated() {
@@ -32,7 +32,7 @@ struct MutationTests {
                 changed[index][bit / 8] ^= 0x80 >> UInt8(bit % 8)
                 let outcome = try? KeyAttestationChain(der: changed)
                 let accepted = outcome.flatMap {
-                    try? verifier.audit($0, challenge: nil, package: nil, at: nil)
+                    try? verifier.findings(of: $0, at: nil)
                 }
                 if accepted != nil { Issue.record("bit \(bit) of certificate \(index)") }
                 flipped += 1

@@ -200,7 +200,7 @@ struct PathShapeTests {
         let verifier = try KeyAttestationVerifier.audit()
         func code(_ encodings: [[UInt8]]) -> KeyAttestationError.Code? {
             refusal {
-                _ = try verifier.audit(KeyAttestationChain(der: encodings), challenge: nil, package: nil, at: nil)
+                _ = try verifier.findings(of: KeyAttestationChain(der: encodings), at: nil)
             }
         }
         var count = 0
@@ -231,7 +231,7 @@ struct PathShapeTests {
         for policy in [KeyAttestationPolicy.audit, KeyAttestationPolicy(packages: [], certificateDigests: [])] {
             let verifier = KeyAttestationVerifier(policy: policy, statusList: nil)
             #expect(
-                refusal { _ = try verifier.audit(chain, challenge: nil, package: nil, at: time) }
+                refusal { _ = try verifier.findings(of: chain, at: time) }
                     == .attestationExtensionMissing)
         }
         // Its signatures hold and its root is Google's: what refuses its certificates below a description is their shape.

@@ -191,26 +191,6 @@ struct ClaimTests {
         fixture.policy.maximumPatchAgeDays = 90
         #expect(try fixture.code { $0.areClaimsInSoftware = true } == .patchLevelMissing)
     }
-
-    @Test("what is not given is named as unchecked")
-    func unchecked() throws {
-        var policy = KeyAttestationPolicy.audit
-        func unchecked(_ list: RevocationStatusList? = nil, time: Date? = nil) -> [KeyAttestationError.Step] {
-            KeyAttestationVerifier(policy: policy, statusList: list)
-                .unchecked(challenge: nil, package: nil, at: time)
-        }
-        #expect(unchecked() == [.revocation, .challenge, .package])
-        let list = try RevocationStatusList(parsing: Array(#"{"entries": {}}"#.utf8))
-        #expect(unchecked(list) == [.challenge, .package])
-        policy.packages = ["a"]
-        policy.dates = .enforce
-        policy.maximumPatchAgeDays = 1
-        #expect(unchecked(list) == [.dates, .challenge, .patchLevels])
-        #expect(unchecked(list, time: Fixture.time) == [.challenge])
-        #expect(
-            KeyAttestationVerifier(policy: .audit, statusList: list)
-                .unchecked(challenge: [], package: "", at: nil) == [])
-    }
 }
 
 @Suite("Dates and names")

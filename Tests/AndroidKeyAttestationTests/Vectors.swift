@@ -87,3 +87,14 @@ func octets(_ hexadecimal: String) -> [UInt8] {
     }
     return octets
 }
+
+extension KeyAttestationVerifier {
+    /// What an audit finds that knows the time at most; throws its refusal.
+    func findings(of chain: KeyAttestationChain, at date: Date?) throws -> KeyAttestationAudit.Findings {
+        var expected = KeyAttestationExpectations()
+        expected.date = date
+        let audit = audit(chain, against: expected)
+        if let refusal = audit.refusal { throw refusal }
+        return try #require(audit.findings)
+    }
+}

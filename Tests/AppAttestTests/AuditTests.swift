@@ -31,7 +31,7 @@ import Testing
     {
         let fixture = try Fixture()
         let verifier = AttestationVerifier(policy: AppAttestPolicy(appIDs: []), trustAnchors: fixture.anchors)
-        var expected = AuditExpectations()
+        var expected = AppAttestExpectations()
         expected.appIDs = [fixture.appID]
         expected.environments = [.production]
         expected.keyID = KeyID(fixture.key.keyID)
@@ -49,7 +49,7 @@ import Testing
     @Test func `what is not known is unchecked, and the object's parts are compared all the same`() throws {
         let fixture = try Fixture()
         let verifier = AttestationVerifier(policy: AppAttestPolicy(appIDs: []), trustAnchors: fixture.anchors)
-        let audit = verifier.audit(fixture.attestation, against: AuditExpectations())
+        let audit = verifier.audit(fixture.attestation, against: AppAttestExpectations())
         #expect(audit.unchecked == [.validity, .nonce, .keyID, .appID, .environment])
         #expect(audit.steps.filter { $0.outcome == .unchecked }.map(\.step) == audit.unchecked)
         #expect(audit.steps.filter { $0.outcome == .passed }.count == 8)
@@ -59,12 +59,12 @@ import Testing
     @Test func `the first step that fails is the last, and the unchecked ones are listed all the same`() throws {
         let fixture = try Fixture()
         let verifier = AttestationVerifier(policy: AppAttestPolicy(appIDs: []), trustAnchors: .apple)
-        let audit = verifier.audit(fixture.attestation, against: AuditExpectations())
+        let audit = verifier.audit(fixture.attestation, against: AppAttestExpectations())
         #expect(audit.steps.map(\.step) == [.format, .certificateChain])
         #expect(audit.steps.last?.outcome == .failed)
         #expect(audit.refusal?.code == .untrustedChain)
         #expect(audit.unchecked == [.validity, .nonce, .keyID, .appID, .environment])
-        let unreadable = verifier.audit([0xFF], against: AuditExpectations())
+        let unreadable = verifier.audit([0xFF], against: AppAttestExpectations())
         #expect(unreadable.object == nil && unreadable.steps.map(\.outcome) == [.failed])
     }
 
@@ -72,7 +72,7 @@ import Testing
         var fixture = try Fixture()
         let assertion = try fixture.device.assert(&fixture.key, clientDataHash: fixture.hash)
         let verifier = AssertionVerifier(policy: AppAttestPolicy(appIDs: []))
-        var expected = AuditExpectations()
+        var expected = AppAttestExpectations()
         expected.appIDs = [fixture.appID]
         expected.publicKey = fixture.key.privateKey.publicKey
         expected.clientDataHash = ClientDataHash(fixture.hash)
@@ -82,14 +82,14 @@ import Testing
         #expect(audit.refusal == nil && audit.unchecked.isEmpty)
         expected.previousCounter = 1
         #expect(verifier.audit(assertion, against: expected).refusal?.code == .counterNotGreater)
-        #expect(verifier.audit(assertion, against: AuditExpectations()).unchecked == [.signature, .appID])
+        #expect(verifier.audit(assertion, against: AppAttestExpectations()).unchecked == [.signature, .appID])
     }
 
     @Test func `a receipt is audited as it is verified`() throws {
         let fixture = try Fixture()
         let receipt = try AttestationObject(parsing: fixture.attestation).receipt
         let verifier = ReceiptVerifier(trustAnchors: fixture.anchors)
-        var expected = AuditExpectations()
+        var expected = AppAttestExpectations()
         expected.appIDs = [fixture.appID]
         expected.environments = [.production]
         expected.keyID = KeyID(fixture.key.keyID)
@@ -101,7 +101,7 @@ import Testing
                 .format, .signature, .certificateChain, .appID, .publicKey, .clientDataHash, .environment, .times,
             ])
         #expect(audit.refusal == nil && audit.unchecked.isEmpty)
-        let bare = verifier.audit(receipt, against: AuditExpectations())
+        let bare = verifier.audit(receipt, against: AppAttestExpectations())
         #expect(bare.unchecked == [.appID, .publicKey, .clientDataHash, .environment, .times] && bare.refusal == nil)
         expected.date = Self.now + 301
         #expect(verifier.audit(receipt, against: expected).refusal?.code == .receiptTooOld)

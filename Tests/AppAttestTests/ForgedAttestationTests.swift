@@ -64,7 +64,7 @@ import Testing
         let code = code {
             try verifier.verify(object, keyID: keyID, clientDataHash: ClientDataHash(hash), at: Self.now)
         }
-        var expected = AuditExpectations()
+        var expected = AppAttestExpectations()
         expected.appIDs = policy.appIDs
         expected.environments = policy.environments
         expected.keyID = keyID

@@ -219,11 +219,9 @@ struct BoundaryTests {
             policy.recognitionVerdicts = nil
             policy.deviceLabels = []
             let payload = JSONObject([("requestDetails", .object(JSONObject([(member, .string("AAAA"))])))])
-            let code = refusal {
-                _ = try PlayIntegrityVerifier(policy: policy, packages: []).audit(
-                    IntegrityVerdict(payload: payload, decodedBy: decoder), packages: nil, binding: nil, at: nil)
-            }
-            #expect(code == expected, "\(member) \(decoder)")
+            let audit = PlayIntegrityVerifier(policy: policy, packages: []).audit(
+                IntegrityVerdict(payload: payload, decodedBy: decoder), against: PlayIntegrityExpectations())
+            #expect(audit.refusal?.code == expected, "\(member) \(decoder)")
         }
     }
 

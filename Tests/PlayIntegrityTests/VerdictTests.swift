@@ -212,18 +212,6 @@ struct VerdictTests {
             } == nil)
     }
 
-    @Test("An audit judges what is given and names what is not")
-    func audit() throws {
-        let verifier = PlayIntegrityVerifier(policy: PlayIntegrityPolicy(certificateDigests: nil), packages: [])
-        let audited = try verifier.audit(Self.verdict(), packages: nil, binding: nil, at: nil)
-        #expect(audited.unchecked == [.package, .nonce, .age])
-        let bare = try Self.verdict { $0["requestDetails"] = ["requestPackageName": "com.example.app"] }
-        #expect(
-            refusal {
-                _ = try verifier.audit(bare, packages: nil, binding: nil, at: nil)
-            } == .nonceMissing)
-    }
-
     @Test(
         "A policy that is not understood is an error that names the member",
         arguments: [

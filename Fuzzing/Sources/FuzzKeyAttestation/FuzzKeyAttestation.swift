@@ -13,7 +13,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     for chain in chains.compactMap(\.self) {
         _ = chain.quirks
         _ = (try? chain.unverifiedDescription())?.json
-        _ = try? verifier.audit(chain, challenge: nil, package: nil, at: nil)
+        _ = verifier.audit(chain, against: KeyAttestationExpectations())
     }
     _ = (try? RevocationStatusList(parsing: bytes))?.entry(serialNumber: "1")
     return 0

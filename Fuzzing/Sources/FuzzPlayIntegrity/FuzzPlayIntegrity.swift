@@ -18,9 +18,10 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     _ = (try? IntegrityToken(String(decoding: bytes, as: UTF8.self)))?.decode(with: keys)
     let policy = PlayIntegrityPolicy(certificateDigests: nil)
     if case .decoded(let verdict) = DecodeOutcome.googleAnswer(status: 200, body: bytes) {
-        _ = try? PlayIntegrityVerifier(policy: policy, packages: []).audit(
-            verdict, packages: verdict.requestPackageName.map { [$0] }, binding: verdict.nonce.map { .either($0) },
-            at: nil)
+        var expected = PlayIntegrityExpectations()
+        expected.packages = verdict.requestPackageName.map { [$0] }
+        expected.binding = verdict.nonce.map { .either($0) }
+        _ = PlayIntegrityVerifier(policy: policy, packages: []).audit(verdict, against: expected)
     }
     if let fields = try? JSONFields(JSONValue(parsing: bytes)) { _ = try? policy.applying(fields) }
     return 0

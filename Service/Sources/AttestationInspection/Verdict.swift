@@ -33,6 +33,11 @@ public struct Verdict: Sendable {
             self.outcome = outcome
             self.detail = detail
         }
+
+        /// A step of a library's audit. The three libraries use the same words for outcomes.
+        init(_ step: some RawRepresentable<String>, _ outcome: some RawRepresentable<String>, _ detail: String?) {
+            self.init(step.rawValue, Outcome(rawValue: outcome.rawValue) ?? .failed, detail: detail)
+        }
     }
 
     /// What the whole comes to.

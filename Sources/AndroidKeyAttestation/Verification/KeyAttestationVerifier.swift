@@ -1,3 +1,4 @@
+internal import Bytes
 public import Crypto
 public import Foundation
 
@@ -42,66 +43,125 @@ public struct KeyAttestationVerifier: Sendable {
         _ chain: KeyAttestationChain, challenge: some Collection<UInt8>, publicKey: P256.Signing.PublicKey,
         at time: Date
     ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
-        try verify(chain, Expectations(challenge: Array(challenge), publicKey: publicKey), at: time)
+        var expected = KeyAttestationExpectations()
+        expected.challenge = Array(challenge)
+        expected.publicKey = publicKey
+        expected.date = time
+        var log = StepLog<KeyAttestationError>()
+        let findings = try prove(chain, expected, &log)
+        return VerifiedKeyAttestation(findings, of: chain, unchecked: unchecked(expected))
     }
 
-    /// Verifies a stored attestation whose context is partly lost: a parameter that is nil is not compared, and
-    /// ``VerifiedKeyAttestation/unchecked`` says so. Not for registering keys.
-    public func audit(
-        _ chain: KeyAttestationChain, challenge: [UInt8]?, publicKey: P256.Signing.PublicKey? = nil,
-        package: String?, at time: Date?
-    ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
-        try verify(
-            chain, Expectations(challenge: challenge, publicKey: publicKey, package: package), at: time)
+    /// Makes every step that what is known allows, and says how each went. For inspection and tests of policies: a chain
+    /// that passes an audit is not verified.
+    ///
+    /// - Parameters:
+    ///   - pem: the chain, leaf first.
+    ///   - expected: what is known. What is nil is not compared.
+    public func audit(pem: String, against expected: KeyAttestationExpectations) -> KeyAttestationAudit {
+        audit(try KeyAttestationChain(pem: pem), expected)
     }
 
-    private func verify(
-        _ chain: KeyAttestationChain, _ expected: Expectations, at time: Date?
-    ) throws(KeyAttestationError) -> VerifiedKeyAttestation {
+    /// Makes every step that what is known allows, for a chain that has been read.
+    public func audit(_ chain: KeyAttestationChain, against expected: KeyAttestationExpectations) -> KeyAttestationAudit
+    {
+        audit(chain, expected)
+    }
+
+    private func audit(
+        _ chain: @autoclosure () throws(KeyAttestationError) -> KeyAttestationChain,
+        _ expected: KeyAttestationExpectations
+    ) -> KeyAttestationAudit {
+        KeyAttestationAudit(unchecked: unchecked(expected), try chain()) { chain, log throws(KeyAttestationError) in
+            try prove(chain, expected, &log)
+        }
+    }
+
+    /// The steps, in the order of ``KeyAttestationError/Step``.
+    private func prove(
+        _ chain: KeyAttestationChain, _ expected: KeyAttestationExpectations,
+        _ log: inout StepLog<KeyAttestationError>
+    ) throws(KeyAttestationError) -> KeyAttestationAudit.Findings {
         let rules = PathRules(chain: chain, anchors: trustAnchors, verified: verified)
-        let (anchor, isRootIncluded) = try rules.findAnchor()
-        try rules.checkSignatures()
-        if policy.requiresChainedNames { try rules.checkNames(anchor) }
-        let extensionValue = try rules.findAttestationExtension()
-        let path = try rules.checkShape(rootIsIncluded: isRootIncluded)
-        if policy.dates == .enforce, let time { try rules.checkDates(at: time, path.provisioning) }
-        if let statusList { try rules.checkRevocation(statusList, rootIsIncluded: isRootIncluded) }
+        let (anchor, isRootIncluded) = try log.check(.anchor, try rules.findAnchor())
+        try log.check(.signatures, try rules.checkSignatures())
+        if policy.requiresChainedNames {
+            try log.check(.names, try rules.checkNames(anchor))
+        } else {
+            log.skip(.names, "the policy does not ask for it")
+        }
+        let extensionValue = try log.check(.attestationExtension, try rules.findAttestationExtension())
+        let path = try log.check(.pathShape, try rules.checkShape(rootIsIncluded: isRootIncluded))
+        switch (policy.dates, expected.date) {
+        case (.ignore, _): log.skip(.dates, "the policy does not ask for it")
+        case (.enforce, nil): log.skip(.dates, "no time is given")
+        case (.enforce, let date?): try log.check(.dates, try rules.checkDates(at: date, path.provisioning))
+        }
+        if let statusList {
+            try log.check(.revocation, try rules.checkRevocation(statusList, rootIsIncluded: isRootIncluded))
+        } else {
+            log.skip(.revocation, "no status list is given")
+        }
         rules.rememberSignatures(anchor, path)
 
-        let description = try KeyDescription(extensionValue)
-        let claims = ClaimRules(description: description, policy: policy)
-        try claims.checkSecurityLevel(isStrongBoxCorroborated: path.isStrongBoxCorroborated)
-        if let challenge = expected.challenge { try claims.checkChallenge(challenge) }
+        let description = try log.check(.keyDescription, try KeyDescription(extensionValue))
         let publicKey = rules.attestedKey()
-        if let expectedKey = expected.publicKey { try claims.checkPublicKey(publicKey, is: expectedKey) }
-        try claims.checkPackage(expected.package)
-        try claims.checkBootState()
-        try claims.checkOrigin()
-        try claims.checkPurposes()
-        try claims.checkAlgorithm()
-        if let time { try claims.checkPatchLevels(at: time) }
-
-        return VerifiedKeyAttestation(
-            description: description, chain: chain, anchor: anchor, isRootIncluded: isRootIncluded,
-            provisioning: path.provisioning, provisioningInfo: path.provisioningInfo, publicKey: publicKey,
-            isStrongBoxCorroborated: path.isStrongBoxCorroborated,
-            unchecked: unchecked(challenge: expected.challenge, package: expected.package, at: time))
+        try prove(description, path, publicKey, expected, &log)
+        return KeyAttestationAudit.Findings(
+            description: description, anchor: anchor, isRootIncluded: isRootIncluded, provisioning: path.provisioning,
+            provisioningInfo: path.provisioningInfo, publicKey: publicKey,
+            isStrongBoxCorroborated: path.isStrongBoxCorroborated)
     }
 
-    /// The checks for which an ``audit(_:challenge:publicKey:package:at:)`` with these arguments is not given what they need.
-    public func unchecked(challenge: [UInt8]?, package: String?, at time: Date?) -> [KeyAttestationError.Step] {
-        var steps: [KeyAttestationError.Step] = []
-        if time == nil, policy.dates == .enforce { steps.append(.dates) }
-        if statusList == nil { steps.append(.revocation) }
-        if challenge == nil { steps.append(.challenge) }
-        if package == nil, policy.packages == nil { steps.append(.package) }
-        if time == nil, policy.maximumPatchAgeDays != nil { steps.append(.patchLevels) }
-        return steps
+    /// The steps about what the device says.
+    private func prove(
+        _ description: KeyDescription, _ path: AttestationPath, _ publicKey: P256.Signing.PublicKey?,
+        _ expected: KeyAttestationExpectations, _ log: inout StepLog<KeyAttestationError>
+    ) throws(KeyAttestationError) {
+        let claims = ClaimRules(description: description, policy: policy)
+        func check(
+            _ step: KeyAttestationError.Step, isAskedFor: Bool, _ body: () throws(KeyAttestationError) -> Void
+        ) throws(KeyAttestationError) {
+            guard isAskedFor else { return log.skip(step, "the policy does not ask for it") }
+            try log.check(step, try body())
+        }
+        try check(.securityLevel, isAskedFor: policy.minimumSecurityLevel != nil || policy.requiresEqualLevels) {
+            () throws(KeyAttestationError) -> Void in
+            try claims.checkSecurityLevel(isStrongBoxCorroborated: path.isStrongBoxCorroborated)
+        }
+        if let challenge = expected.challenge {
+            try log.check(.challenge, try claims.checkChallenge(challenge))
+        } else {
+            log.skip(.challenge, "no challenge is given")
+        }
+        if let expectedKey = expected.publicKey {
+            try log.check(.publicKey, try claims.checkPublicKey(publicKey, is: expectedKey))
+        } else {
+            log.skip(.publicKey, "no public key is given")
+        }
+        if expected.package == nil, policy.packages == nil { log.skip(.package, "no package is given") }
+        if expected.package != nil || policy.packages != nil || policy.certificateDigests != nil {
+            try log.check(.package, try claims.checkPackage(expected.package))
+        }
+        try check(.bootState, isAskedFor: policy.bootStates != nil, claims.checkBootState)
+        try check(.origin, isAskedFor: policy.requiresGeneratedKey, claims.checkOrigin)
+        try check(.purposes, isAskedFor: policy.purposes != nil, claims.checkPurposes)
+        try check(.algorithm, isAskedFor: policy.algorithms != nil, claims.checkAlgorithm)
+        switch (policy.maximumPatchAgeDays, expected.date) {
+        case (nil, _): log.skip(.patchLevels, "the policy does not ask for it")
+        case (_?, nil): log.skip(.patchLevels, "no time is given")
+        case (_?, let date?): try log.check(.patchLevels, try claims.checkPatchLevels(at: date))
+        }
     }
 
-    private struct Expectations {
-        var challenge: [UInt8]?
-        var publicKey: P256.Signing.PublicKey?
-        var package: String?
+    /// The steps for which something is not given, of those that the policy asks for.
+    private func unchecked(_ expected: KeyAttestationExpectations) -> [KeyAttestationError.Step] {
+        let missing: [(KeyAttestationError.Step, Bool)] = [
+            (.dates, expected.date == nil && policy.dates == .enforce), (.revocation, statusList == nil),
+            (.challenge, expected.challenge == nil), (.publicKey, expected.publicKey == nil),
+            (.package, expected.package == nil && policy.packages == nil),
+            (.patchLevels, expected.date == nil && policy.maximumPatchAgeDays != nil),
+        ]
+        return missing.filter(\.1).map(\.0)
     }
 }

@@ -21,6 +21,19 @@ public struct VerifiedKeyAttestation: Sendable {
     /// Checks that nothing was given for.
     public let unchecked: [KeyAttestationError.Step]
 
+    init(_ findings: KeyAttestationAudit.Findings, of chain: KeyAttestationChain, unchecked: [KeyAttestationError.Step])
+    {
+        description = findings.description
+        self.chain = chain
+        anchor = findings.anchor
+        isRootIncluded = findings.isRootIncluded
+        provisioning = findings.provisioning
+        provisioningInfo = findings.provisioningInfo
+        publicKey = findings.publicKey
+        isStrongBoxCorroborated = findings.isStrongBoxCorroborated
+        self.unchecked = unchecked
+    }
+
     /// The lower of the two levels, by the device's own account.
     public var securityLevel: SecurityLevel { description.securityLevel }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 public import Crypto
 
 /// Verifies assertions: proof that the attested key signed this client data after everything it signed before.
@@ -40,13 +41,13 @@ public struct AssertionVerifier: Sendable {
         _ object: AssertionObject, clientDataHash: ClientDataHash, publicKey: P256.Signing.PublicKey,
         attestedExtensions: Bool, previousCounter: UInt32
     ) throws(AppAttestError) -> VerifiedAssertion {
-        var expected = AuditExpectations()
+        var expected = AppAttestExpectations()
         expected.appIDs = policy.appIDs
         expected.clientDataHash = clientDataHash
         expected.publicKey = publicKey
         expected.attestedExtensions = attestedExtensions
         expected.previousCounter = previousCounter
-        var log = StepLog()
+        var log = StepLog<AppAttestError>()
         let extensions = try prove(object, expected, &log)
         return VerifiedAssertion(
             counter: object.authenticatorData.counter, extensions: attestedExtensions ? extensions : nil,
@@ -56,26 +57,21 @@ public struct AssertionVerifier: Sendable {
     /// Makes every step that what is known allows, and says how each went. Without the public key or what was signed,
     /// nothing is proven.
     public func audit(
-        _ bytes: some Collection<UInt8>, against expected: AuditExpectations
+        _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
     ) -> AppAttestAudit<AssertionObject> {
-        var unchecked: [AppAttestError.Step] = []
-        if expected.publicKey == nil || expected.clientDataHash == nil { unchecked.append(.signature) }
-        if expected.appIDs == nil { unchecked.append(.appID) }
-        var log = StepLog()
-        var object: AssertionObject?
-        do {
-            let read = try log.check(.format, try AssertionObject(parsing: bytes))
-            object = read
-            _ = try prove(read, expected, &log)
-            return AppAttestAudit(object: object, steps: log.steps, unchecked: unchecked, refusal: nil)
-        } catch {
-            return AppAttestAudit(object: object, steps: log.steps, unchecked: unchecked, refusal: error)
+        let missing: [(AppAttestError.Step, Bool)] = [
+            (.signature, expected.publicKey == nil || expected.clientDataHash == nil), (.appID, expected.appIDs == nil),
+        ]
+        return AppAttestAudit(
+            unchecked: missing.filter(\.1).map(\.0), try AssertionObject(parsing: bytes)
+        ) { object, log throws(AppAttestError) in
+            _ = try prove(object, expected, &log)
         }
     }
 
     /// The steps, in their order.
     private func prove(
-        _ object: AssertionObject, _ expected: AuditExpectations, _ log: inout StepLog
+        _ object: AssertionObject, _ expected: AppAttestExpectations, _ log: inout StepLog<AppAttestError>
     ) throws(AppAttestError) -> AuthenticatorExtensions? {
         if let publicKey = expected.publicKey, let clientDataHash = expected.clientDataHash {
             try log.check(.signature, try AssertionSteps.verifySignature(object, clientDataHash, publicKey))

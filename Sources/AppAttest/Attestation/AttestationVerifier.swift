@@ -1,3 +1,4 @@
+internal import Bytes
 public import Foundation
 
 /// Verifies attestations: a key that the Secure Enclave of a genuine device made for one of the allowed apps, and that
@@ -51,13 +52,13 @@ public struct AttestationVerifier: Sendable {
     private func verify(
         _ object: AttestationObject, expecting keyID: KeyID?, clientDataHash: ClientDataHash, at date: Date
     ) throws(AppAttestError) -> VerifiedAttestation {
-        var expected = AuditExpectations()
+        var expected = AppAttestExpectations()
         expected.appIDs = policy.appIDs
         expected.environments = policy.environments
         expected.keyID = keyID
         expected.clientDataHash = clientDataHash
         expected.date = date
-        var log = StepLog()
+        var log = StepLog<AppAttestError>()
         let proven = try prove(object, expected, &log)
         return VerifiedAttestation(
             keyID: proven.keyID, leaf: proven.leaf, appID: proven.appID, environment: proven.environment,
@@ -67,23 +68,17 @@ public struct AttestationVerifier: Sendable {
     /// Makes every step that what is known allows, and says how each went. For inspection and tests of policies: an
     /// object that passes an audit is not verified.
     public func audit(
-        _ bytes: some Collection<UInt8>, against expected: AuditExpectations
+        _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
     ) -> AppAttestAudit<AttestationObject> {
         let missing: [(AppAttestError.Step, Bool)] = [
             (.validity, expected.date == nil), (.nonce, expected.clientDataHash == nil),
             (.keyID, expected.keyID == nil), (.appID, expected.appIDs == nil),
             (.environment, expected.environments == nil),
         ]
-        let unchecked = missing.filter(\.1).map(\.0)
-        var log = StepLog()
-        var object: AttestationObject?
-        do {
-            let read = try log.check(.format, try AttestationObject(parsing: bytes))
-            object = read
-            _ = try prove(read, expected, &log)
-            return AppAttestAudit(object: object, steps: log.steps, unchecked: unchecked, refusal: nil)
-        } catch {
-            return AppAttestAudit(object: object, steps: log.steps, unchecked: unchecked, refusal: error)
+        return AppAttestAudit(
+            unchecked: missing.filter(\.1).map(\.0), try AttestationObject(parsing: bytes)
+        ) { object, log throws(AppAttestError) in
+            _ = try prove(object, expected, &log)
         }
     }
 
@@ -98,7 +93,7 @@ public struct AttestationVerifier: Sendable {
 
     /// The steps, in their order.
     private func prove(
-        _ object: AttestationObject, _ expected: AuditExpectations, _ log: inout StepLog
+        _ object: AttestationObject, _ expected: AppAttestExpectations, _ log: inout StepLog<AppAttestError>
     ) throws(AppAttestError) -> Proven {
         let leaf = try log.check(.certificateChain, try verifyCertificateChain(object, at: expected.date))
         if expected.date == nil { log.skip(.validity, "no time is given") }

@@ -1,3 +1,4 @@
+internal import Bytes
 public import Crypto
 public import Foundation
 
@@ -10,17 +11,41 @@ public struct AppAttestAudit<Object: Sendable>: Sendable {
     public let object: Object?
     /// The steps in the order in which they were made. The first that fails is the last. A step that could be made in
     /// part is there twice: unchecked, and with its outcome.
-    public let steps: [AuditedStep]
+    public let steps: [AppAttestAuditStep]
     /// The steps for which something was not given, whether they were reached or not.
     public let unchecked: [AppAttestError.Step]
     /// Why the object is refused; nil if every step that could be made has passed.
     public let refusal: AppAttestError?
+
+    /// Reads an object and makes the steps of its verification.
+    ///
+    /// - Parameters:
+    ///   - unchecked: the steps for which something is not given.
+    ///   - object: reads the object.
+    ///   - prove: makes the steps.
+    init(
+        unchecked: [AppAttestError.Step], _ object: @autoclosure () throws(AppAttestError) -> Object,
+        _ prove: (Object, inout StepLog<AppAttestError>) throws(AppAttestError) -> Void
+    ) {
+        var log = StepLog<AppAttestError>()
+        var read: Object?
+        var refusal: AppAttestError?
+        do throws(AppAttestError) {
+            let object = try log.check(.format, try object())
+            read = object
+            try prove(object, &log)
+        } catch { refusal = error }
+        self.object = read
+        self.steps = log.steps.map(AppAttestAuditStep.init)
+        self.unchecked = unchecked
+        self.refusal = refusal
+    }
 }
 
 /// One step of an audit.
-public struct AuditedStep: Sendable, Hashable {
+public struct AppAttestAuditStep: Sendable, Hashable {
     /// How a step ends.
-    public enum Outcome: String, Sendable, Hashable {
+    public enum Outcome: String, Sendable {
         /// It holds.
         case passed
         /// It refuses.
@@ -35,10 +60,18 @@ public struct AuditedStep: Sendable, Hashable {
     public let outcome: Outcome
     /// What failed or what was not given, for people.
     public let detail: String?
+
+    init(_ logged: LoggedStep<AppAttestError.Step>) {
+        step = logged.step
+        outcome = Outcome(rawValue: logged.outcome.rawValue) ?? .failed
+        detail = logged.detail
+    }
 }
 
+extension AppAttestError: StepError {}
+
 /// What is known of an object that is audited. What is nil is not compared.
-public struct AuditExpectations: Sendable {
+public struct AppAttestExpectations: Sendable {
     /// The App IDs that are allowed. The policy's own are not used.
     public var appIDs: Set<AppleAppID>?
     /// The environments that are allowed, for attestations and receipts. The policy's own are not used.

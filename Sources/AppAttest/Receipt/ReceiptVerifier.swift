@@ -1,3 +1,4 @@
+internal import Bytes
 public import Foundation
 
 /// Verifies receipts, by themselves: one that fails never fails the attestation that it came with.
@@ -40,42 +41,36 @@ public struct ReceiptVerifier: Sendable {
         _ bytes: some Collection<UInt8>, against expected: ReceiptExpectations, at date: Date
     ) throws(AppAttestError) -> VerifiedReceipt {
         let receipt = try Receipt(parsing: bytes)
-        var known = AuditExpectations()
+        var known = AppAttestExpectations()
         known.appIDs = expected.appIDs
         known.keyID = expected.keyID
         known.clientDataHash = expected.clientDataHash
         known.environments = [expected.environment]
         known.date = date
-        var log = StepLog()
+        var log = StepLog<AppAttestError>()
         try prove(receipt, known, &log)
         return VerifiedReceipt(bytes: Array(bytes), fields: receipt.fields)
     }
 
     /// Makes every step that what is known allows, and says how each went.
     public func audit(
-        _ bytes: some Collection<UInt8>, against expected: AuditExpectations
+        _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
     ) -> AppAttestAudit<Receipt> {
         let missing: [(AppAttestError.Step, Bool)] = [
             (.appID, expected.appIDs == nil), (.publicKey, expected.keyID == nil),
             (.clientDataHash, expected.clientDataHash == nil), (.environment, expected.environments == nil),
             (.times, expected.date == nil),
         ]
-        let unchecked = missing.filter(\.1).map(\.0)
-        var log = StepLog()
-        var receipt: Receipt?
-        do {
-            let read = try log.check(.format, try Receipt(parsing: bytes))
-            receipt = read
-            try prove(read, expected, &log)
-            return AppAttestAudit(object: receipt, steps: log.steps, unchecked: unchecked, refusal: nil)
-        } catch {
-            return AppAttestAudit(object: receipt, steps: log.steps, unchecked: unchecked, refusal: error)
+        return AppAttestAudit(
+            unchecked: missing.filter(\.1).map(\.0), try Receipt(parsing: bytes)
+        ) { receipt, log throws(AppAttestError) in
+            try prove(receipt, expected, &log)
         }
     }
 
     /// The steps, in their order.
     private func prove(
-        _ receipt: Receipt, _ expected: AuditExpectations, _ log: inout StepLog
+        _ receipt: Receipt, _ expected: AppAttestExpectations, _ log: inout StepLog<AppAttestError>
     ) throws(AppAttestError) {
         try log.check(.signature, try steps.verifySignature(receipt))
         try log.check(.certificateChain, try steps.verifyCertificateChain(receipt))

@@ -36,20 +36,4 @@ extension Verdict {
             .couldNotCheck, code: "OBJECT_MISSING", step: member, unchecked: [member],
             checks: [Check(member, .unchecked, detail: "not given")])
     }
-
-    /// The checks of a verification whose steps are in order: those before the one that failed passed, those after it
-    /// were not reached.
-    static func checks<Step: RawRepresentable<String> & Hashable>(
-        _ steps: [Step], failed: (step: Step, reason: String)?, unchecked: [Step: String]
-    ) -> [Check] {
-        var checks: [Check] = []
-        for step in steps {
-            if let failed, step == failed.step {
-                return checks + [Check(step.rawValue, .failed, detail: failed.reason)]
-            }
-            checks.append(
-                unchecked[step].map { Check(step.rawValue, .unchecked, detail: $0) } ?? Check(step.rawValue, .passed))
-        }
-        return checks
-    }
 }

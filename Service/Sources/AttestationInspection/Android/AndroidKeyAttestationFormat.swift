@@ -27,23 +27,13 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
             return .unusable(error.option, code: error.code, error.cause)
         }
 
-        var facts = JSONObject()
-        do {
-            let chain = try KeyAttestationChain(pem: pem)
-            facts = KeyAttestationFacts.facts(chain)
-            let verified = try verifier.audit(
-                chain, challenge: challenge, publicKey: publicKey, package: package, at: time)
-            KeyAttestationFacts.add(verified, to: &facts)
-            return Verdict(
-                .verified, unchecked: verified.unchecked.map(\.rawValue), facts: facts,
-                checks: Self.checks(nil, verifier.policy, verified.unchecked, comparesKey: publicKey != nil))
-        } catch {
-            let unchecked = verifier.unchecked(challenge: challenge, package: package, at: time)
-            return Verdict(
-                .refused, code: error.code.rawValue, step: error.step.rawValue, unchecked: unchecked.map(\.rawValue),
-                facts: facts,
-                checks: Self.checks(error, verifier.policy, unchecked, comparesKey: publicKey != nil))
-        }
+        var expected = KeyAttestationExpectations()
+        (expected.challenge, expected.publicKey, expected.package) = (challenge, publicKey, package)
+        expected.date = time
+        let audit = verifier.audit(pem: pem, against: expected)
+        var facts = audit.chain.map { KeyAttestationFacts.facts($0) } ?? JSONObject()
+        if let findings = audit.findings { KeyAttestationFacts.add(findings, to: &facts) }
+        return Verdict(audit, facts: facts)
     }
 
     public func inspect(_ object: [UInt8]) -> JSONValue? {
@@ -86,21 +76,16 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
         }
         return verifier
     }
+}
 
-    private static func checks(
-        _ error: KeyAttestationError?, _ policy: KeyAttestationPolicy, _ unchecked: [KeyAttestationError.Step],
-        comparesKey: Bool
-    ) -> [Verdict.Check] {
-        var reasons = Dictionary(unchecked.map { ($0, "not given") }) { first, _ in first }
-        let notAsked: [KeyAttestationError.Step: Bool] = [
-            .names: !policy.requiresChainedNames, .dates: policy.dates == .ignore,
-            .securityLevel: policy.minimumSecurityLevel == nil && !policy.requiresEqualLevels,
-            .publicKey: !comparesKey, .bootState: policy.bootStates == nil, .origin: !policy.requiresGeneratedKey,
-            .purposes: policy.purposes == nil, .algorithm: policy.algorithms == nil,
-            .patchLevels: policy.maximumPatchAgeDays == nil,
-        ]
-        for (step, isNotAsked) in notAsked where isNotAsked && reasons[step] == nil { reasons[step] = "not asked for" }
-        return Verdict.checks(
-            KeyAttestationError.Step.allCases, failed: error.map { ($0.step, $0.reason) }, unchecked: reasons)
+extension Verdict {
+    /// What an audit found. A key that is not given is not listed as unchecked: at first, lines named none, and the
+    /// interface is stable.
+    fileprivate init(_ audit: KeyAttestationAudit, facts: JSONObject) {
+        self.init(
+            audit.refusal == nil ? .verified : .refused, code: audit.refusal?.code.rawValue,
+            step: audit.refusal?.step.rawValue,
+            unchecked: audit.unchecked.filter { $0 != .publicKey }.map(\.rawValue), facts: facts,
+            checks: audit.steps.map { Check($0.step, $0.outcome, $0.detail) })
     }
 }

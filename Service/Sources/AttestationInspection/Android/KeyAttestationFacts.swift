@@ -16,7 +16,7 @@ enum KeyAttestationFacts {
     }
 
     /// What only a verification finds out.
-    static func add(_ verified: VerifiedKeyAttestation, to facts: inout JSONObject) {
+    static func add(_ verified: KeyAttestationAudit.Findings, to facts: inout JSONObject) {
         facts["provisioning"] = .string(verified.provisioning.rawValue)
         facts["strongbox_corroborated"] = .bool(verified.isStrongBoxCorroborated)
         facts["root"] = .object(

@@ -30,46 +30,14 @@ public struct PlayIntegrityFormat: AttestationFormat {
             return .unusable("play_keys", code: "PLAY_KEYS_UNREADABLE", error)
         }
 
-        var unchecked: [PlayIntegrityError.Step] = []
-        if packages == nil { unchecked.append(.package) }
-        if binding == nil { unchecked.append(.nonce) }
-        if time == nil { unchecked.append(.age) }
-
+        var expected = PlayIntegrityExpectations()
+        (expected.packages, expected.binding, expected.date) = (packages, binding, time)
+        let audit = PlayIntegrityVerifier(policy: policy, packages: [])
+            .audit(token, keys: keys, decodedVerdict: recorded, against: expected)
         var facts = JSONObject()
-        do throws(PlayIntegrityError) {
-            let parsed = try IntegrityToken(token)
-            facts["token_form"] = .string(Self.form(parsed))
-            let verdict: IntegrityVerdict
-            let outcome = parsed.decode(with: keys)
-            switch (outcome, recorded) {
-            case (.decoded(let decoded), _): verdict = decoded
-            // Where the keys do not open the token, Google did.
-            case (_, let recorded?) where outcome.mayBeDecodedByGoogle:
-                unchecked = [.decryption, .signature] + unchecked
-                verdict = recorded
-            case (.couldNotCheck(let reason), _): return Self.notDecoded(reason, facts)
-            case (.refused(let error), _): throw error
-            }
-            PlayIntegrityFacts.add(verdict, to: &facts)
-            _ = try PlayIntegrityVerifier(policy: policy, packages: []).audit(
-                verdict, packages: packages, binding: binding, at: time)
-            return Verdict(
-                .verified, unchecked: unchecked.map(\.rawValue), facts: facts, checks: Self.checks(nil, unchecked))
-        } catch {
-            return Verdict(
-                .refused, code: error.code.rawValue, step: error.step.rawValue, unchecked: unchecked.map(\.rawValue),
-                facts: facts, checks: Self.checks(error, unchecked))
-        }
-    }
-
-    private static func notDecoded(_ reason: PlayIntegrityUnavailable, _ facts: JSONObject) -> Verdict {
-        let steps = PlayIntegrityError.Step.allCases
-        return Verdict(
-            .couldNotCheck, code: reason.code.rawValue, step: PlayIntegrityError.Step.decryption.rawValue,
-            unchecked: steps.dropFirst().map(\.rawValue), facts: facts,
-            checks: Verdict.checks(
-                steps, failed: nil,
-                unchecked: Dictionary(uniqueKeysWithValues: steps.dropFirst().map { ($0, reason.reason) })))
+        if let token = audit.token { facts["token_form"] = .string(Self.form(token)) }
+        if let verdict = audit.verdict { PlayIntegrityFacts.add(verdict, to: &facts) }
+        return Verdict(audit, facts: facts)
     }
 
     /// What the token must be made for: a nonce, or a value that a token of either kind must carry.
@@ -145,12 +113,23 @@ public struct PlayIntegrityFormat: AttestationFormat {
         for pair in pairs { keys.append(try ResponseKeys(JSONFields(pair, path: "play_keys"))) }
         return keys
     }
+}
 
-    private static func checks(_ error: PlayIntegrityError?, _ unchecked: [PlayIntegrityError.Step]) -> [Verdict.Check]
-    {
-        Verdict.checks(
-            PlayIntegrityError.Step.allCases, failed: error.map { ($0.step, $0.reason) },
-            unchecked: Dictionary(unchecked.map { ($0, "not given") }) { first, _ in first })
+extension Verdict {
+    /// What an audit found.
+    fileprivate init(_ audit: PlayIntegrityAudit, facts: JSONObject) {
+        let outcome: Outcome =
+            switch (audit.refusal, audit.unavailable) {
+            case (_?, _): .refused
+            case (nil, _?): .couldNotCheck
+            case (nil, nil): .verified
+            }
+        self.init(
+            outcome, code: audit.refusal?.code.rawValue ?? audit.unavailable?.code.rawValue,
+            step: audit.refusal?.step.rawValue
+                ?? audit.unavailable.map { _ in PlayIntegrityError.Step.decryption.rawValue },
+            unchecked: audit.unchecked.map(\.rawValue), facts: facts,
+            checks: audit.steps.map { Check($0.step, $0.outcome, $0.detail) })
     }
 }
 

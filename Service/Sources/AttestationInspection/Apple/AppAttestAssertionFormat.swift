@@ -12,7 +12,7 @@ struct AppAttestAssertionFormat: AttestationFormat {
             return .unusable("policy", code: "POLICY_UNREADABLE", error)
         }
         guard let bytes = input.object else { return .nothingToCheck }
-        let audit = AssertionVerifier(policy: asked.policy).audit(bytes, against: AuditExpectations(input, asked))
+        let audit = AssertionVerifier(policy: asked.policy).audit(bytes, against: AppAttestExpectations(input, asked))
         var facts = JSONObject()
         if let object = audit.object {
             facts = AppAttestFacts.facts(of: object)

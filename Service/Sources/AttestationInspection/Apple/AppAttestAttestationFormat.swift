@@ -15,7 +15,7 @@ struct AppAttestAttestationFormat: AttestationFormat {
         guard let bytes = input.object else { return .nothingToCheck }
         var verifier = apple.attestations
         verifier.policy = asked.policy
-        let audit = verifier.audit(bytes, against: AuditExpectations(input, asked))
+        let audit = verifier.audit(bytes, against: AppAttestExpectations(input, asked))
         var facts = JSONObject()
         if let object = audit.object {
             facts = AppAttestFacts.facts(of: object)
@@ -33,7 +33,7 @@ struct AppAttestAttestationFormat: AttestationFormat {
         of object: AttestationObject, _ input: AppAttestInput, _ apple: AppleVerifiers
     ) -> JSONValue {
         let claims = object.unverifiedClaims
-        var expected = AuditExpectations()
+        var expected = AppAttestExpectations()
         expected.appIDs = claims.leaf?.appID.map { Set([AppleAppID($0)].compactMap(\.self)) }
         expected.keyID = claims.credential.flatMap { KeyID($0.identifier) }
         expected.clientDataHash = input.clientDataHash

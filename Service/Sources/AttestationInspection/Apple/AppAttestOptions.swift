@@ -57,7 +57,7 @@ struct AppleVerifiers: Sendable {
     }
 }
 
-extension AuditExpectations {
+extension AppAttestExpectations {
     /// What a line and the policies say of its object.
     init(_ input: AppAttestInput, _ asked: AppAttestOptions) {
         self.init()
@@ -78,22 +78,10 @@ extension Verdict {
         self.init(
             audit.refusal == nil ? .verified : .refused, code: audit.refusal?.code.rawValue,
             step: audit.refusal?.step.rawValue, unchecked: audit.unchecked.map(\.rawValue), facts: facts,
-            checks: audit.steps.map { Check($0) })
+            checks: audit.steps.map { Check($0.step, $0.outcome, $0.detail) })
     }
 
     /// Nothing to look at.
     static let nothingToCheck = Verdict(
         .couldNotCheck, unchecked: ["object"], checks: [Check("object", .unchecked, detail: "no object is given")])
-}
-
-extension Verdict.Check {
-    fileprivate init(_ step: AuditedStep) {
-        let outcome: Outcome =
-            switch step.outcome {
-            case .passed: .passed
-            case .failed: .failed
-            case .unchecked: .unchecked
-            }
-        self.init(step.step.rawValue, outcome, detail: step.detail)
-    }
 }

@@ -12,7 +12,7 @@ struct AppAttestReceiptFormat: AttestationFormat {
             return .unusable("policy", code: "POLICY_UNREADABLE", error)
         }
         guard let bytes = input.object else { return .nothingToCheck }
-        var expected = AuditExpectations(input, asked)
+        var expected = AppAttestExpectations(input, asked)
         expected.keyID = input.publicKey.map { KeyID(of: $0) }
         expected.clientDataHash = input.clientHash
         // Collections hold receipts with bytes of the attestation that they were cut out of.
@@ -29,7 +29,7 @@ struct AppAttestReceiptFormat: AttestationFormat {
 
     /// A receipt as far as is known what it must say.
     static func verdict(
-        on bytes: [UInt8], _ expected: AuditExpectations, _ policy: ReceiptVerifier.Policy,
+        on bytes: [UInt8], _ expected: AppAttestExpectations, _ policy: ReceiptVerifier.Policy,
         _ apple: AppleVerifiers
     ) -> Verdict {
         var verifier = apple.receipts

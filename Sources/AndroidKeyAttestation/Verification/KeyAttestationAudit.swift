@@ -1,0 +1,107 @@
+internal import Bytes
+public import Crypto
+public import Foundation
+
+/// How a chain fared, step by step: what an audit finds where a verification only accepts or refuses.
+///
+/// The verifier makes the same steps in the same order. An audit accepts nothing: where something is not known, the step
+/// is left out and listed in ``unchecked``. Never register a key by an audit.
+public struct KeyAttestationAudit: Sendable {
+    /// The chain; nil where it cannot be read.
+    public let chain: KeyAttestationChain?
+    /// What the steps found; nil where the chain is refused.
+    public let findings: Findings?
+    /// The steps in the order in which they were made. The first that fails is the last. A step that could be made in
+    /// part is there twice: unchecked, and with its outcome. A step that the policy does not ask for is unchecked.
+    public let steps: [KeyAttestationAuditStep]
+    /// The steps for which something was not given, whether they were reached or not, of those that the policy asks for.
+    public let unchecked: [KeyAttestationError.Step]
+    /// Why the chain is refused; nil where every step that could be made has passed.
+    public let refusal: KeyAttestationError?
+
+    /// What the steps of a verification find.
+    public struct Findings: Sendable {
+        /// What the device says about the key.
+        public let description: KeyDescription
+        /// The pinned key at the end of the chain.
+        public let anchor: KeyAttestationTrustAnchors.Anchor
+        /// Whether the root came with the chain.
+        public let isRootIncluded: Bool
+        /// How the device got its attestation key.
+        public let provisioning: Provisioning
+        /// What Google's provisioning server noted; advice only.
+        public let provisioningInfo: ProvisioningInfo?
+        /// The attested key, where it is of P-256.
+        public let publicKey: P256.Signing.PublicKey?
+        /// Whether the attestation certificate, the one above the leaf, says StrongBox.
+        public let isStrongBoxCorroborated: Bool
+    }
+
+    /// Reads a chain and makes the steps of its verification.
+    ///
+    /// - Parameters:
+    ///   - unchecked: the steps for which something is not given.
+    ///   - chain: reads the chain.
+    ///   - prove: makes the steps.
+    init(
+        unchecked: [KeyAttestationError.Step],
+        _ chain: @autoclosure () throws(KeyAttestationError) -> KeyAttestationChain,
+        _ prove: (KeyAttestationChain, inout StepLog<KeyAttestationError>) throws(KeyAttestationError) -> Findings
+    ) {
+        var log = StepLog<KeyAttestationError>()
+        var (read, findings, refusal): (KeyAttestationChain?, Findings?, KeyAttestationError?) = (nil, nil, nil)
+        do throws(KeyAttestationError) {
+            let chain = try log.check(.chain, try chain())
+            read = chain
+            findings = try prove(chain, &log)
+        } catch { refusal = error }
+        self.chain = read
+        self.findings = findings
+        self.steps = log.steps.map(KeyAttestationAuditStep.init)
+        self.unchecked = unchecked
+        self.refusal = refusal
+    }
+}
+
+/// One step of an audit.
+public struct KeyAttestationAuditStep: Sendable, Hashable {
+    /// How a step ends.
+    public enum Outcome: String, Sendable {
+        /// It holds.
+        case passed
+        /// It refuses.
+        case failed
+        /// What it takes was not given, or the policy does not ask for it.
+        case unchecked
+    }
+
+    /// Which step.
+    public let step: KeyAttestationError.Step
+    /// How it ended.
+    public let outcome: Outcome
+    /// What failed or what was not given, for people.
+    public let detail: String?
+
+    init(_ logged: LoggedStep<KeyAttestationError.Step>) {
+        step = logged.step
+        outcome = Outcome(rawValue: logged.outcome.rawValue) ?? .failed
+        detail = logged.detail
+    }
+}
+
+extension KeyAttestationError: StepError {}
+
+/// What is known of a chain that is audited. What is nil is not compared.
+public struct KeyAttestationExpectations: Sendable {
+    /// What the key must be made for.
+    public var challenge: [UInt8]?
+    /// The key that must be attested.
+    public var publicKey: P256.Signing.PublicKey?
+    /// A package that the application must have. The packages of the policy are compared as well.
+    public var package: String?
+    /// The time of the check, for dates and patch levels.
+    public var date: Date?
+
+    /// Nothing known.
+    public init() {}
+}

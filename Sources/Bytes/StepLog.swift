@@ -1,0 +1,59 @@
+/// The steps of a verification as they are made. A verifier and its audit make the same steps through it.
+package struct StepLog<Failure: StepError> {
+    /// The steps so far, in their order. The first that fails is the last.
+    package private(set) var steps: [LoggedStep<Failure.Step>] = []
+
+    /// An empty log.
+    package init() {}
+
+    /// Makes a step. The first that throws ends the verification.
+    package mutating func check<Value>(
+        _ step: Failure.Step, _ body: @autoclosure () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        do {
+            let value = try body()
+            pass(step)
+            return value
+        } catch {
+            fail(step, error)
+            throw error
+        }
+    }
+
+    /// Logs that a step has passed.
+    package mutating func pass(_ step: Failure.Step) {
+        steps.append(LoggedStep(step: step, outcome: .passed, detail: nil))
+    }
+
+    /// Logs that a step has failed.
+    package mutating func fail(_ step: Failure.Step, _ error: Failure) {
+        steps.append(LoggedStep(step: step, outcome: .failed, detail: error.reason))
+    }
+
+    /// Logs that a step cannot be made, or only a part of it.
+    package mutating func skip(_ step: Failure.Step, _ detail: String) {
+        steps.append(LoggedStep(step: step, outcome: .unchecked, detail: detail))
+    }
+}
+
+/// A refusal at a step of a verification.
+package protocol StepError: Error {
+    associatedtype Step: Sendable
+    /// What was found.
+    var reason: String { get }
+}
+
+/// One step of a ``StepLog``.
+package struct LoggedStep<Step: Sendable>: Sendable {
+    /// How a step ends.
+    package enum Outcome: String, Sendable {
+        case passed, failed, unchecked
+    }
+
+    /// Which step.
+    package let step: Step
+    /// How it ended.
+    package let outcome: Outcome
+    /// What failed, or what was not given.
+    package let detail: String?
+}

@@ -1,0 +1,130 @@
+internal import Bytes
+public import Foundation
+
+/// How a token fared, step by step: what an audit finds where a verification only accepts or refuses.
+///
+/// The verifier makes the same steps in the same order. An audit accepts nothing: where something is not known, the step
+/// is left out and listed in ``unchecked``. Never register a device by an audit.
+public struct PlayIntegrityAudit: Sendable {
+    /// The token; nil where it cannot be read or was not given.
+    public let token: IntegrityToken?
+    /// What the token says; nil where it could not be decoded.
+    public let verdict: IntegrityVerdict?
+    /// The steps in the order in which they were made. The first that fails is the last. A step that could be made in
+    /// part is there twice: unchecked, and with its outcome.
+    public let steps: [PlayIntegrityAuditStep]
+    /// The steps for which something was not given, whether they were reached or not.
+    public let unchecked: [PlayIntegrityError.Step]
+    /// Why the token is refused; nil where every step that could be made has passed.
+    public let refusal: PlayIntegrityError?
+    /// Why the token could not be decoded, where that is not its fault. Then no step after ``PlayIntegrityError/Step/token``
+    /// was made.
+    public let unavailable: PlayIntegrityUnavailable?
+
+    /// Decodes a token and makes the steps of its verification.
+    ///
+    /// - Parameters:
+    ///   - token: reads the token.
+    ///   - keys: pairs that may open it.
+    ///   - decodedVerdict: judged where the keys do not open the token.
+    ///   - unchecked: the steps about the verdict for which something is not given.
+    ///   - prove: makes the steps about the verdict.
+    init(
+        token: () throws(PlayIntegrityError) -> IntegrityToken, keys: [ResponseKeys],
+        decodedVerdict: IntegrityVerdict?, unchecked: [PlayIntegrityError.Step],
+        _ prove: (IntegrityVerdict, inout StepLog<PlayIntegrityError>) throws(PlayIntegrityError) -> Void
+    ) {
+        var log = StepLog<PlayIntegrityError>()
+        var (read, verdict): (IntegrityToken?, IntegrityVerdict?) = (nil, nil)
+        var (refusal, unavailable): (PlayIntegrityError?, PlayIntegrityUnavailable?) = (nil, nil)
+        var unchecked = unchecked
+        do throws(PlayIntegrityError) {
+            let token = try log.check(.token, try token())
+            read = token
+            let outcome = token.decode(with: keys)
+            switch (outcome, decodedVerdict) {
+            case (.decoded(let decoded), _):
+                for step in Self.decoding { log.pass(step) }
+                verdict = decoded
+            case (_, let decoded?) where outcome.mayBeDecodedByGoogle:
+                for step in Self.decoding { log.skip(step, "decoded elsewhere") }
+                unchecked = Self.decoding + unchecked
+                verdict = decoded
+            case (.couldNotCheck(let reason), _):
+                let others = Array(PlayIntegrityError.Step.allCases.drop { $0 != .decryption })
+                for step in others { log.skip(step, reason.reason) }
+                unchecked = others
+                unavailable = reason
+            case (.refused(let error), _):
+                for step in Self.decoding.prefix(while: { $0 != error.step }) { log.pass(step) }
+                log.fail(error.step, error)
+                throw error
+            }
+            if let verdict { try prove(verdict, &log) }
+        } catch { refusal = error }
+        self.token = read
+        self.verdict = verdict
+        self.steps = log.steps.map(PlayIntegrityAuditStep.init)
+        self.unchecked = unchecked
+        self.refusal = refusal
+        self.unavailable = unavailable
+    }
+
+    /// Makes the steps about a verdict.
+    init(
+        _ verdict: IntegrityVerdict, unchecked: [PlayIntegrityError.Step],
+        _ prove: (inout StepLog<PlayIntegrityError>) throws(PlayIntegrityError) -> Void
+    ) {
+        var log = StepLog<PlayIntegrityError>()
+        var refusal: PlayIntegrityError?
+        do throws(PlayIntegrityError) { try prove(&log) } catch { refusal = error }
+        (token, unavailable) = (nil, nil)
+        self.verdict = verdict
+        self.steps = log.steps.map(PlayIntegrityAuditStep.init)
+        self.unchecked = unchecked
+        self.refusal = refusal
+    }
+
+    private static let decoding: [PlayIntegrityError.Step] = [.decryption, .signature]
+}
+
+/// One step of an audit.
+public struct PlayIntegrityAuditStep: Sendable, Hashable {
+    /// How a step ends.
+    public enum Outcome: String, Sendable {
+        /// It holds.
+        case passed
+        /// It refuses.
+        case failed
+        /// What it takes was not given.
+        case unchecked
+    }
+
+    /// Which step.
+    public let step: PlayIntegrityError.Step
+    /// How it ended.
+    public let outcome: Outcome
+    /// What failed or what was not given, for people.
+    public let detail: String?
+
+    init(_ logged: LoggedStep<PlayIntegrityError.Step>) {
+        step = logged.step
+        outcome = Outcome(rawValue: logged.outcome.rawValue) ?? .failed
+        detail = logged.detail
+    }
+}
+
+extension PlayIntegrityError: StepError {}
+
+/// What is known of a token that is audited. What is nil is not compared.
+public struct PlayIntegrityExpectations: Sendable {
+    /// The packages that are accepted. Those of the verifier are not used.
+    public var packages: Set<String>?
+    /// What the token must be made for.
+    public var binding: IntegrityBinding?
+    /// The time of the check.
+    public var date: Date?
+
+    /// Nothing known.
+    public init() {}
+}
