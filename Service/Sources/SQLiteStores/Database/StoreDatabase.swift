@@ -29,7 +29,7 @@ final class StoreDatabase: Sendable {
     ) async throws(StoreError) -> Value {
         try await answered(.read) { pool, answer in
             pool.asyncRead { database in
-                guard answer.isWaiting else { return }
+                guard !answer.isGiven else { return }
                 answer.resume(with: Result { try body(database.get()) })
             }
         }
@@ -42,7 +42,7 @@ final class StoreDatabase: Sendable {
         try await answered(.write) { [externalChanges] pool, answer in
             pool.asyncWrite { database in
                 // After its deadline the caller has been told that the change failed, so it must not begin now.
-                guard answer.isWaiting else { throw StoreError(.tooSlow, "not begun within its deadline") }
+                guard !answer.isGiven else { throw StoreError(.tooSlow, "not begun within its deadline") }
                 return try body(database)
             } completion: { _, result in
                 // The caller was told that this change failed, and may have re-read since.
@@ -56,7 +56,7 @@ final class StoreDatabase: Sendable {
     func dataVersion() async throws(StoreError) -> Int64 {
         try await answered(nil) { pool, answer in
             pool.asyncWriteWithoutTransaction { database in
-                guard answer.isWaiting else { return }
+                guard !answer.isGiven else { return }
                 answer.resume(with: Result { try Self.dataVersion(database) })
             }
         }
