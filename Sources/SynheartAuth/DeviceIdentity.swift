@@ -130,7 +130,7 @@ actor DeviceIdentity {
                 return DeviceToken(
                     token: response.token, remaining: answer.sentAt + life - context.clock.continuous)
             } catch {
-                guard mayRotate, error.code == .server(ErrorCode.keyExpired.rawValue) else { throw error }
+                guard mayRotate, error.remedy == .rotate else { throw error }
                 _ = try await rotate(.scheduled)
             }
         }

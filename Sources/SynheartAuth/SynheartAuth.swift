@@ -119,8 +119,7 @@ public final class SynheartAuth: Sendable {
         guard difference.magnitude <= Double(ClockOffset.limit),
             let offset = ClockOffset(milliseconds: Int64(difference))
         else {
-            throw SynheartAuthError(
-                .clockSkew, "the clock is more than 24 hours off", recovery: .correctClock, isRetryable: false)
+            throw SynheartAuthError(.clockTooFarOff, "the clock is more than 24 hours off")
         }
         if let appId {
             try await identity(appId).context.ledger.apply(.clockLearned(offset))

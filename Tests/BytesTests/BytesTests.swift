@@ -273,7 +273,8 @@ import Testing
         "a secret is sent nowhere else",
         arguments: [
             "", "example.com", "http://example.com", "http://127.0.0.1:80@example.com", "https://user@example.com",
-            "https://user:word@example.com", "http://user@localhost", "ftp://localhost", "https://", "file:///etc/passwd",
+            "https://user:word@example.com", "http://user@localhost", "ftp://localhost", "https://",
+            "file:///etc/passwd",
         ])
     func isNotSecure(url: String) { #expect(!SecureURL.isSecure(url)) }
 }

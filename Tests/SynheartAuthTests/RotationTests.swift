@@ -241,6 +241,15 @@ import Testing
         #expect(try phone.record().state == .registered)
     }
 
+    @Test("a key that is too old to rotate needs a reset")
+    func keyTooOld() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.service.refuse(.rotateKey, .keyExpired)
+        let error = await expectError(.server("KEY_EXPIRED")) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(error?.recovery == .reset)
+        #expect(await phone.service.count(.rotateKey) == 1)
+    }
+
     @Test("concurrent calls are one rotation")
     func joins() async throws {
         let (phone, sdk, _) = try await Phone.registered()

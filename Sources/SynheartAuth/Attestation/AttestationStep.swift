@@ -15,40 +15,32 @@ struct AttestationStep: Sendable {
         var attempt = 0
         while true {
             let handle = try await handle()
-            let failure: AttestationError
+            let failure: SynheartAuthError
             do throws(AttestationError) {
                 return try await attest(subject(handle))
             } catch {
-                failure = error
+                failure = self.failure(error)
             }
-            switch failure.code {
-            case .unsupported:
-                throw RegistrationFailure(
-                    error: SynheartAuthError(.attestationUnavailable, failure.reason, cause: failure))
-            case .refused:
-                throw RegistrationFailure(error: refused(failure), retry: .once)
-            case .noAnswer: throw RegistrationFailure(error: noAnswer(failure))
-            case .handleInvalid:
-                try await context.record(.attestationKeyForgotten)
-                if forgotten { throw RegistrationFailure(error: refused(failure)) }
-                forgotten = true
-            case .unavailable:
+            switch failure.remedy {
+            case .askProviderAgain:
                 try await waitWithinLife(after: attempt, failure)
                 attempt += 1
+            case .newHandle:
+                try await context.record(.attestationKeyForgotten)
+                if forgotten { throw RegistrationFailure(error: failure) }
+                forgotten = true
+            default: throw RegistrationFailure(error: failure)
             }
         }
     }
 
     /// The same handle and nonce may be tried again while the challenge lives; then a new attempt keeps the handle.
-    private func waitWithinLife(after attempt: Int, _ failure: AttestationError) async throws(RegistrationFailure) {
-        let error = SynheartAuthError(
-            .attestationFailed, "the attestation provider cannot be asked now", recovery: .retry, isRetryable: true,
-            cause: failure)
+    private func waitWithinLife(after attempt: Int, _ error: SynheartAuthError) async throws(RegistrationFailure) {
         guard let delay = RetryPolicy.registration.delay(after: attempt, random: context.random) else {
             throw RegistrationFailure(error: error)
         }
         guard context.clock.continuous + delay < challenge.goodUntil else {
-            throw RegistrationFailure(error: error, retry: .withBackoff)
+            throw RegistrationFailure(error: error, remedy: .newChallenge)
         }
         do throws(SynheartAuthError) {
             try await context.sleeper.pause(delay, .retry)
@@ -75,11 +67,12 @@ struct AttestationStep: Sendable {
             try await context.record(.attestationKeyMade(id: id))
             return id
         case .success(nil): return nil
-        case .failure(let error) where error.code == .unsupported:
-            throw RegistrationFailure(error: SynheartAuthError(.attestationUnavailable, error.reason, cause: error))
-        case .failure(let error) where error.code == .noAnswer: throw RegistrationFailure(error: noAnswer(error))
-        case .failure(let error): throw RegistrationFailure(error: refused(error), retry: .once)
-        case nil: throw RegistrationFailure(error: noAnswer(AttestationError(.noAnswer)))
+        case .failure(let failure):
+            // Making a handle fails in fewer ways: what is not a final answer is a refusal.
+            let code: AttestationError.Code =
+                [.unsupported, .noAnswer].contains(failure.code) ? failure.code : .refused
+            throw RegistrationFailure(error: self.failure(AttestationError(code, reason: failure.reason)))
+        case nil: throw RegistrationFailure(error: failure(AttestationError(.noAnswer)))
         }
     }
 
@@ -96,13 +89,33 @@ struct AttestationStep: Sendable {
         return try evidence.get()
     }
 
-    private func noAnswer(_ error: AttestationError) -> SynheartAuthError {
-        SynheartAuthError(
-            .attestationFailed, "the attestation provider did not answer in time", recovery: .retry, isRetryable: true,
-            cause: error)
+    private func failure(_ error: AttestationError) -> SynheartAuthError {
+        SynheartAuthError(RetryTable.Situation(error.code), error.message, cause: error)
     }
+}
 
-    private func refused(_ error: AttestationError) -> SynheartAuthError {
-        SynheartAuthError(.attestationFailed, "the attestation provider refused", cause: error)
+extension RetryTable.Situation {
+    /// What an attestation provider's answer means.
+    init(_ code: AttestationError.Code) {
+        self =
+            switch code {
+            case .unsupported: .attestationUnsupported
+            case .refused: .attestationRefused
+            case .unavailable: .providerUnavailable
+            case .handleInvalid: .handleInvalid
+            case .noAnswer: .providerSilent
+            }
+    }
+}
+
+extension AttestationError {
+    /// For the developer.
+    fileprivate var message: String {
+        switch code {
+        case .unsupported: reason
+        case .refused, .handleInvalid: "the attestation provider refused"
+        case .unavailable: "the attestation provider cannot be asked now"
+        case .noAnswer: "the attestation provider did not answer in time"
+        }
     }
 }

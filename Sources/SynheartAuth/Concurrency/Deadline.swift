@@ -50,11 +50,11 @@ final class CallLife: Sendable {
 extension SynheartAuthError {
     /// The call's deadline has passed. What it began may still be done.
     package static var deadlinePassed: SynheartAuthError {
-        SynheartAuthError(.networkError, "the call's deadline has passed; what it began may still be done")
+        SynheartAuthError(.deadlinePassed, "the call's deadline has passed; what it began may still be done")
     }
 
     static var cancelled: SynheartAuthError {
-        SynheartAuthError(.networkError, "the call was cancelled while it waited")
+        SynheartAuthError(.cancelled, "the call was cancelled while it waited")
     }
 }
 

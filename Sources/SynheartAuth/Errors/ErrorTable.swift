@@ -21,56 +21,51 @@ enum ErrorTable {
         let code: SynheartAuthError.Code
         let text: String
         let className: ErrorClass
-        let recovery: SynheartAuthError.Recovery
         let message: String
 
-        var isRetryable: Bool { recovery == .retry }
-
         init(
-            _ code: SynheartAuthError.Code, _ text: String, _ className: ErrorClass,
-            _ recovery: SynheartAuthError.Recovery, _ message: String
+            _ code: SynheartAuthError.Code, _ text: String, _ className: ErrorClass, _ message: String
         ) {
             self.code = code
             self.text = text
             self.className = className
-            self.recovery = recovery
             self.message = message
         }
     }
 
     static let rows: [Row] = [
-        Row(.networkError, "NETWORK_ERROR", .networkError, .retry, "The auth service could not be asked."),
-        Row(.challengeExpired, "CHALLENGE_EXPIRED", .challengeExpired, .retry, "The challenge expired."),
+        Row(.networkError, "NETWORK_ERROR", .networkError, "The auth service could not be asked."),
+        Row(.challengeExpired, "CHALLENGE_EXPIRED", .challengeExpired, "The challenge expired."),
         Row(
-            .attestationUnavailable, "ATTESTATION_UNAVAILABLE", .attestationUnavailable, .none,
+            .attestationUnavailable, "ATTESTATION_UNAVAILABLE", .attestationUnavailable,
             "This device cannot attest."),
-        Row(.attestationFailed, "ATTESTATION_FAILED", .serverError, .none, "The attestation was refused."),
-        Row(.keyInvalidated, "KEY_INVALIDATED", .keyInvalidated, .register, "The hardware key is no longer usable."),
-        Row(.keystoreError, "KEYSTORE_ERROR", .storageError, .none, "The key store failed."),
-        Row(.secureEnclaveError, "SECURE_ENCLAVE_ERROR", .storageError, .none, "The Secure Enclave failed."),
-        Row(.signingFailed, "SIGNING_FAILED", .cryptoError, .none, "The request could not be signed."),
-        Row(.deviceRevoked, "DEVICE_REVOKED", .serverError, .reset, "The service revoked this device."),
-        Row(.clockSkew, "CLOCK_SKEW", .clockSkew, .retry, "The device's clock is off."),
+        Row(.attestationFailed, "ATTESTATION_FAILED", .serverError, "The attestation was refused."),
+        Row(.keyInvalidated, "KEY_INVALIDATED", .keyInvalidated, "The hardware key is no longer usable."),
+        Row(.keystoreError, "KEYSTORE_ERROR", .storageError, "The key store failed."),
+        Row(.secureEnclaveError, "SECURE_ENCLAVE_ERROR", .storageError, "The Secure Enclave failed."),
+        Row(.signingFailed, "SIGNING_FAILED", .cryptoError, "The request could not be signed."),
+        Row(.deviceRevoked, "DEVICE_REVOKED", .serverError, "The service revoked this device."),
+        Row(.clockSkew, "CLOCK_SKEW", .clockSkew, "The device's clock is off."),
         Row(
-            .rotationFailed, "ROTATION_FAILED", .serverError, .retry, "The key was not rotated; the old one is active."),
-        Row(.nonceReplay, "NONCE_REPLAY", .serverError, .retry, "The service has seen this nonce."),
-        Row(.alreadyRegistered, "ALREADY_REGISTERED", .alreadyRegistered, .none, "The device is registered."),
-        Row(.notRegistered, "NOT_REGISTERED", .notRegistered, .register, "The device is not registered."),
-        Row(.notConfigured, "NOT_CONFIGURED", .notConfigured, .configure, "Call configure(baseUrl) first."),
+            .rotationFailed, "ROTATION_FAILED", .serverError, "The key was not rotated; the old one is active."),
+        Row(.nonceReplay, "NONCE_REPLAY", .serverError, "The service has seen this nonce."),
+        Row(.alreadyRegistered, "ALREADY_REGISTERED", .alreadyRegistered, "The device is registered."),
+        Row(.notRegistered, "NOT_REGISTERED", .notRegistered, "The device is not registered."),
+        Row(.notConfigured, "NOT_CONFIGURED", .notConfigured, "Call configure(baseUrl) first."),
         Row(
-            .registrationInProgress, "REGISTRATION_IN_PROGRESS", .registrationInProgress, .retry,
+            .registrationInProgress, "REGISTRATION_IN_PROGRESS", .registrationInProgress,
             "A registration of this app is in progress."),
-        Row(.cryptoError, "CRYPTO_ERROR", .cryptoError, .none, "A cryptographic operation failed."),
+        Row(.cryptoError, "CRYPTO_ERROR", .cryptoError, "A cryptographic operation failed."),
         Row(
-            .storageError, "STORAGE_ERROR", .storageError, .none, "The identity's record could not be read or written."),
+            .storageError, "STORAGE_ERROR", .storageError, "The identity's record could not be read or written."),
         Row(
-            .invalidStateTransition, "INVALID_STATE_TRANSITION", .invalidStateTransition, .none,
+            .invalidStateTransition, "INVALID_STATE_TRANSITION", .invalidStateTransition,
             "The state does not allow this."),
     ]
 
     static func row(of code: SynheartAuthError.Code) -> Row {
         if let row = byCode[code] { return row }
-        return Row(code, "SERVER_ERROR", .serverError, .none, "The service refused.")
+        return Row(code, "SERVER_ERROR", .serverError, "The service refused.")
     }
 
     private static let byCode = Dictionary(uniqueKeysWithValues: rows.map { ($0.code, $0) })

@@ -15,30 +15,9 @@ enum ServiceVerdict {
                 .networkError, "the service answered \(SynheartAuthError.Code.service(body.code).text)",
                 retryAfter: retryAfter, serverTime: body.serverTimestamp)
         }
-        return error(body, retryAfter: retryAfter)
-    }
-
-    private static func error(_ body: ErrorBody, retryAfter: Duration?) -> SynheartAuthError {
-        func verdict(
-            _ code: SynheartAuthError.Code, recovery: SynheartAuthError.Recovery? = nil
-        ) -> SynheartAuthError {
-            SynheartAuthError(
-                code, String(body.message.prefix(500)), recovery: recovery,
-                isRetryable: recovery.map { $0 == .retry }, retryAfter: retryAfter,
-                serverTime: body.serverTimestamp)
-        }
-        return switch ErrorCode(rawValue: body.code) {
-        case .challengeExpired: verdict(.challengeExpired)
-        case .invalidAttestation: verdict(.attestationFailed)
-        case .deviceRevoked: verdict(.deviceRevoked)
-        case .clockSkew: verdict(.clockSkew)
-        case .nonceReplay: verdict(.nonceReplay)
-        case .rotationFailed: verdict(.rotationFailed)
-        case .keyExpired: verdict(.service(body.code), recovery: .rotate)
-        case .notRegistered, .invalidSignature: verdict(.service(body.code), recovery: .reset)
-        case .invalidChallenge, .rateLimited: verdict(.service(body.code), recovery: .retry)
-        default: verdict(.service(body.code), recovery: SynheartAuthError.Recovery.none)
-        }
+        return SynheartAuthError(
+            ErrorCode(rawValue: body.code).map(RetryTable.reported) ?? .service(body.code),
+            String(body.message.prefix(500)), retryAfter: retryAfter, serverTime: body.serverTimestamp)
     }
 
     /// `X-Synheart-Server-Time`, else the refusal's own time.
@@ -53,7 +32,7 @@ enum ServiceVerdict {
         guard let text = try? headers.atMostOne("Retry-After"), let seconds = Int64(text), seconds >= 0 else {
             return nil
         }
-        return .seconds(min(seconds, 300))
+        return min(.seconds(seconds), RetryTable.longestRetryAfter)
     }
 
     /// The time in `X-Synheart-Rotate: required; by=<unix>`.

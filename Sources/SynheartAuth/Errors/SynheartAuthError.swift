@@ -12,13 +12,15 @@ public struct SynheartAuthError: Error, Sendable {
     /// What to do about it.
     public let recovery: Recovery
     /// Whether the same call may succeed later.
-    public let isRetryable: Bool
+    public var isRetryable: Bool { recovery == .retry }
     /// How long to wait before that, where the service or the SDK knows.
     public let retryAfter: Duration?
     /// What was below it.
     public let cause: (any Error)?
     /// From and to, of `invalidStateTransition`.
     public let transition: StateTransition?
+    /// What the SDK does about it by itself.
+    let remedy: RetryTable.Remedy
     /// What the service's clock said with it, where it is a verdict of the service.
     let serverTime: UnixTime?
 
@@ -50,16 +52,31 @@ public struct SynheartAuthError: Error, Sendable {
         case correctClock
     }
 
+    /// An error of this code. ``RetryTable`` says what the host can do about it.
     init(
-        _ code: Code, _ message: String, recovery: Recovery? = nil, isRetryable: Bool? = nil,
-        retryAfter: Duration? = nil, cause: (any Error)? = nil, transition: StateTransition? = nil,
-        serverTime: UnixTime? = nil
+        _ code: Code, _ message: String, retryAfter: Duration? = nil, cause: (any Error)? = nil,
+        transition: StateTransition? = nil, serverTime: UnixTime? = nil
     ) {
-        let row = ErrorTable.row(of: code)
-        self.code = code
+        self.init(
+            RetryTable.row(of: code), message, retryAfter: retryAfter, cause: cause, transition: transition,
+            serverTime: serverTime)
+    }
+
+    /// An error of this situation. ``RetryTable`` says its code, and what the host can do about it.
+    init(
+        _ situation: RetryTable.Situation, _ message: String, cause: (any Error)? = nil, serverTime: UnixTime? = nil
+    ) {
+        self.init(RetryTable.row(of: situation), message, cause: cause, serverTime: serverTime)
+    }
+
+    private init(
+        _ row: RetryTable.Row, _ message: String, retryAfter: Duration? = nil, cause: (any Error)? = nil,
+        transition: StateTransition? = nil, serverTime: UnixTime? = nil
+    ) {
+        code = row.code
         self.message = message
-        self.recovery = recovery ?? row.recovery
-        self.isRetryable = isRetryable ?? row.isRetryable
+        recovery = row.recovery
+        remedy = row.remedy
         self.retryAfter = retryAfter
         self.cause = cause
         self.transition = transition

@@ -96,9 +96,11 @@ extension SynheartAuthError {
         if error.code == .unsupported, protection == .secureEnclave {
             return SynheartAuthError(.attestationUnavailable, error.reason, cause: error)
         }
-        let isBusy = error.code == .unavailable
-        return SynheartAuthError(
-            protection == .secureEnclave ? .secureEnclaveError : .keystoreError, error.description,
-            recovery: isBusy ? .retry : nil, isRetryable: isBusy ? true : nil, cause: error)
+        let isEnclave = protection == .secureEnclave
+        if error.code == .unavailable {
+            return SynheartAuthError(
+                isEnclave ? .secureEnclaveUnavailable : .keyStoreUnavailable, error.description, cause: error)
+        }
+        return SynheartAuthError(isEnclave ? .secureEnclaveError : .keystoreError, error.description, cause: error)
     }
 }

@@ -37,8 +37,8 @@ struct RegistrationCycle: Sendable {
             switch outcome {
             case .settled(let registration): return registration
             case .failed(let failure):
-                if failure.retry == .once { refusals += 1 }
-                guard failure.retry != .never, refusals <= 1,
+                if failure.remedy == .attestAgain { refusals += 1 }
+                guard failure.isRetried, refusals <= 1,
                     let delay = RetryPolicy.registration.delay(
                         after: attempt, random: context.random, retryAfter: failure.error.retryAfter)
                 else { throw failure.error }
@@ -129,11 +129,19 @@ struct Registrar: Sendable {
 
 /// Why an attempt failed, and whether another one helps.
 struct RegistrationFailure: Error {
-    enum Retry: Sendable { case never, once, withBackoff }
-
     let error: SynheartAuthError
-    var retry = Retry.never
-    var forgetsKey = false
+    let remedy: RetryTable.Remedy
+    let forgetsKey: Bool
+
+    /// A failure; without a remedy of its own, the one of its error.
+    init(error: SynheartAuthError, remedy: RetryTable.Remedy? = nil, forgetsKey: Bool = false) {
+        self.error = error
+        self.remedy = remedy ?? error.remedy
+        self.forgetsKey = forgetsKey
+    }
+
+    /// Whether another attempt follows, which fetches a new challenge.
+    var isRetried: Bool { [.backOff, .newChallenge, .attestAgain].contains(remedy) }
 }
 
 extension IdentityContext {

@@ -41,7 +41,7 @@ struct RegistrationAttempt: Sendable {
             let life = Duration.seconds(min(response.ttlSeconds, 600))
             challenge = LiveChallenge(bytes: response.challenge, goodUntil: answer.sentAt + life)
         } catch {
-            throw RegistrationFailure(error: error, retry: error.code == .networkError ? .withBackoff : .never)
+            throw RegistrationFailure(error: error)
         }
         try await context.record(.challengeReceived(authOrigin: context.configuration.origin.text))
         return challenge
@@ -117,7 +117,7 @@ struct RegistrationAttempt: Sendable {
         }
         guard context.clock.continuous < challenge.goodUntil else {
             throw RegistrationFailure(
-                error: SynheartAuthError(.challengeExpired, "the challenge expired on the way"), retry: .withBackoff)
+                error: SynheartAuthError(.challengeExpired, "the challenge expired on the way"))
         }
         let request = RegisterRequest(
             appID: context.appID, publicKeyText: key.publicKey.base64, challenge: challenge.bytes, platform: platform,
@@ -131,20 +131,19 @@ struct RegistrationAttempt: Sendable {
     }
 
     private func refusal(_ error: SynheartAuthError, _ key: SigningKey) -> RegistrationFailure {
-        switch error.code {
-        case .networkError, .challengeExpired, .server(ErrorCode.invalidChallenge.rawValue):
-            return RegistrationFailure(error: error, retry: .withBackoff)
-        case .attestationFailed where key.isAttestationSpent:
+        guard error.code == .attestationFailed else { return RegistrationFailure(error: error) }
+        if key.isAttestationSpent {
             // The app wants the key's own attestation: only a new key can name a new challenge.
-            return RegistrationFailure(error: error, retry: .once, forgetsKey: true)
-        case .attestationFailed where key.mayBeKnown:
-            // An earlier copy may have registered this key: giving it up is for the host to decide.
-            let error = SynheartAuthError(
-                .attestationFailed, error.message, recovery: .reset, cause: error, serverTime: error.serverTime)
-            return RegistrationFailure(error: error)
-        case .attestationFailed: return RegistrationFailure(error: error, forgetsKey: true)
-        default: return RegistrationFailure(error: error)
+            let remedy = RetryTable.row(of: .keyAttestationSpent).remedy
+            return RegistrationFailure(error: error, remedy: remedy, forgetsKey: true)
         }
+        if key.mayBeKnown {
+            // An earlier copy may have registered this key: giving it up is for the host to decide.
+            return RegistrationFailure(
+                error: SynheartAuthError(
+                    .knownKeyRefused, error.message, cause: error, serverTime: error.serverTime))
+        }
+        return RegistrationFailure(error: error, forgetsKey: true)
     }
 
     private func persist(_ response: RegisterResponse) async throws(RegistrationFailure) -> Registration {

@@ -14,7 +14,7 @@ struct RotationCycle: Sendable {
                     return try await Rotator(context: context).attempt(reason)
                 }
             } catch {
-                guard error.code == .networkError,
+                guard error.remedy == .backOff,
                     let delay = RetryPolicy.rotation.delay(after: attempt, random: nil, retryAfter: error.retryAfter)
                 else { throw error }
                 try await context.sleeper.pause(delay, .retry)

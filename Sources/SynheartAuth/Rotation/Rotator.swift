@@ -110,6 +110,9 @@ struct Rotator: Sendable {
         default: break
         }
         try await suspend(isRefused: error.code == .rotationFailed)
+        let error =
+            error.remedy == .rotate
+            ? SynheartAuthError(.keyTooOldToRotate, error.message, cause: error, serverTime: error.serverTime) : error
         context.log.event(.rotationFailed, .warning, device: record.deviceID, error: error)
         throw error
     }
@@ -142,9 +145,7 @@ struct Rotator: Sendable {
             return nil
         default:
             try await suspend(isRefused: true)
-            let error = SynheartAuthError(
-                .rotationFailed, "the service names a key that this device never had", recovery: .reset,
-                isRetryable: false)
+            let error = SynheartAuthError(.foreignKey, "the service names a key that this device never had")
             context.log.event(.foreignKey, .error, device: record.deviceID, error: error)
             throw error
         }

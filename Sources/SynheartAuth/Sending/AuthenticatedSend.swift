@@ -55,7 +55,7 @@ struct AuthenticatedSend: Sendable {
                 signed = try await RequestSigner(context: context).sign(
                     scheme, method: request.method, to: place, body: RequestBody(request))
             } catch {
-                guard error.code == .keyInvalidated, healed.insert(error.code).inserted else { throw error }
+                guard error.remedy == .register, healed.insert(error.code).inserted else { throw error }
                 _ = try await identity.register(joins: true)
                 continue
             }
@@ -63,19 +63,14 @@ struct AuthenticatedSend: Sendable {
             await note(answer)
             guard let verdict = Self.verdict(answer) else { return answer }
             guard healed.insert(verdict.code).inserted else { throw verdict }
-            switch verdict.code {
-            case .clockSkew: try await learnClock(verdict)
-            case .nonceReplay: continue
-            case .server(ErrorCode.keyExpired.rawValue): _ = try await identity.rotate(.scheduled)
-            case .server(ErrorCode.assertionRequired.rawValue): assertsApp = true
-            case .deviceRevoked, .server(ErrorCode.notRegistered.rawValue),
-                .server(ErrorCode.invalidSignature.rawValue):
+            switch verdict.remedy {
+            case .learnClock: try await learnClock(verdict)
+            case .signAgain: continue
+            case .rotate: _ = try await identity.rotate(.scheduled)
+            case .assert: assertsApp = true
+            case .finishRotation, .confirm:
                 // A rotation whose answer was lost leaves the service with the other key.
-                if verdict.code == .server(ErrorCode.invalidSignature.rawValue),
-                    try await identity.finishRotation()
-                {
-                    continue
-                }
+                if verdict.remedy == .finishRotation, try await identity.finishRotation() { continue }
                 if let error = try await confirmed(verdict) { throw error }
                 return answer
             default: return answer

@@ -99,7 +99,6 @@ final class IdentityContext: Sendable {
         var seen: Set<SynheartAuthError.Code> = []
         // Every service takes scheme 1 from a device that never did better, scheme 2 only where it knows its own origin.
         var scheme = SignatureScheme.one
-        let floor = SynheartAuthError.Code.server(ErrorCode.unsupportedSigVersion.rawValue)
         while true {
             let signer = RequestSigner(context: self)
             let signed = try await signer.sign(scheme, route, body: body, record: record, alias: alias)
@@ -107,13 +106,13 @@ final class IdentityContext: Sendable {
             do throws(SynheartAuthError) {
                 return try await call(route, headers: signed.fields, body: body, deadline: deadline)
             } catch {
-                guard [.clockSkew, .nonceReplay, floor].contains(error.code), seen.insert(error.code).inserted else {
-                    throw error
-                }
-                if error.code == floor { scheme = .two }
+                guard [.learnClock, .signAgain, .signSchemeTwo].contains(error.remedy),
+                    seen.insert(error.code).inserted
+                else { throw error }
+                if error.remedy == .signSchemeTwo { scheme = .two }
                 let offset = record.clockOffset
                 record = try await ledger.loadOfAnyOrigin()
-                if error.code == .clockSkew, record.clockOffset == offset { throw error.unlearnableClock }
+                if error.remedy == .learnClock, record.clockOffset == offset { throw error.unlearnableClock }
             }
         }
     }
@@ -123,7 +122,7 @@ extension SynheartAuthError {
     /// The same where nothing was learned: the date is further off than the SDK may correct.
     var unlearnableClock: SynheartAuthError {
         SynheartAuthError(
-            .clockSkew, "the device's clock is off, and by more than can be corrected", recovery: .correctClock,
-            isRetryable: false, cause: self, serverTime: serverTime)
+            .clockTooFarOff, "the device's clock is off, and by more than can be corrected", cause: self,
+            serverTime: serverTime)
     }
 }

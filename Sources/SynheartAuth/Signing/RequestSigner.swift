@@ -141,8 +141,7 @@ struct RequestSigner: Sendable {
         guard let deviceID = record.deviceID else { throw SynheartAuthError(.notRegistered, "no device id") }
         let timestamp = record.clockOffset.serverTime(atLocal: context.clock.wallMilliseconds)
         guard (1_000_000_000...9_999_999_999).contains(timestamp.seconds) else {
-            throw SynheartAuthError(
-                .clockSkew, "the device's clock shows no possible time", recovery: .correctClock, isRetryable: false)
+            throw SynheartAuthError(.clockTooFarOff, "the device's clock shows no possible time")
         }
         return (deviceID, timestamp)
     }

@@ -17,7 +17,7 @@ struct IdentityLedger: Sendable {
         let record = try await loadOfAnyOrigin()
         if let origin = record.authOrigin, origin != authOrigin {
             throw SynheartAuthError(
-                .storageError, "the identity belongs to another auth service; reset it first", recovery: .reset)
+                .recordOfAnotherService, "the identity belongs to another auth service; reset it first")
         }
         return record
     }
@@ -32,8 +32,7 @@ struct IdentityLedger: Sendable {
             case .unavailable(let error):
                 guard error != Self.noAnswer, let delay = RetryPolicy.storage.delay(after: attempt, random: nil) else {
                     throw SynheartAuthError(
-                        .storageError, "the record cannot be read now: \(error.reason)", recovery: .retry,
-                        isRetryable: true, cause: error)
+                        .recordUnavailable, "the record cannot be read now: \(error.reason)", cause: error)
                 }
                 try await sleeper.pause(delay, .retry)
                 attempt += 1
@@ -95,13 +94,11 @@ struct IdentityLedger: Sendable {
                 if let lock { return lock }
             } catch {
                 throw SynheartAuthError(
-                    .storageError, "the record cannot be locked: \(error.reason)", recovery: .retry, isRetryable: true,
-                    cause: error)
+                    .recordLocked, "the record cannot be locked: \(error.reason)", cause: error)
             }
             try await sleeper.pause(Self.lockPause, .turn)
         }
-        throw SynheartAuthError(
-            .storageError, "another process holds the record", recovery: .retry, isRetryable: true)
+        throw SynheartAuthError(.recordLocked, "another process holds the record")
     }
 
     private static let lockPause = Duration.milliseconds(20)
@@ -142,8 +139,7 @@ struct IdentityLedger: Sendable {
             // A copy is kept for whoever has to find out; the record stays, so that nothing starts over silently.
             let (storage, name) = (storage, name)
             try? await call(.setRecordAside) { () throws(StorageError) in try storage.setAside(bytes, of: name) }
-            let failure = SynheartAuthError(
-                .storageError, "the record cannot be decoded", recovery: .reset, cause: error)
+            let failure = SynheartAuthError(.recordDamaged, "the record cannot be decoded", cause: error)
             log.failure(failure)
             throw failure
         }

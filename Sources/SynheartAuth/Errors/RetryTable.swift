@@ -1,0 +1,186 @@
+internal import AuthContract
+
+/// What follows from each failure, as data: RFC-AUTH-MOBILE-0001 sections 11 and 12, and `docs/protocol.md`, *Errors* and
+/// *Retry*. Every decision to try again, and every recovery that an error advises, comes from here.
+enum RetryTable {
+    /// What the SDK does by itself, once for each failure unless it says otherwise. After that it reports the error.
+    enum Remedy: Sendable, Hashable, CaseIterable {
+        /// Report the error.
+        case none
+        /// Do the same operation again, as often and as late as its ``RetryPolicy`` says.
+        case backOff
+        /// Read the record again, as often and as late as ``RetryPolicy/storage`` says.
+        case readAgain
+        /// Start the registration again with a new challenge, as often and as late as its ``RetryPolicy`` says.
+        case newChallenge
+        /// Ask the attestation provider again with the same handle and challenge, as often and as late as the registration's
+        /// ``RetryPolicy`` says, for as long as the challenge lives.
+        case askProviderAgain
+        /// Ask the attestation provider once more, with a new challenge.
+        case attestAgain
+        /// Make a new handle for the attestation provider, and attest with it.
+        case newHandle
+        /// Sign again: a new time and a new nonce.
+        case signAgain
+        /// Learn the clock from the service, and sign again.
+        case learnClock
+        /// Sign again under scheme 2.
+        case signSchemeTwo
+        /// Sign again with an App Attest assertion.
+        case assert
+        /// Rotate the key, and sign again.
+        case rotate
+        /// Register again, and sign again.
+        case register
+        /// Finish a rotation that was cut short and sign again. Without one: as `confirm`.
+        case finishRotation
+        /// Ask the auth service, if another origin said so.
+        case confirm
+    }
+
+    /// A failure, what the SDK does about it, and what is left to the host after that.
+    struct Row: Sendable {
+        let code: SynheartAuthError.Code
+        let remedy: Remedy
+        let recovery: SynheartAuthError.Recovery
+
+        init(_ code: SynheartAuthError.Code, _ remedy: Remedy, then recovery: SynheartAuthError.Recovery) {
+            self.code = code
+            self.remedy = remedy
+            self.recovery = recovery
+        }
+
+        /// A code of the service that the SDK reports under the same name.
+        init(service code: ErrorCode, _ remedy: Remedy, then recovery: SynheartAuthError.Recovery) {
+            self.init(.server(code.rawValue), remedy, then: recovery)
+        }
+    }
+
+    /// The SDK's own codes.
+    static let own: [Row] = [
+        Row(.networkError, .backOff, then: .retry),
+        Row(.challengeExpired, .newChallenge, then: .retry),
+        Row(.attestationUnavailable, .none, then: .none),
+        Row(.attestationFailed, .none, then: .none),
+        Row(.keyInvalidated, .register, then: .register),
+        Row(.keystoreError, .none, then: .none),
+        Row(.secureEnclaveError, .none, then: .none),
+        Row(.signingFailed, .none, then: .none),
+        Row(.deviceRevoked, .confirm, then: .reset),
+        Row(.clockSkew, .learnClock, then: .retry),
+        Row(.rotationFailed, .none, then: .retry),
+        Row(.nonceReplay, .signAgain, then: .retry),
+        Row(.alreadyRegistered, .none, then: .none),
+        Row(.notRegistered, .none, then: .register),
+        Row(.notConfigured, .none, then: .configure),
+        Row(.registrationInProgress, .none, then: .retry),
+        Row(.cryptoError, .none, then: .none),
+        Row(.storageError, .none, then: .none),
+        Row(.invalidStateTransition, .none, then: .none),
+    ]
+
+    /// The service's codes that the SDK reports under the same name.
+    static let service: [Row] = [
+        Row(service: .invalidRequest, .none, then: .none),
+        Row(service: .notFound, .none, then: .none),
+        Row(service: .methodNotAllowed, .none, then: .none),
+        Row(service: .payloadTooLarge, .none, then: .none),
+        Row(service: .unsupportedMediaType, .none, then: .none),
+        Row(service: .unknownApp, .none, then: .none),
+        Row(service: .invalidChallenge, .newChallenge, then: .retry),
+        Row(service: .attestationRequired, .none, then: .none),
+        Row(service: .devModeNotAllowed, .none, then: .none),
+        Row(service: .notRegistered, .confirm, then: .reset),
+        Row(service: .invalidSignature, .finishRotation, then: .reset),
+        Row(service: .devicePending, .none, then: .none),
+        Row(service: .keyExpired, .rotate, then: .rotate),
+        Row(service: .assertionRequired, .assert, then: .none),
+        Row(service: .invalidAssertion, .none, then: .none),
+        Row(service: .conflict, .none, then: .none),
+        Row(service: .preconditionFailed, .none, then: .none),
+        Row(service: .unsupportedSigVersion, .signSchemeTwo, then: .none),
+        Row(service: .unauthorized, .none, then: .none),
+        Row(service: .forbidden, .none, then: .none),
+        Row(service: .rateLimited, .none, then: .retry),
+    ]
+
+    /// The service's codes that the SDK reports under a name of its own. Every 5xx is a network error, whatever its code.
+    static let renamed: [ErrorCode: SynheartAuthError.Code] = [
+        .challengeExpired: .challengeExpired,
+        .invalidAttestation: .attestationFailed,
+        .deviceRevoked: .deviceRevoked,
+        .clockSkew: .clockSkew,
+        .nonceReplay: .nonceReplay,
+        .rotationFailed: .rotationFailed,
+        .providerUnavailable: .networkError,
+        .serviceUnavailable: .networkError,
+        .internalError: .networkError,
+    ]
+
+    /// Failures of which the SDK knows more than the code says.
+    enum Situation: Sendable, Hashable, CaseIterable {
+        /// The attestation provider's own answers.
+        case attestationUnsupported, attestationRefused, providerUnavailable, providerSilent, handleInvalid
+        /// The service refused the evidence, but may know the key from an earlier request.
+        case knownKeyRefused
+        /// The service refused the evidence because it wants the key's own attestation, which names a spent challenge.
+        case keyAttestationSpent
+        /// The key store is locked or busy.
+        case keyStoreUnavailable, secureEnclaveUnavailable
+        /// The record cannot be read now; cannot be locked now; cannot be decoded; belongs to another auth service.
+        case recordUnavailable, recordLocked, recordDamaged, recordOfAnotherService
+        /// The clock is off by more than the SDK may learn.
+        case clockTooFarOff
+        /// The service names a key that this device never had.
+        case foreignKey
+        /// The service refuses a rotation because the key is too old for that too.
+        case keyTooOldToRotate
+        /// The caller does not wait any longer.
+        case deadlinePassed, cancelled
+    }
+
+    static let situations: [Situation: Row] = [
+        .attestationUnsupported: Row(.attestationUnavailable, .none, then: .none),
+        .attestationRefused: Row(.attestationFailed, .attestAgain, then: .none),
+        .providerUnavailable: Row(.attestationFailed, .askProviderAgain, then: .retry),
+        .providerSilent: Row(.attestationFailed, .none, then: .retry),
+        .handleInvalid: Row(.attestationFailed, .newHandle, then: .none),
+        .knownKeyRefused: Row(.attestationFailed, .none, then: .reset),
+        .keyAttestationSpent: Row(.attestationFailed, .attestAgain, then: .none),
+        .keyStoreUnavailable: Row(.keystoreError, .none, then: .retry),
+        .secureEnclaveUnavailable: Row(.secureEnclaveError, .none, then: .retry),
+        .recordUnavailable: Row(.storageError, .readAgain, then: .retry),
+        .recordLocked: Row(.storageError, .none, then: .retry),
+        .recordDamaged: Row(.storageError, .none, then: .reset),
+        .recordOfAnotherService: Row(.storageError, .none, then: .reset),
+        .clockTooFarOff: Row(.clockSkew, .none, then: .correctClock),
+        .foreignKey: Row(.rotationFailed, .none, then: .reset),
+        .keyTooOldToRotate: Row(service: .keyExpired, .none, then: .reset),
+        .deadlinePassed: Row(.networkError, .none, then: .retry),
+        .cancelled: Row(.networkError, .none, then: .retry),
+    ]
+
+    /// The longest `Retry-After` that the SDK waits for.
+    static let longestRetryAfter = Duration.seconds(300)
+
+    /// The code under which the SDK reports a code of the service.
+    static func reported(_ code: ErrorCode) -> SynheartAuthError.Code { renamed[code] ?? .server(code.rawValue) }
+
+    /// The row of a code. A code that this version does not know is reported, and nothing helps.
+    static func row(of code: SynheartAuthError.Code) -> Row { byCode[code] ?? Row(code, .none, then: .none) }
+
+    /// The row of a situation.
+    static func row(of situation: Situation) -> Row { situations[situation] ?? Row(.cryptoError, .none, then: .none) }
+
+    private static let byCode = Dictionary(uniqueKeysWithValues: (own + service).map { ($0.code, $0) })
+}
+
+extension RetryPolicy {
+    /// Challenge and registration.
+    static let registration = RetryPolicy(
+        base: .seconds(1), jitter: .milliseconds(500), maximum: .seconds(30), attempts: 5)
+    /// A rotation: three attempts, then at the next launch.
+    static let rotation = RetryPolicy(base: .seconds(60), jitter: .zero, maximum: .seconds(3600), attempts: 3)
+    /// A record that cannot be read now.
+    static let storage = RetryPolicy(base: .milliseconds(100), jitter: .zero, maximum: .seconds(2), attempts: 5)
+}
