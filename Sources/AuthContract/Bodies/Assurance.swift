@@ -1,8 +1,8 @@
 public import StrictJSON
 
-/// What a device has proven, and by whom.
+/// What a device has proven, and who confirmed it.
 public struct Assurance: WireBody, Hashable {
-    /// Who vouches for the app.
+    /// Who attested the app.
     public enum App: String, Sendable, Hashable, CaseIterable {
         case appAttest = "app-attest"
         case appAttestDevelopment = "app-attest-development"
@@ -10,7 +10,7 @@ public struct Assurance: WireBody, Hashable {
         case none, development, test
     }
 
-    /// What vouches for the key.
+    /// What protects the key, or who attested it.
     public enum Key: String, Sendable, Hashable, CaseIterable {
         case strongbox, tee
         case appVouched = "app-vouched"
@@ -19,10 +19,10 @@ public struct Assurance: WireBody, Hashable {
 
     public var app: App
     public var key: Key
-    /// What the provider said beside it, such as `MEETS_STRONG_INTEGRITY`.
+    /// The provider's own labels, such as `MEETS_STRONG_INTEGRITY`.
     public var labels: [String]
 
-    /// Assurance of its parts.
+    /// Memberwise initializer.
     public init(app: App, key: Key, labels: [String] = []) {
         self.app = app
         self.key = key

@@ -5,12 +5,12 @@ public enum ChallengePurpose: String, Sendable, Hashable, CaseIterable {
     case register, rotate
 }
 
-/// Asks for a challenge: `POST /auth/v1/device/challenge`.
+/// The request for a challenge: `POST /auth/v1/device/challenge`.
 public struct ChallengeRequest: WireBody, Hashable {
     public let appID: AppID
     public let purpose: ChallengePurpose
 
-    /// A request of its parts.
+    /// Memberwise initializer.
     public init(appID: AppID, purpose: ChallengePurpose = .register) {
         self.appID = appID
         self.purpose = purpose
@@ -26,16 +26,16 @@ public struct ChallengeRequest: WireBody, Hashable {
     }
 }
 
-/// A challenge: 32 random bytes, good once and until it expires.
+/// A challenge: random bytes that can be used once, until they expire.
 public struct ChallengeResponse: WireBody, Hashable {
-    /// The decoded challenge; at least 32 bytes.
+    /// The decoded challenge, 32 bytes or more.
     public let challenge: [UInt8]
     /// When it expires, on the service's clock.
     public let expiresAt: UnixTime
-    /// How long it lives from now, in seconds: what a client counts, on a clock that runs on while the device sleeps.
+    /// The remaining life in seconds. A client counts it on a clock that does not stop while the device sleeps.
     public let ttlSeconds: Int64
 
-    /// A response of its parts.
+    /// Memberwise initializer.
     public init(challenge: [UInt8], expiresAt: UnixTime, ttlSeconds: Int64) {
         self.challenge = challenge
         self.expiresAt = expiresAt

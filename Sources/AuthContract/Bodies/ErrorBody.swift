@@ -1,18 +1,18 @@
 public import StrictJSON
 
-/// What every refusal says.
+/// The body of every refusal.
 public struct ErrorBody: WireBody, Hashable {
-    /// The stable code: one of `ErrorCode`, or one of a newer service.
+    /// The stable code: an `ErrorCode`, or a code of a newer service.
     public let code: String
-    /// For an honest developer.
+    /// An explanation for the developer.
     public let message: String
     public let requestID: String
-    /// The service's clock: what a client corrects its own by.
+    /// The service's clock. A client corrects its own clock with it.
     public let serverTimestamp: UnixTime
-    /// Where the refusal judges somebody else's request (`/verify`): always false there, absent elsewhere.
+    /// False if the refusal judges a request that another service received (`/verify`); otherwise nil.
     public let verified: Bool?
 
-    /// A body of its parts.
+    /// Memberwise initializer.
     public init(
         code: String, message: String, requestID: String, serverTimestamp: UnixTime, verified: Bool? = nil
     ) {
@@ -37,7 +37,7 @@ public struct ErrorBody: WireBody, Hashable {
             ("server_timestamp", .integer(serverTimestamp.seconds)), ("verified", verified.map { .bool($0) }))
     }
 
-    /// The same as RFC 9457 problem details (`application/problem+json`).
+    /// The same as problem details (RFC 9457, `application/problem+json`).
     public var problem: JSONObject {
         .of(
             ("type", "about:blank"), ("title", .string(message)),

@@ -1,29 +1,29 @@
 public import StrictJSON
 
-/// Registers a key: `POST /auth/v1/device/register`.
+/// The request that registers a key: `POST /auth/v1/device/register`.
 public struct RegisterRequest: WireBody, Hashable {
     public let appID: AppID
-    /// The public key's base64 text exactly as it stands in the body: the binding nonce is made of it.
+    /// The public key's base64 text, exactly as in the body: the binding nonce covers the text.
     public let publicKeyText: String
     /// The decoded challenge.
     public let challenge: [UInt8]
     public let platform: Platform
-    /// What the platform's provider says: for iOS base64 of the attestation object, for Android the Play Integrity token,
-    /// in development mode `development`. Only Android may leave it out, where a key attestation replaces it.
+    /// The provider's evidence: base64 of the attestation object (iOS), the Play Integrity token (Android), or `development`
+    /// in development mode. Only Android may omit it, and only with a key attestation.
     public let proof: String?
-    /// DER signature by the new key over `KeyProof.registration`.
+    /// A DER signature by the new key over ``KeyProof/registration(_:)``.
     public let keyProof: [UInt8]?
-    /// Android Key Attestation: DER certificates, leaf first.
+    /// The Android key attestation: DER certificates, leaf first.
     public let keyAttestation: [[UInt8]]?
-    /// The client's own id of the device: stored and shown, never trusted.
+    /// The client's own id of the device. The service stores and shows it, and never trusts it.
     public let deviceLocalID: String?
 
     /// The value of `proof` in development mode.
     public static let developmentProof = "development"
-    /// Certificates that `key_attestation` may hold.
+    /// The most certificates that `key_attestation` may hold.
     public static let maximumChain = 6
 
-    /// A request of its parts.
+    /// Memberwise initializer.
     public init(
         appID: AppID, publicKeyText: String, challenge: [UInt8], platform: Platform, proof: String?,
         keyProof: [UInt8]? = nil, keyAttestation: [[UInt8]]? = nil, deviceLocalID: String? = nil
@@ -64,7 +64,7 @@ public struct RegisterRequest: WireBody, Hashable {
             ("device_local_id", deviceLocalID.map { .string($0) }))
     }
 
-    // Any version and case: it is a client's own, of whatever library made it.
+    // Any UUID version, in either case: the client's library chooses them.
     private static func isUUID(_ text: String) -> Bool {
         let groups = text.split(separator: "-", omittingEmptySubsequences: false)
         return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
@@ -84,7 +84,7 @@ extension JSONFields {
     }
 }
 
-/// What became of a registration.
+/// The outcome of a registration.
 public enum RegistrationStatus: String, Sendable, Hashable, CaseIterable {
     case registered, pending, rejected
 }
@@ -94,7 +94,7 @@ public struct RegisterResponse: WireBody, Hashable {
     public let deviceID: DeviceID
     public let status: RegistrationStatus
 
-    /// A response of its parts.
+    /// Memberwise initializer.
     public init(deviceID: DeviceID, status: RegistrationStatus) {
         self.deviceID = deviceID
         self.status = status

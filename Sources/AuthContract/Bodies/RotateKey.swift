@@ -1,23 +1,23 @@
 public import StrictJSON
 
-/// Why a key is replaced.
+/// Why a client replaces its key.
 public enum RotationReason: String, Sendable, Hashable, CaseIterable {
-    /// By age or on request: the previous key verifies for a short overlap.
+    /// The key's age, or a request. The previous key stays valid for a short overlap.
     case scheduled
-    /// The previous key may be in other hands: it stops at once.
+    /// Another party may have the previous key. It stops being valid at once.
     case compromise
 }
 
-/// Replaces the key, signed by the current one: `POST /auth/v1/device/rotate-key`.
+/// The request that replaces the key, signed by the current key: `POST /auth/v1/device/rotate-key`.
 public struct RotateKeyRequest: WireBody, Hashable {
     public let appID: AppID
     public let deviceID: DeviceID
-    /// The new key's base64 text exactly as it stands in the body: the proofs are made of it.
+    /// The new key's base64 text, exactly as in the body: the proofs cover the text.
     public let newPublicKeyText: String
     public let reason: RotationReason
-    /// DER signature by the new key over `KeyProof.rotation`.
+    /// A DER signature by the new key over ``KeyProof/rotation(deviceID:newPublicKeyText:)``.
     public let newKeyProof: [UInt8]?
-    /// A challenge of purpose `rotate`, where the rotation attests again.
+    /// A challenge of purpose `rotate`, if the rotation attests again.
     public let challenge: [UInt8]?
     /// iOS: an assertion by the stored App Attest key over the rotation nonce.
     public let assertion: [UInt8]?
@@ -26,7 +26,7 @@ public struct RotateKeyRequest: WireBody, Hashable {
     /// A new key attestation, as in a registration.
     public let keyAttestation: [[UInt8]]?
 
-    /// A request of its parts.
+    /// Memberwise initializer.
     public init(
         appID: AppID, deviceID: DeviceID, newPublicKeyText: String, reason: RotationReason = .scheduled,
         newKeyProof: [UInt8]? = nil, challenge: [UInt8]? = nil, assertion: [UInt8]? = nil, proof: String? = nil,
@@ -66,12 +66,12 @@ public struct RotateKeyRequest: WireBody, Hashable {
     }
 }
 
-/// The answer to a rotation; the same one for the same rotation again.
+/// The answer to a rotation. A repeated rotation gets the same answer.
 public struct RotateKeyResponse: WireBody, Hashable {
-    /// When the new key became the current one.
+    /// When the new key became the current one, on the service's clock.
     public let effectiveAt: UnixTime
 
-    /// A response.
+    /// Memberwise initializer.
     public init(effectiveAt: UnixTime) { self.effectiveAt = effectiveAt }
 
     public init(_ fields: JSONFields) throws {

@@ -5,7 +5,7 @@ public enum DeviceStatus: String, Sendable, Hashable, CaseIterable {
     case pending, registered, rejected, revoked, deregistered
 }
 
-/// What the service knows of the device that asks: `GET /auth/v1/device/status`.
+/// The service's view of the device that signed the request: `GET /auth/v1/device/status`.
 public struct StatusResponse: WireBody, Hashable {
     public let deviceID: DeviceID
     public let status: DeviceStatus
@@ -13,13 +13,13 @@ public struct StatusResponse: WireBody, Hashable {
     public let registeredAt: UnixTime
     public let keyRotatedAt: UnixTime?
     public let keyAgeSeconds: Int64
-    /// Names the key that counts, whichever signed the request (RFC 7638).
+    /// The RFC 7638 thumbprint of the current key, also if the previous key signed the request.
     public let keyThumbprint: String
     public let mustRotate: Bool
     public let assurance: Assurance
     public let serverTimestamp: UnixTime
 
-    /// A response of its parts.
+    /// Memberwise initializer.
     public init(
         deviceID: DeviceID, status: DeviceStatus, platform: Platform, registeredAt: UnixTime, keyRotatedAt: UnixTime?,
         keyAgeSeconds: Int64, keyThumbprint: String, mustRotate: Bool, assurance: Assurance, serverTimestamp: UnixTime

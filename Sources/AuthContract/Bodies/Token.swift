@@ -1,11 +1,11 @@
 public import StrictJSON
 
-/// Asks for a device token: `POST /auth/v1/token`.
+/// The request for a device token: `POST /auth/v1/token`.
 public struct TokenRequest: WireBody, Hashable {
-    /// Whom the token is for: one of the app's `token_audiences`; the app itself where absent.
+    /// One of the app's `token_audiences`; nil for the app itself.
     public let audience: String?
 
-    /// A request.
+    /// Memberwise initializer.
     public init(audience: String? = nil) { self.audience = audience }
 
     public init(_ fields: JSONFields) throws { audience = try fields.optionalString("audience") }
@@ -13,17 +13,17 @@ public struct TokenRequest: WireBody, Hashable {
     public var json: JSONObject { .of(("audience", audience.map { .string($0) })) }
 }
 
-/// A device token, which any backend can check offline against the key set.
+/// A device token. Any backend can check it offline with the key set.
 public struct TokenResponse: WireBody, Hashable {
     /// A JWT with `typ` `synheart-device+jwt`, ES256.
     public let token: String
-    /// How long it is good, in seconds; at most 600.
+    /// The token's life in seconds, 600 at most.
     public let expiresIn: Int64
 
-    /// The token's type, in the answer and in its own header.
+    /// The value of `token_type`, and of `typ` in the token's header.
     public static let type = "synheart-device+jwt"
 
-    /// A response of its parts.
+    /// Memberwise initializer.
     public init(token: String, expiresIn: Int64) {
         self.token = token
         self.expiresIn = expiresIn

@@ -1,12 +1,12 @@
 public import StrictJSON
 
-/// Asks whether a request that somebody else received is signed as it should be: `POST /auth/v1/verify`.
+/// The request to verify a signed request that another service received: `POST /auth/v1/verify`.
 public struct VerifyRequest: WireBody, Hashable {
-    /// What is known of the body.
+    /// The received body, or its digest.
     public enum Body: Sendable, Hashable {
-        /// The bytes as on the wire.
+        /// The bytes as received.
         case bytes([UInt8])
-        /// Their SHA-256, 32 bytes: enough for scheme 2.
+        /// Their SHA-256, 32 bytes. Scheme 2 needs no more.
         case sha256([UInt8])
     }
 
@@ -16,16 +16,16 @@ public struct VerifyRequest: WireBody, Hashable {
     public let scheme: String
     /// The host and port that the request was sent to.
     public let authority: String
-    /// The path as received, undecoded.
+    /// The path as received, not decoded.
     public let path: String
-    /// The text after `?`; nil where there was none.
+    /// The text after `?`; nil if there was no `?`.
     public let query: String?
     public let headers: HeaderFields
     public let body: Body
-    /// The same id with the same content gets the same verdict for 60 s.
+    /// An id for retries: the same id with the same content gets the same verdict for 60 s.
     public let verificationID: String?
 
-    /// A request of its parts.
+    /// Memberwise initializer.
     public init(
         method: String, scheme: String, authority: String, path: String, query: String?, headers: HeaderFields,
         body: Body, verificationID: String? = nil
@@ -78,7 +78,7 @@ public struct VerifyRequest: WireBody, Hashable {
             guard digest.count == 32 else { throw JSONError(.wrongType, path: fields.pathOf("body_sha256")) }
             return .sha256(digest)
         case (nil, nil): throw JSONError(.missing, path: fields.pathOf("body"))
-        // Two statements of one body could differ.
+        // Body and digest could contradict each other.
         case (_?, _?): throw JSONError(.wrongType, path: fields.pathOf("body_sha256"))
         }
     }
@@ -97,7 +97,7 @@ public struct VerifyRequest: WireBody, Hashable {
     }
 }
 
-/// Who signed a request that verified.
+/// The device that signed a verified request.
 public struct VerifiedIdentity: Sendable, Hashable {
     public let appID: AppID
     public let deviceID: DeviceID
@@ -106,7 +106,7 @@ public struct VerifiedIdentity: Sendable, Hashable {
     public let signatureScheme: SignatureScheme
     public let keyAgeSeconds: Int64
 
-    /// An identity of its parts.
+    /// Memberwise initializer.
     public init(
         appID: AppID, deviceID: DeviceID, platform: Platform, assurance: Assurance, signatureScheme: SignatureScheme,
         keyAgeSeconds: Int64
@@ -120,13 +120,14 @@ public struct VerifiedIdentity: Sendable, Hashable {
     }
 }
 
-/// The answer to `/verify` where the caller may ask and the request was judged.
+/// The verdict on a request.
 ///
-/// A refusal in mode `enforce` is an `ErrorBody` with `verified: false` beside it.
+/// A refusal in mode `enforce` is an `ErrorBody` with `verified: false` instead.
 public enum VerifyResponse: WireBody, Hashable {
-    /// The request is signed by this device.
+    /// This device signed the request.
     case verified(VerifiedIdentity)
-    /// The app is in mode `observe` and would have refused it; the identity is there where the signature verified.
+    /// The app is in mode `observe`: in mode `enforce` the service would refuse with this code. The identity is set if the
+    /// signature verified.
     case observed(ErrorCode, VerifiedIdentity?)
 
     public init(_ fields: JSONFields) throws {

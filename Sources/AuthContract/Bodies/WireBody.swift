@@ -1,26 +1,26 @@
 public import StrictJSON
 
-/// A JSON body of the contract: snake_case members, unknown ones ignored, wrong types refused.
+/// A JSON body of the contract: snake_case names. Unknown members are ignored, wrong types are refused.
 public protocol WireBody: Sendable {
     /// Reads the members.
     init(_ fields: JSONFields) throws
 
-    /// The members as they are sent; absent ones are left out.
+    /// The members to send. Absent ones are left out.
     var json: JSONObject { get }
 }
 
 extension WireBody {
-    /// Reads a body's bytes, strictly.
+    /// Parses the body strictly.
     public init(parsing bytes: some Collection<UInt8>, limits: JSONValue.Limits = JSONValue.Limits()) throws {
         try self.init(JSONFields(JSONValue(parsing: bytes, limits: limits)))
     }
 
-    /// The body's bytes, UTF-8.
+    /// The body as UTF-8.
     public var bytes: [UInt8] { JSONValue.object(json).bytes }
 }
 
 extension JSONObject {
-    /// An object of the members that have a value. No two have one name.
+    /// An object of the members that have a value. The names must differ.
     static func of(_ members: (String, JSONValue?)...) -> JSONObject {
         var object = JSONObject(reserving: members.count)
         for case (let name, let value?) in members { object.append(Member(name, value)) }

@@ -2,12 +2,12 @@
     internal import Foundation
 #endif
 
-/// Where unpredictable bytes come from; injected, so that a test can say which.
+/// A source of unpredictable bytes. It is injected, so that tests can choose the bytes.
 public protocol RandomSource: Sendable {
-    /// `count` bytes that nobody can predict.
+    /// `count` unpredictable bytes.
     func bytes(_ count: Int) -> [UInt8]
 
-    /// 16 such bytes as two numbers, big-endian: what an id is made of.
+    /// 16 unpredictable bytes as two big-endian numbers, for ids.
     func words() -> (UInt64, UInt64)
 }
 
@@ -20,12 +20,12 @@ extension RandomSource {
 
 /// The operating system's generator.
 public struct SystemRandom: RandomSource {
-    /// The generator of this process.
+    /// A generator of this process.
     public init() {}
 
     public func bytes(_ count: Int) -> [UInt8] {
         #if os(Linux)
-            // One system call, where the generator below makes one for each eight bytes. It gives up to 256 at once.
+            // getentropy gives up to 256 bytes in one system call. The generator below makes one call for each 8 bytes.
             var all = [UInt8](repeating: 0, count: count)
             if count <= 256, getentropy(&all, count) == 0 { return all }
         #endif

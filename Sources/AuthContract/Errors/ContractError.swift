@@ -1,12 +1,12 @@
-/// Text that is not in the form the contract asks for.
+/// A text that does not have the form that the contract demands.
 public struct ContractError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What an honest developer has to change. Holds nothing of the input.
+    /// What the form must be, for the developer. Holds nothing of the input.
     public let description: String
 
-    /// What the service answers it with.
+    /// The code of the service's answer.
     public let code: ErrorCode
 
-    /// An error with this explanation.
+    /// Memberwise initializer.
     public init(_ description: String, code: ErrorCode = .invalidRequest) {
         self.description = description
         self.code = code

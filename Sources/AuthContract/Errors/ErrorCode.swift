@@ -31,7 +31,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case serviceUnavailable = "SERVICE_UNAVAILABLE"
     case internalError = "INTERNAL_ERROR"
 
-    /// The HTTP status that goes with the code.
+    /// The HTTP status of the code.
     public var httpStatus: Int {
         switch self {
         case .invalidRequest, .invalidChallenge, .challengeExpired, .unsupportedSigVersion: 400
@@ -51,7 +51,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
         }
     }
 
-    /// What an honest developer reads; tells nobody more than the code does.
+    /// An explanation for the developer. It reveals no more than the code.
     public var message: String {
         switch self {
         case .invalidRequest: "The request is malformed."

@@ -2,23 +2,23 @@ public import Crypto
 
 internal import struct Foundation.Data
 
-/// A device's P-256 public key, a point that is known to lie on the curve.
+/// A device's P-256 public key: a point on the curve.
 ///
-/// On the wire it is base64 of the X.509 SubjectPublicKeyInfo (RFC 5480, 91 bytes); a 65-byte uncompressed point is also
-/// read. Keys are compared as points, never as text.
+/// On the wire it is base64 of the X.509 SubjectPublicKeyInfo (RFC 5480, 91 bytes) or of the uncompressed point (65 bytes).
+/// Two keys are equal if their points are, whatever their texts.
 public struct DevicePublicKey: Sendable, Hashable {
     /// The uncompressed X9.63 point, 65 bytes.
     public let x963: [UInt8]
-    /// The key, ready to verify with.
+    /// The key as swift-crypto verifies with it.
     public let verifyingKey: P256.Signing.PublicKey
 
-    /// SEQUENCE { SEQUENCE { id-ecPublicKey, prime256v1 }, BIT STRING (66 bytes) }: all of it but the point is fixed.
+    /// SEQUENCE { SEQUENCE { id-ecPublicKey, prime256v1 }, BIT STRING (66 bytes) } up to the point.
     private static let spkiPrefix: [UInt8] = [
         0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01,
         0x06, 0x08, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
     ]
 
-    /// Reads 91 bytes of SPKI DER or a 65-byte uncompressed point; anything else, compressed points included, is refused.
+    /// Reads 91 bytes of SPKI DER or a 65-byte uncompressed point. Refuses everything else, compressed points included.
     public init(_ bytes: some Collection<UInt8>) throws(ContractError) {
         let point = bytes.starts(with: Self.spkiPrefix) ? Array(bytes.dropFirst(Self.spkiPrefix.count)) : Array(bytes)
         guard point.count == 65, point.first == 0x04, let key = try? P256.Signing.PublicKey(x963Representation: point)
@@ -44,7 +44,7 @@ public struct DevicePublicKey: Sendable, Hashable {
     /// The X.509 SubjectPublicKeyInfo, DER, 91 bytes.
     public var spki: [UInt8] { Self.spkiPrefix + x963 }
 
-    /// The text that goes into a body.
+    /// The base64 text for a body.
     public var base64: String { Base64.standard.encode(spki) }
 
     /// The JSON Web Key thumbprint (RFC 7638): base64url of SHA-256, 43 characters.

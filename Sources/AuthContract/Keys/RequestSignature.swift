@@ -2,11 +2,12 @@ public import Crypto
 
 /// An ECDSA P-256 signature.
 public struct RequestSignature: Sendable {
-    /// r and s, 32 bytes each, big-endian (the form of RFC 9421 section 3.3.4 and of JOSE).
+    /// r and s, 32 bytes each, big-endian: the form of RFC 9421 section 3.3.4 and of JOSE.
     public let raw: [UInt8]
 
-    /// Reads strict DER: `SEQUENCE { INTEGER r, INTEGER s }`, minimal, nothing after it. A high s is accepted, because
-    /// Secure Enclave and Keystore emit it.
+    /// Reads strict DER: `SEQUENCE { INTEGER r, INTEGER s }`, minimal, with no bytes after it.
+    ///
+    /// A high s is accepted: the Secure Enclave and the Android Keystore produce it.
     public init(der: [UInt8]) throws(ContractError) {
         guard let raw = SignatureDER.decode(der) else {
             throw ContractError("the signature must be ASN.1 DER ECDSA")
@@ -16,7 +17,7 @@ public struct RequestSignature: Sendable {
 
     /// Reads the base64 text of a header or a body.
     public init(base64: String) throws(ContractError) {
-        // 72 bytes at most, in 96 characters; what is longer is not decoded.
+        // The DER form has 72 bytes at most, so its text has 96 characters. Longer texts are not decoded.
         let der = base64.utf8.count <= 128 ? Base64.standard.decode(base64) : nil
         guard let raw = der.flatMap(SignatureDER.decode) else {
             throw ContractError("the signature must be padded standard base64 of ASN.1 DER ECDSA")
@@ -30,12 +31,12 @@ public struct RequestSignature: Sendable {
         self.raw = raw
     }
 
-    /// A signature just made.
+    /// A signature that swift-crypto made.
     public init(_ signature: P256.Signing.ECDSASignature) {
         raw = signature.withUnsafeBytes { Array($0) }
     }
 
-    /// The r value, 32 bytes: what a replay is known by, since nobody can change it without the key.
+    /// The r value, 32 bytes. Replay protection claims it: an attacker without the key cannot change it.
     public var r: ArraySlice<UInt8> { raw.prefix(32) }
 
     /// The DER form.

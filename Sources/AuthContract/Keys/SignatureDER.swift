@@ -1,9 +1,9 @@
 internal import Bytes
 
-/// The DER form of a P-256 signature, `SEQUENCE { INTEGER r, INTEGER s }` (SEC 1 section C.8), and r || s.
+/// Converts between r || s and the DER form of a P-256 signature, `SEQUENCE { INTEGER r, INTEGER s }` (SEC 1 section C.8).
 ///
-/// Each pair has exactly one text. Read here and not by swift-crypto, whose general reader of ASN.1 takes as long as a tenth
-/// of everything else that is done about a request beside its verification.
+/// Each signature has exactly one DER form. swift-crypto's general ASN.1 reader is not used: it takes a tenth of the time
+/// that a request costs besides its verification.
 enum SignatureDER {
     private static let integerSize = 32
 
@@ -26,7 +26,7 @@ enum SignatureDER {
         guard let first = digits.first, first < 0x80 else { return nil }
         if first == 0, digits.count > 1 {
             digits = digits.dropFirst()
-            // A zero in front is for a number that would read as negative without it.
+            // A leading zero is allowed only if the number would read as negative without it.
             guard let second = digits.first, second >= 0x80 else { return nil }
         }
         guard digits.count <= integerSize else { return nil }

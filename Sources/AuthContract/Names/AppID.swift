@@ -1,13 +1,13 @@
 internal import StrictJSON
 
-/// Names one app to the service: 1 to 128 of `A-Z a-z 0-9 . _ -`, not ending in `_next`.
+/// The id of an app: 1 to 128 of `A-Z a-z 0-9 . _ -`, not ending in `_next`.
 ///
-/// The suffix is refused because `synheart_auth_{app_id}_next` is the alias of the pending key of `{app_id}`.
+/// `synheart_auth_{app_id}_next` is the alias of the pending key of `{app_id}`, so the suffix is reserved.
 public struct AppID: Sendable, Hashable, CustomStringConvertible {
-    /// The id as it is written.
+    /// The id as text.
     public let text: String
 
-    /// Parses an id; refuses with `ContractError`.
+    /// Parses an id.
     public init(_ text: String) throws(ContractError) {
         let isValid = text.withBytes { bytes in
             (1...128).contains(bytes.count) && bytes.allSatisfy(Self.isAllowed)

@@ -1,16 +1,16 @@
-/// Names one device of one app: a lower-case version 4 UUID, always issued by the service.
+/// The id of one device of one app: a lower-case version 4 UUID that the service issued.
 public struct DeviceID: Sendable, Hashable, CustomStringConvertible {
     @_spi(Service) public let uuid: RandomUUID
-    /// The id as it is written. Kept, as every request and every answer has it.
+    /// The id as text. It is stored, because every request and every answer needs it.
     public let text: String
 
-    /// Issues a new id.
+    /// Makes a new id.
     public init(from random: some RandomSource) {
         uuid = RandomUUID(from: random)
         text = uuid.text
     }
 
-    /// Parses an id; upper case is refused.
+    /// Parses an id. Refuses upper case.
     public init(_ text: String) throws(ContractError) {
         guard let uuid = RandomUUID(text, upperCase: false) else {
             throw ContractError("device_id must be a lower-case version 4 UUID")
@@ -29,14 +29,14 @@ public struct DeviceID: Sendable, Hashable, CustomStringConvertible {
     public func hash(into hasher: inout Hasher) { hasher.combine(uuid) }
 }
 
-/// Makes one signed request different from every other: a version 4 UUID, fresh for each.
+/// A request nonce: a version 4 UUID, new for each signed request.
 public struct RequestNonce: Sendable, Hashable {
     @_spi(Service) public let uuid: RandomUUID
 
     /// Makes a new nonce.
     public init(from random: some RandomSource) { uuid = RandomUUID(from: random) }
 
-    /// Parses a nonce; either case is accepted, and compared in lower case.
+    /// Parses a nonce in either case. Nonces that differ in case alone are equal.
     public init(_ text: String) throws(ContractError) {
         guard let uuid = RandomUUID(text, upperCase: true) else {
             throw ContractError("the nonce must be a version 4 UUID")

@@ -1,4 +1,4 @@
-/// The header fields of the contract, as they are written; fields are compared without regard to case.
+/// The contract's header field names as the SDK and the service write them. Readers ignore case.
 public enum HeaderName {
     public static let appID = "X-App-ID"
     public static let deviceID = "X-Device-ID"
@@ -8,7 +8,7 @@ public enum HeaderName {
     public static let signatureVersion = "X-Synheart-Sig-Version"
     public static let contentDigest = "Content-Digest"
     public static let signatureInput = "Signature-Input"
-    /// The `Signature` of RFC 9421, beside `Signature-Input`.
+    /// The `Signature` field of RFC 9421.
     public static let messageSignature = "Signature"
     public static let assertion = "X-Synheart-Assertion"
     public static let developmentMode = "X-Synheart-Dev-Mode"

@@ -1,4 +1,4 @@
-/// Whose phone it is, and with that whose attestation counts.
+/// The device's platform, which decides the attestation that counts.
 public enum Platform: String, Sendable, Hashable, CaseIterable {
     case ios, android
 }

@@ -9,7 +9,7 @@ public enum Route: String, Sendable, CaseIterable {
     case verify = "/auth/v1/verify"
     case keySet = "/auth/v1/.well-known/jwks.json"
 
-    /// The method that the route answers.
+    /// The method of the route.
     public var method: String {
         switch self {
         case .challenge, .register, .rotateKey, .token, .verify: "POST"

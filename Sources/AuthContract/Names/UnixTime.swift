@@ -1,6 +1,6 @@
 internal import StrictJSON
 
-/// A point in time in whole seconds since 1970-01-01T00:00:00Z, as the contract exchanges it.
+/// A time in whole seconds since 1970-01-01T00:00:00Z.
 public struct UnixTime: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// Seconds since the epoch.
     public let seconds: Int64
@@ -20,19 +20,19 @@ public struct UnixTime: Sendable, Hashable, Comparable, CustomStringConvertible 
 
     public static func < (left: UnixTime, right: UnixTime) -> Bool { left.seconds < right.seconds }
 
-    /// The time some seconds later; at the end of the range it stays there.
+    /// The time some seconds later, clamped to the range of `Int64`.
     public static func + (time: UnixTime, seconds: Int64) -> UnixTime {
         let (sum, overflow) = time.seconds.addingReportingOverflow(seconds)
         return UnixTime(overflow ? (seconds > 0 ? .max : .min) : sum)
     }
 
-    /// The time some seconds earlier.
+    /// The time some seconds earlier, clamped to the range of `Int64`.
     public static func - (time: UnixTime, seconds: Int64) -> UnixTime {
         let (difference, overflow) = time.seconds.subtractingReportingOverflow(seconds)
         return UnixTime(overflow ? (seconds > 0 ? .min : .max) : difference)
     }
 
-    /// Seconds from `earlier` to `later`; the largest number where they do not fit.
+    /// The seconds from `earlier` to `later`, clamped to the range of `Int64`.
     public static func - (later: UnixTime, earlier: UnixTime) -> Int64 {
         let (difference, overflow) = later.seconds.subtractingReportingOverflow(earlier.seconds)
         return overflow ? (later > earlier ? .max : .min) : difference
@@ -40,10 +40,10 @@ public struct UnixTime: Sendable, Hashable, Comparable, CustomStringConvertible 
 
     public var description: String { String(seconds) }
 
-    /// The most bytes that a time is written in: a sign and 19 digits.
+    /// The longest text: a sign and 19 digits.
     static let maximumDigits = 20
 
-    /// Appends what `description` says.
+    /// Appends the digits of `description`.
     func appendDigits(to bytes: inout [UInt8]) {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.maximumDigits) { digits in
             var start = digits.count

@@ -1,16 +1,16 @@
 internal import Crypto
 
-/// What binds an attestation to one challenge and one key: 32 bytes.
+/// The nonce that binds an attestation to one challenge and one key: 32 bytes.
 public struct BindingNonce: Sendable, Hashable {
-    /// The 32 bytes: App Attest's clientDataHash.
+    /// The 32 bytes. App Attest takes them as clientDataHash.
     public let bytes: [UInt8]
 
-    /// SHA-256 of the decoded challenge and the public key's base64 text, exactly as it stands in the body.
+    /// SHA-256 of the decoded challenge and of the public key's base64 text, exactly as in the body.
     public init(challenge: [UInt8], publicKeyText: String) {
         bytes = Array(SHA256.hash(data: challenge + Array(publicKeyText.utf8)))
     }
 
-    /// The same for a rotation that attests again: it names the device too.
+    /// The nonce of a rotation that attests again. It covers the device id too.
     public init(rotationChallenge: [UInt8], deviceID: DeviceID, newPublicKeyText: String) {
         let text = "\(deviceID.text)\n\(newPublicKeyText)"
         bytes = Array(SHA256.hash(data: Array("synheart-auth/rotate/v1\n".utf8) + rotationChallenge + Array(text.utf8)))

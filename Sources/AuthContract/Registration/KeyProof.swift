@@ -1,4 +1,4 @@
-/// What a new key signs to prove that its holder asked for it.
+/// The message that a new key signs, to prove that the requester holds it.
 public enum KeyProof {
     /// The message of `key_proof` in a registration.
     public static func registration(_ nonce: BindingNonce) -> [UInt8] {

@@ -1,47 +1,47 @@
 internal import StrictJSON
 
-/// The header fields of a request as they were received, in order.
+/// The header fields of a request or an answer, in the order received.
 public struct HeaderFields: Sendable, Hashable {
-    /// Name and value of each line.
+    /// The lines.
     public var lines: [Line] = []
 
     /// One header line.
     public struct Line: Sendable, Hashable {
-        /// The name as it was written.
+        /// The name as received.
         public let name: String
         /// The value without surrounding white space.
         public let value: String
 
-        /// A line; spaces and tabs around the value are no part of it (RFC 9110 section 5.5).
+        /// A line. Spaces and tabs around the value are removed (RFC 9110 section 5.5).
         public init(_ name: String, _ value: String) {
             self.name = name
             self.value = value.trimmingOptionalWhitespace
         }
     }
 
-    /// Fields of these lines.
+    /// Fields of these names and values.
     @inlinable
     public init(_ lines: some Sequence<(String, String)> = []) {
         self.lines = lines.map { Line($0, $1) }
     }
 
-    /// Every value of a field, in order; names are compared without regard to case.
+    /// Every value of a field, in order. The name's case does not matter.
     public func values(_ name: String) -> [String] {
         name.withBytes { name in lines.filter { $0.isNamed(name) } }.map(\.value)
     }
 
-    /// Whether a field stands there.
+    /// Whether the field is present.
     public func contains(_ name: String) -> Bool {
         name.withBytes { name in lines.contains { $0.isNamed(name) } }
     }
 
-    /// The value of a field that must stand exactly once.
+    /// The value of a field that must be present exactly once.
     public func one(_ name: String) throws(ContractError) -> String {
         guard let value = try atMostOne(name) else { throw ContractError("\(name) is missing") }
         return value
     }
 
-    /// The value of a field that may stand once.
+    /// The value of a field that may be present once; nil if it is absent.
     public func atMostOne(_ name: String) throws(ContractError) -> String? {
         var (place, count) = (0, 0)
         name.withBytes { name in
@@ -53,7 +53,7 @@ public struct HeaderFields: Sendable, Hashable {
 }
 
 extension HeaderFields.Line {
-    // Compares bytes: `==` of strings takes the Kelvin sign for a K.
+    // Compares bytes: `==` on strings treats the Kelvin sign as a K.
     fileprivate func isNamed(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         name.utf8.count == bytes.count
             && name.withBytes { zip($0, bytes).allSatisfy { $0.lowerCased == $1.lowerCased } }

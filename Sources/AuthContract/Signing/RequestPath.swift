@@ -1,21 +1,21 @@
 internal import StrictJSON
 
-/// The path of a request as it stood on the wire: undecoded, without the query.
+/// The path of a request as sent: not decoded, without the query.
 public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
-    /// The path as it is signed.
+    /// The signed text.
     public let text: String
 
-    /// Reads a path. Refuses what two servers could read differently.
+    /// Reads a path. Refuses every path that two servers could read differently.
     ///
-    /// Refused: a path that does not begin with `/`, bytes outside `0x21...0x7E`, `#`, `?`, `%00`, and dot segments. For dot
-    /// segments alone `%2e`, `%2f`, `%5c` and `%3b` are decoded, and `\` and `;` bound a segment as `/` does: some servers
-    /// read them so. The path itself stays as it was sent.
+    /// Refused are a path that does not begin with `/`, bytes outside `0x21...0x7E`, `#`, `?`, `%00`, and dot segments. To find
+    /// dot segments, `%2e`, `%2f`, `%5c` and `%3b` are decoded, and `\` and `;` end a segment as `/` does: some servers do the
+    /// same. `text` stays as sent.
     public init(_ text: String) throws(ContractError) {
         if let fault = text.withBytes(Self.fault) { throw ContractError(fault) }
         self.text = text
     }
 
-    /// The path as it is signed.
+    /// The signed text.
     public var description: String { text }
 
     /// Whether `prefix` (such as `/ingest`) names this path or one below it.
@@ -25,10 +25,10 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
         return prefix.hasSuffix("/") || rest.isEmpty || rest.first == UInt8(ascii: "/")
     }
 
-    /// What is wrong with a path; nil: nothing. One pass, because every request is checked twice.
+    /// What is wrong with a path; nil if nothing is. One pass: every request checks its path twice.
     private static func fault(in path: UnsafeBufferPointer<UInt8>) -> String? {
         guard path.first == UInt8(ascii: "/") else { return "the path must begin with /" }
-        /// How many dots the segment has; nil: it has other bytes too.
+        /// The number of dots in the segment; nil if it has other bytes too.
         var dots: Int? = 0
         var rest = path[...]
         while var byte = rest.popFirst() {
@@ -53,7 +53,7 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
 
     private static let dotSegment = "the path must not have dot segments"
 
-    /// What the two digits behind a `%` mean, where a server could take that for the structure of the path.
+    /// The meaning of the two digits after a `%`, if a server could take it for the structure of the path.
     private static func meaning(ofEscape digits: Slice<UnsafeBufferPointer<UInt8>>) -> UInt8? {
         guard let first = digits.first, let second = digits.dropFirst().first else { return nil }
         return switch (first, second.lowerCased) {
@@ -73,10 +73,10 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
 public struct RequestTarget: Sendable, Hashable {
     /// The path.
     public let path: RequestPath
-    /// The text after the first `?`; nil where there is none.
+    /// The text after the first `?`; nil if there is none.
     public let query: String?
 
-    /// Splits a target as it was received; absolute form, authority form and `*` are refused.
+    /// Splits a target in origin form. Refuses absolute form, authority form and `*`.
     public init(_ text: String) throws(ContractError) {
         guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else {
             try self.init(path: RequestPath(text), query: nil)
@@ -85,7 +85,7 @@ public struct RequestTarget: Sendable, Hashable {
         try self.init(path: RequestPath(String(text[..<mark])), query: String(text[text.utf8.index(after: mark)...]))
     }
 
-    /// A target of its parts.
+    /// Memberwise initializer. Checks the query.
     public init(path: RequestPath, query: String?) throws(ContractError) {
         guard query?.utf8.allSatisfy({ 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "#") }) ?? true else {
             throw ContractError("the query must be printable ASCII without #")

@@ -1,11 +1,11 @@
-/// A demand to rotate: the value of `X-Synheart-Rotate`.
+/// The value of `X-Synheart-Rotate`: the service demands a rotation.
 public struct RotationDemand: Sendable, Hashable {
-    /// By when the device must rotate.
+    /// The deadline.
     public let by: UnixTime
-    /// Why it must: past `by` a key that may be compromised can no longer rotate.
+    /// The reason. After the deadline a key that may be compromised can no longer rotate.
     public let reason: RotationReason
 
-    /// A demand.
+    /// Memberwise initializer.
     public init(by: UnixTime, reason: RotationReason) {
         self.by = by
         self.reason = reason

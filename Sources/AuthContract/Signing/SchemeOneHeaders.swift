@@ -1,20 +1,20 @@
 /// The six headers of a request signed under scheme 1.
 public struct SchemeOneHeaders: Sendable {
-    /// The app that the request says it is of.
+    /// The app that the request claims.
     public let appID: AppID
-    /// The device that the request says it is of.
+    /// The device that the request claims.
     public let deviceID: DeviceID
-    /// The signature, still to be verified.
+    /// The signature, not verified yet.
     public let signature: RequestSignature
-    /// When the request says it was signed; covered by the signature.
+    /// The claimed time of signing. The signature covers it.
     public let timestamp: UnixTime
-    /// Not covered by the signature: replay is known by `signature.r` as well.
+    /// The signature does not cover it, so replay protection claims `signature.r` too.
     public let nonce: RequestNonce
 
     /// The value of `X-Synheart-Sig-Version`.
     public static let version = "1"
 
-    /// Headers of their parts.
+    /// Memberwise initializer.
     public init(
         appID: AppID, deviceID: DeviceID, signature: RequestSignature, timestamp: UnixTime, nonce: RequestNonce
     ) {
@@ -25,7 +25,7 @@ public struct SchemeOneHeaders: Sendable {
         self.nonce = nonce
     }
 
-    /// Reads them: exactly one of each, each in its exact form.
+    /// Reads the headers: exactly one of each, each in its exact form.
     public init(_ fields: HeaderFields) throws(ContractError) {
         guard try SignatureScheme(claimedBy: fields) == .one else {
             throw ContractError("the request is not signed under scheme 1", code: .unsupportedSigVersion)
@@ -33,7 +33,7 @@ public struct SchemeOneHeaders: Sendable {
         try self.init(claimedIn: fields)
     }
 
-    /// Reads the headers of a request that claims this scheme and no other.
+    /// Reads the headers of a request that is known to claim this scheme alone.
     init(claimedIn fields: HeaderFields) throws(ContractError) {
         self.init(
             appID: try AppID(fields.one(HeaderName.appID)),
@@ -43,7 +43,7 @@ public struct SchemeOneHeaders: Sendable {
             nonce: try RequestNonce(fields.one(HeaderName.nonce)))
     }
 
-    /// The headers as they are sent.
+    /// The headers to send.
     public var fields: [(name: String, value: String)] {
         [
             (HeaderName.appID, appID.text), (HeaderName.deviceID, deviceID.text),

@@ -1,14 +1,14 @@
-/// Which scheme a request was signed under.
+/// The signature schemes.
 public enum SignatureScheme: Int, Sendable, Hashable, Comparable, CaseIterable {
     case one = 1
     case two = 2
 
-    /// A later scheme is the higher one.
+    /// Orders the schemes by age.
     public static func < (left: SignatureScheme, right: SignatureScheme) -> Bool { left.rawValue < right.rawValue }
 
-    /// The scheme that a request claims: scheme 1 by `X-Synheart-Sig-Version`, scheme 2 by `Signature-Input`.
+    /// The scheme that a request claims: 1 by `X-Synheart-Sig-Version`, 2 by `Signature-Input`.
     ///
-    /// Both are `invalidRequest`, as is neither; another version than 1 is `unsupportedSigVersion`.
+    /// - Throws: `invalidRequest` if the request has both fields or neither; `unsupportedSigVersion` for another version than 1.
     public init(claimedBy fields: HeaderFields) throws(ContractError) {
         switch (try fields.atMostOne(HeaderName.signatureVersion), !fields.contains(HeaderName.signatureInput)) {
         case (_?, false):
@@ -23,12 +23,12 @@ public enum SignatureScheme: Int, Sendable, Hashable, Comparable, CaseIterable {
     }
 }
 
-/// The headers of a signed request, of the scheme that it claims.
+/// The headers of a signed request, under the scheme that it claims.
 public enum SignatureHeaders: Sendable {
     case one(SchemeOneHeaders)
     case two(SchemeTwoHeaders)
 
-    /// Reads them; a `ContractError` has the code to answer with.
+    /// Reads the headers. The error's code is the service's answer.
     public init(_ fields: HeaderFields) throws(ContractError) {
         switch try SignatureScheme(claimedBy: fields) {
         case .one: self = .one(try SchemeOneHeaders(claimedIn: fields))
@@ -36,7 +36,7 @@ public enum SignatureHeaders: Sendable {
         }
     }
 
-    /// The app that the request says it is of.
+    /// The app that the request claims.
     public var appID: AppID {
         switch self {
         case .one(let headers): headers.appID
@@ -44,7 +44,7 @@ public enum SignatureHeaders: Sendable {
         }
     }
 
-    /// The device that the request says it is of.
+    /// The device that the request claims.
     public var deviceID: DeviceID {
         switch self {
         case .one(let headers): headers.deviceID
@@ -52,7 +52,7 @@ public enum SignatureHeaders: Sendable {
         }
     }
 
-    /// When the request says it was signed.
+    /// The claimed time of signing.
     public var timestamp: UnixTime {
         switch self {
         case .one(let headers): headers.timestamp
@@ -60,7 +60,7 @@ public enum SignatureHeaders: Sendable {
         }
     }
 
-    /// The signature, still to be verified.
+    /// The signature, not verified yet.
     public var signature: RequestSignature {
         switch self {
         case .one(let headers): headers.signature

@@ -1,6 +1,6 @@
-/// Structured field values (RFC 9651), the notation of `Signature-Input`, `Signature` and `Content-Digest`.
+/// Structured field values (RFC 9651): the syntax of `Signature-Input`, `Signature` and `Content-Digest`.
 ///
-/// Display Strings are left out: no field of ours or of a fellow signature has use for one.
+/// Display Strings are not supported: no field here uses them.
 enum StructuredField {
     /// A value without parameters (section 3.3).
     enum BareItem: Sendable, Hashable {
@@ -14,7 +14,7 @@ enum StructuredField {
         case date(Int64)
     }
 
-    /// A key and its value, of a parameter (section 3.1.2).
+    /// A parameter's key and value (section 3.1.2).
     struct Parameter: Sendable, Hashable {
         let key: String
         let value: BareItem
@@ -36,7 +36,7 @@ enum StructuredField {
         }
     }
 
-    /// Items in parentheses, with parameters of their own (section 3.1.1).
+    /// A parenthesised list of items with parameters of its own (section 3.1.1).
     struct InnerList: Sendable, Hashable {
         let items: [Item]
         let parameters: [Parameter]
@@ -47,15 +47,15 @@ enum StructuredField {
         }
     }
 
-    /// What a key of a dictionary stands for.
+    /// The value of a dictionary member.
     enum Member: Sendable, Hashable {
         case item(Item)
         case innerList(InnerList)
     }
 
-    /// Members by key, in the order in which they were written (section 3.2).
+    /// Members by key, in the order received (section 3.2).
     struct Dictionary: Sendable, Hashable {
-        /// Key and value of a member.
+        /// A member's key and value.
         struct Entry: Sendable, Hashable {
             let key: String
             let member: Member
@@ -70,12 +70,12 @@ enum StructuredField {
 }
 
 extension StructuredField.BareItem {
-    /// The whole number of seconds, count or the like, where the value is an Integer.
+    /// The number, if the value is an Integer.
     var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
 
-    /// The text, where the value is a String (a Token is none).
+    /// The text, if the value is a String. A Token is not a String.
     var string: String? { if case .string(let value) = self { value } else { nil } }
 
-    /// The bytes, where the value is a Byte Sequence.
+    /// The bytes, if the value is a Byte Sequence.
     var bytes: [UInt8]? { if case .bytes(let value) = self { value } else { nil } }
 }

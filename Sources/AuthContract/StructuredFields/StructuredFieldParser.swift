@@ -1,19 +1,19 @@
 extension StructuredField.Dictionary {
-    /// Parses a dictionary (RFC 9651 section 4.2.2). `field` names it in errors.
+    /// Parses a dictionary (RFC 9651 section 4.2.2). Errors name the field.
     ///
-    /// Total and bounded. Stricter than the RFC where two readers could differ: a key that stands twice is refused, in
-    /// the dictionary and among parameters, and base64 has to be canonical.
+    /// Total and bounded. It is stricter than the RFC where two readers could differ: it refuses duplicate keys, of members and
+    /// of parameters, and base64 that is not canonical.
     init(parsing text: String, field: String) throws(ContractError) {
         var parser = StructuredFieldParser(bytes: Array(text.utf8), field: field)
         self = try parser.parseDictionary()
     }
 }
 
-/// Recursive descent over the grammar of RFC 9651; nothing nests deeper than an item of an inner list.
+/// A recursive descent parser for RFC 9651. Nothing nests deeper than an item of an inner list.
 struct StructuredFieldParser {
-    /// Bytes of all lines of one field.
+    /// The longest field in bytes, all lines together.
     static let maximumLength = 8192
-    /// Members of a dictionary, items of a list, parameters of an item.
+    /// The most members of a dictionary, items of a list, or parameters of an item.
     static let maximumCount = 32
 
     private let bytes: [UInt8]
@@ -40,7 +40,7 @@ struct StructuredFieldParser {
             guard next != nil else { break }
             try expect(",")
             skipOptionalWhitespace()
-            // A comma promises another member.
+            // A trailing comma is malformed.
             guard next != nil else { throw malformed() }
         }
         return StructuredField.Dictionary(entries)
@@ -147,7 +147,7 @@ struct StructuredFieldParser {
         return digit == UInt8(ascii: "1")
     }
 
-    /// Up to 15 digits, or up to 12, a point and up to three (section 4.2.4).
+    /// Up to 15 digits, or up to 12 digits, a point and up to 3 digits (section 4.2.4).
     private mutating func parseNumber() throws(ContractError) -> StructuredField.BareItem {
         let isNegative = next == UInt8(ascii: "-")
         if isNegative { position += 1 }

@@ -1,9 +1,9 @@
-/// The one text that RFC 9651 section 4.1 gives each value; signatures are made over it.
+/// The canonical text of each value (RFC 9651 section 4.1). Signatures cover it.
 extension StructuredField.Dictionary {
     var text: String {
         entries.map { entry in
             switch entry.member {
-            // A true value is written as its key alone.
+            // True is written as the key alone.
             case .item(let item) where item.value == .boolean(true):
                 entry.key + StructuredField.text(item.parameters)
             case .item(let item): "\(entry.key)=\(item.text)"
@@ -46,7 +46,7 @@ extension StructuredField.BareItem {
 
     private static func decimalText(_ thousandths: Int64) -> String {
         let (whole, rest) = thousandths.magnitude.quotientAndRemainder(dividingBy: 1000)
-        // One digit stands behind the point at least, and no zero at the end that need not.
+        // At least one digit after the point, and no trailing zeros beyond it.
         var fraction = String(String(1000 + rest).dropFirst())
         while fraction.count > 1, fraction.hasSuffix("0") { fraction.removeLast() }
         return "\(thousandths < 0 ? "-" : "")\(whole).\(fraction)"

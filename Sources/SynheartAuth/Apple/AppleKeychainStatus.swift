@@ -1,5 +1,3 @@
-internal import Bytes
-
 #if canImport(Security)
     internal import Foundation
     internal import Security

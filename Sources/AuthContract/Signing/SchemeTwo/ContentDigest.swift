@@ -1,20 +1,20 @@
 internal import Crypto
 
-/// The SHA-256 of a body as `Content-Digest` carries it (RFC 9530); an empty body has one too.
+/// The SHA-256 of a body as `Content-Digest` has it (RFC 9530). An empty body has a digest too.
 public struct ContentDigest: Sendable, Hashable {
     /// The digest, 32 bytes.
     public let sha256: [UInt8]
 
-    /// The digest of a body as it is on the wire.
+    /// The digest of a body as sent.
     public init(of body: some Collection<UInt8>) { sha256 = Array(SHA256.hash(data: Array(body))) }
 
-    /// A digest that somebody computed; 32 bytes.
+    /// A digest from its 32 bytes.
     public init(sha256: [UInt8]) throws(ContractError) {
         guard sha256.count == SHA256.byteCount else { throw ContractError("a SHA-256 digest has 32 bytes") }
         self.sha256 = sha256
     }
 
-    /// Reads the field's value: `sha-256=:...:`, exactly, no other algorithm beside it.
+    /// Reads the field's value, `sha-256=:...:`. Refuses other algorithms beside it.
     public init(field: String) throws(ContractError) {
         guard field.hasPrefix(Self.prefix), field.hasSuffix(":"),
             let digest = Base64.standard.decode(field.dropFirst(Self.prefix.count).dropLast())

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// Where a request goes: scheme and authority, normalised, so that equal origins are equal values.
+/// The destination of a request: scheme and authority, normalised so that equal origins are equal values.
 public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
     /// The schemes of HTTP.
     public enum Scheme: String, Sendable, Hashable, CaseIterable {
@@ -11,17 +11,21 @@ public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
 
     /// `@scheme` (RFC 9421 section 2.2.4).
     public let scheme: Scheme
-    /// `@authority` (RFC 9421 section 2.2.3): the host in lower case, and the port unless it is the scheme's own.
+    /// `@authority` (RFC 9421 section 2.2.3): the host in lower case, and the port unless it is the scheme's default.
     public let authority: String
 
-    /// An origin of its parts. The scheme may stand in either case; the authority is `host` or `host:port`, the host a
-    /// name, an IPv4 address or an IPv6 address in brackets. User information, escapes and empty parts are refused.
+    /// An origin from its parts.
+    ///
+    /// - Parameters:
+    ///   - scheme: `http` or `https`, in either case.
+    ///   - authority: `host` or `host:port`. The host is a name, an IPv4 address or an IPv6 address in brackets. User
+    ///     information, escapes and empty parts are refused.
     public init(scheme: String, authority: String) throws(ContractError) {
         guard let scheme = Scheme(rawValue: String(decoding: scheme.utf8.map(\.lowerCased), as: UTF8.self)) else {
             throw ContractError("the scheme must be http or https")
         }
         let text = authority.utf8.map(\.lowerCased)
-        // The colons of an IPv6 address stand before its closing bracket.
+        // The colons of an IPv6 address are inside its brackets.
         let hostEnd = text.first == UInt8(ascii: "[") ? (text.firstIndex(of: UInt8(ascii: "]")) ?? 0) + 1 : 0
         let portStart = text[hostEnd...].firstIndex(of: UInt8(ascii: ":"))
         let host = text[..<(portStart ?? text.endIndex)]
@@ -78,7 +82,7 @@ public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
 
     private static func isPort(_ text: String) -> Bool {
         guard let port = UInt16(text), port > 0 else { return false }
-        // Written in one way only: no sign, no leading zeros.
+        // One text for each port: no sign, no leading zeros.
         return String(port) == text
     }
 }

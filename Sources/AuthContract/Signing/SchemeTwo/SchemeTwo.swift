@@ -1,13 +1,13 @@
-/// Scheme 2: a profile of HTTP Message Signatures (RFC 9421) of which nothing is negotiable.
+/// Scheme 2: a fixed profile of HTTP Message Signatures (RFC 9421). Nothing in it is negotiable.
 public enum SchemeTwo {
-    /// The label of our signature among those of a message.
+    /// The label of our signature in `Signature-Input` and `Signature`.
     public static let label = "synheart"
-    /// The `tag` parameter, which says whose profile it is.
+    /// The `tag` parameter, which names the profile.
     public static let tag = "synheart-auth-v2"
     /// The `alg` parameter: ECDSA P-256 with SHA-256, r || s on the wire (RFC 9421 section 3.3.4).
     public static let algorithm = "ecdsa-p256-sha256"
 
-    /// What a signature covers: all of these, in this order.
+    /// The covered components: all of these, in this order.
     public enum Component: String, Sendable, Hashable, CaseIterable {
         case method = "@method"
         case scheme = "@scheme"
@@ -18,7 +18,7 @@ public enum SchemeTwo {
         case appID = "x-app-id"
         case deviceID = "x-device-id"
 
-        /// The name as RFC 9421 section 2 writes it in front of its value.
+        /// The component's name as in the signature base (RFC 9421 section 2).
         var identifier: String { StructuredField.Item(.string(rawValue)).text }
     }
 

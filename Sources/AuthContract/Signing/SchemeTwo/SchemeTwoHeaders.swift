@@ -1,17 +1,17 @@
 /// The headers of a request signed under scheme 2.
 public struct SchemeTwoHeaders: Sendable {
-    /// The app that the request says it is of.
+    /// The app that the request claims.
     public let appID: AppID
-    /// The device that the request says it is of.
+    /// The device that the request claims.
     public let deviceID: DeviceID
-    /// What the signer says of the body; covered by the signature, still to be compared with the body.
+    /// The signer's digest of the body. The signature covers it; the verifier must compare it with the body.
     public let contentDigest: ContentDigest
-    /// When, with which key and under which nonce the signature says it was made.
+    /// The claimed time, key and nonce.
     public let parameters: SchemeTwoParameters
-    /// The signature, still to be verified.
+    /// The signature, not verified yet.
     public let signature: RequestSignature
 
-    /// Headers of their parts.
+    /// Memberwise initializer.
     public init(
         appID: AppID, deviceID: DeviceID, contentDigest: ContentDigest, parameters: SchemeTwoParameters,
         signature: RequestSignature
@@ -23,8 +23,10 @@ public struct SchemeTwoHeaders: Sendable {
         self.signature = signature
     }
 
-    /// Reads them. Signatures under other labels, which proxies add, are not looked at; one that is labelled ours and is
-    /// not of our profile, or none of ours, is `unsupportedSigVersion`.
+    /// Reads the headers. Ignores signatures under other labels, which proxies add.
+    ///
+    /// - Throws: `unsupportedSigVersion` if no signature has our label, or if the signature with our label does not follow our
+    ///   profile.
     public init(_ fields: HeaderFields) throws(ContractError) {
         guard try SignatureScheme(claimedBy: fields) == .two else {
             throw ContractError("the request is not signed under scheme 2", code: .unsupportedSigVersion)
@@ -45,7 +47,7 @@ public struct SchemeTwoHeaders: Sendable {
         deviceID = try DeviceID(fields.one(HeaderName.deviceID))
     }
 
-    /// What the signature must sign, were the request sent like this.
+    /// The base that the signature must sign if the request was sent like this.
     public func base(
         method: String, origin: RequestOrigin, target: RequestTarget
     ) throws(ContractError) -> SignatureBase {
@@ -54,7 +56,7 @@ public struct SchemeTwoHeaders: Sendable {
             deviceID: deviceID, parameters: parameters)
     }
 
-    /// The headers as they are sent.
+    /// The headers to send.
     public var fields: [(name: String, value: String)] {
         [
             (HeaderName.appID, appID.text), (HeaderName.deviceID, deviceID.text),
@@ -64,8 +66,8 @@ public struct SchemeTwoHeaders: Sendable {
         ]
     }
 
-    /// The member of a dictionary field that is ours. Lines of the field are read as one (RFC 9110 section 5.3), because
-    /// who adds a signature may add a line.
+    /// Our member of a dictionary field. The field's lines are joined (RFC 9110 section 5.3): a proxy may add its signature as
+    /// a line of its own.
     private static func ours(
         _ name: String, _ fields: HeaderFields
     ) throws(ContractError) -> StructuredField.Member? {

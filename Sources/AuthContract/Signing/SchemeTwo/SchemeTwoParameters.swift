@@ -1,17 +1,16 @@
-/// The parameters of a scheme 2 signature (RFC 9421 section 2.3): these five and no others. They are signed too.
+/// The parameters of a scheme 2 signature (RFC 9421 section 2.3): these five and no others. The signature covers them.
 public struct SchemeTwoParameters: Sendable, Hashable {
     /// When the signature was made, on the signer's clock.
     public let created: UnixTime
-    /// Makes the request different from every other: 1 to 128 visible ASCII characters, opaque.
+    /// The nonce: 1 to 128 visible ASCII characters, opaque to the verifier.
     public let nonce: String
     /// The RFC 7638 thumbprint of the key, 43 characters.
     public let keyID: String
 
-    /// The signature's member of `Signature-Input`, with the parameters in the order in which the signer wrote them: the
-    /// text that is sent and signed.
+    /// The signature's member of `Signature-Input`, as sent and signed. The parameters keep the signer's order.
     let input: String
 
-    /// Parameters for a signature about to be made. Refuses a time before 1970 or beyond 15 digits.
+    /// The parameters of a new signature. Refuses a time before 1970 or of more than 15 digits.
     public init(created: UnixTime, nonce: RequestNonce, key: DevicePublicKey) throws(ContractError) {
         try self.init(
             StructuredField.InnerList(
@@ -23,8 +22,10 @@ public struct SchemeTwoParameters: Sendable, Hashable {
                 ]))
     }
 
-    /// Parameters as they were received. Another list of components, tag, algorithm or set of parameters is
-    /// `unsupportedSigVersion`; a value out of form `invalidRequest`.
+    /// Reads received parameters.
+    ///
+    /// - Throws: `unsupportedSigVersion` for other components, another tag, algorithm or set of parameters; `invalidRequest` for
+    ///   a malformed value.
     init(_ input: StructuredField.InnerList) throws(ContractError) {
         guard input.items == SchemeTwo.coveredComponents else {
             throw ContractError("the signature must cover our components, in our order", code: .unsupportedSigVersion)
@@ -53,6 +54,6 @@ public struct SchemeTwoParameters: Sendable, Hashable {
         self.input = input.text
     }
 
-    // What an Integer of RFC 9651 can hold, from the epoch on.
+    // The range of an RFC 9651 Integer, from the epoch on.
     private static let times: ClosedRange<Int64> = 0...999_999_999_999_999
 }

@@ -1,20 +1,20 @@
 internal import Crypto
 
-/// What a scheme 2 signature signs (RFC 9421 section 2.5): a line for each component, and one for the parameters.
+/// The message of a scheme 2 signature (RFC 9421 section 2.5): one line for each component, and one for the parameters.
 public struct SignatureBase: Sendable, Hashable {
-    /// The bytes whose SHA-256 is signed; ASCII, and the first of them is `"`.
+    /// The bytes to hash and sign. They are ASCII and begin with `"`.
     public let bytes: [UInt8]
 
-    /// The base of a request.
+    /// The signature base of a request.
     ///
     /// - Parameters:
-    ///   - method: As it is on the wire; case counts.
-    ///   - target: Path and query as they are on the wire; no query counts as an empty one.
-    ///   - origin: Where the request goes.
-    ///   - contentDigest: Of the body, an empty one too.
-    ///   - appID: Whose device it is.
+    ///   - method: The method as sent. Case counts.
+    ///   - origin: The destination.
+    ///   - target: Path and query as sent. A missing query is signed as an empty one.
+    ///   - contentDigest: The digest of the body, also of an empty one.
+    ///   - appID: The app of the device.
     ///   - deviceID: The device that signs.
-    ///   - parameters: What stands behind the components in `Signature-Input`.
+    ///   - parameters: The parameters in `Signature-Input`.
     public init(
         method: String, origin: RequestOrigin, target: RequestTarget, contentDigest: ContentDigest, appID: AppID,
         deviceID: DeviceID, parameters: SchemeTwoParameters
@@ -35,12 +35,12 @@ public struct SignatureBase: Sendable, Hashable {
             }, parameters: parameters.input)
     }
 
-    /// A base of components, each written as a structured field item, and of the parameters' inner list.
+    /// A base from component lines and the parameters' inner list, both already serialised.
     init(lines: [(component: String, value: String)], parameters: String) throws(ContractError) {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(1024)
         for (component, value) in lines {
-            // A line break would let one component pass for two.
+            // With a line break in it, one value could forge another component.
             guard value.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
                 throw ContractError("what a signature covers must be printable ASCII")
             }
@@ -56,6 +56,6 @@ public struct SignatureBase: Sendable, Hashable {
 
     private static let components = SchemeTwo.Component.allCases.map { ($0, $0.identifier) }
 
-    /// The SHA-256 of the base: what a replay is known by. Unlike the signature's bytes, nobody can vary it without the key.
+    /// The SHA-256 of the base. Replay protection claims it: unlike the signature's bytes, it cannot change without the key.
     public var digest: [UInt8] { Array(SHA256.hash(data: bytes)) }
 }
