@@ -1,13 +1,5 @@
 internal import Foundation
 
-#if canImport(Darwin)
-    internal import Darwin
-#else
-    // On Linux both include <sys/stat.h>. The compiler counts `stat` as a part of the one that it loads first.
-    internal import CoreFoundation
-    internal import Glibc
-#endif
-
 /// The place of a database file after every symbolic link is followed.
 ///
 /// The key, the claim journal and the lock of the service lie beside the file. All of them must follow from the file itself,
@@ -43,27 +35,21 @@ enum DatabasePath {
     }
 
     /// Whether there is a database: a file that is not empty. An empty one holds nothing yet.
-    static func hasContent(_ path: String) -> Bool { (status(path)?.st_size ?? 0) > 0 }
+    static func hasContent(_ path: String) -> Bool { (FileStatus(path)?.size ?? 0) > 0 }
 
     /// Refuses what is no plain file with a single name. A second hard link is a second name that cannot be resolved.
     static func checkKind(_ path: String) throws(OpenError) {
-        guard let status = status(path) else { return }
-        switch status.st_mode & S_IFMT {
-        case S_IFREG: break
-        case S_IFDIR: throw OpenError(.notADatabase, "\(path) is a folder. Name a file.")
-        default: throw OpenError(.notADatabase, "\(path) is no regular file. Name another file.")
+        guard let status = FileStatus(path) else { return }
+        guard !status.isFolder else { throw OpenError(.notADatabase, "\(path) is a folder. Name a file.") }
+        guard status.isRegular else {
+            throw OpenError(.notADatabase, "\(path) is no regular file. Name another file.")
         }
-        guard status.st_nlink <= 1 else {
+        guard status.hardLinks <= 1 else {
             throw OpenError(
                 .severalNames,
-                "\(path) has \(status.st_nlink) hard links, so two services could use it at once. Remove the other names."
+                "\(path) has \(status.hardLinks) hard links, so two services could use it at once. Remove the other names."
             )
         }
-    }
-
-    private static func status(_ path: String) -> stat? {
-        var status = stat()
-        return stat(path, &status) == 0 ? status : nil
     }
 
     private static func realPath(_ path: String) -> String? {

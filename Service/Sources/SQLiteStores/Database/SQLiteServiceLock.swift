@@ -54,11 +54,10 @@ public struct SQLiteServiceLock: ServiceLock {
             return
         }
         defer { close(lock) }
-        var owner = stat()
-        guard stat(database, &owner) == 0 else { throw .current }
+        guard let status = FileStatus(database) else { throw .current }
         // The file first: from then on the folder is its owner's to change.
-        for descriptor in [lock, folder] where owner.st_uid != geteuid() {
-            guard fchown(descriptor, owner.st_uid, owner.st_gid) == 0 else { throw .current }
+        for descriptor in [lock, folder] where status.owner != geteuid() {
+            guard fchown(descriptor, status.owner, status.group) == 0 else { throw .current }
         }
     }
 }
