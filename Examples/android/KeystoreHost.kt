@@ -24,7 +24,7 @@ import org.json.JSONArray
 import org.json.JSONObject
 
 /**
- * Keys in the Android Keystore, vouched for by Play Integrity and by the hardware's own key attestation:
+ * Keys in the Android Keystore, with Play Integrity and the hardware's key attestation as proof:
  *
  *     val auth = SynheartAuth("https://auth.example.com", context.noBackupFilesDir.path, KeystoreHost(context))
  */
@@ -60,7 +60,7 @@ class KeystoreHost(private val context: Context) : SynheartAuth.Host {
         return JSONObject().put("proof", token).put("key_attestation", JSONArray(chain)).toString().toByteArray()
     }
 
-    /** Which failures a later attempt may mend, and which this device cannot. */
+    /** Tells failures that a retry may mend from those that are permanent on this device. */
     private fun meaning(code: Int?): Int = when (code) {
         IntegrityErrorCode.NETWORK_ERROR, IntegrityErrorCode.TOO_MANY_REQUESTS, IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE,
         IntegrityErrorCode.CLIENT_TRANSIENT_ERROR, IntegrityErrorCode.INTERNAL_ERROR, null -> HostFailure.HOST_UNAVAILABLE

@@ -1,4 +1,4 @@
-// The Dart facade over the C interface: sealed errors, one class for each of the taxonomy.
+// The Dart facade over the C interface: sealed errors, one class for each class of the table of errors.
 import 'dart:convert';
 import 'dart:ffi';
 import 'dart:isolate';
@@ -11,7 +11,7 @@ sealed class SynheartAuthError implements Exception {
   final String code, message, recovery;
   final bool retryable;
 
-  /// The class of a code: the contract between the facades. `className` is what the C interface says beside it.
+  /// The class of a code, as in every facade. `className` is the class that the C interface names.
   static SynheartAuthError fromJson(Map<String, dynamic> json) {
     final code = json['code'] as String, message = json['message'] as String? ?? '';
     final recovery = json['recovery'] as String? ?? 'none', retryable = json['retryable'] as bool? ?? false;
@@ -68,7 +68,7 @@ final class _Request extends Struct {
   external int maximumAnswer;
 }
 
-/// What came back of a request, whatever its status.
+/// A response, whatever its status.
 final class SynheartAnswer {
   const SynheartAnswer(this.status, this.headers, this.body);
   final int status;
@@ -76,16 +76,16 @@ final class SynheartAnswer {
   final Uint8List body;
 }
 
-/// The SDK's operations over the C interface. Calls block, so each runs in an isolate of its own; all of them share one instance,
-/// which the handle names.
+/// The SDK's operations over the C interface. Calls block, so each runs in its own isolate. All share one instance by its
+/// handle.
 class SynheartAuth {
   SynheartAuth._(this._library, this._handle);
   final String _library;
   final int _handle;
 
-  /// An instance for the service at [baseUrl], on this platform's own parts (iOS: Keychain, Secure Enclave, App Attest).
+  /// An instance for the service at [baseUrl], with the platform's defaults (iOS: Keychain, Secure Enclave, App Attest).
   ///
-  /// On Android the Java facade makes the instance, because its host has the keys: see `../android`.
+  /// On Android the Java facade creates the instance, because its host has the keys: see `../android`.
   static Future<SynheartAuth> configure(String library, String baseUrl) async {
     final json = await _run(library, (lib, arena, result) {
       final create = lib.lookupFunction<Int32 Function(_Text, _Text, Pointer<Void>, Pointer<_Handle>, _Result),
@@ -122,11 +122,11 @@ class SynheartAuth {
   Future<void> resetDeviceIdentity(String appId, {required String reason}) =>
       _withDetail('synheart_auth_reset_device_identity', appId, reason);
 
-  /// Requests to this origin, such as `https://api.example.com`, may be signed too. To be called first of all.
+  /// Allows signed requests to this origin, such as `https://api.example.com`. Call it before anything else.
   Future<void> allowOrigin(String origin) => _simple('synheart_auth_allow_origin', origin);
 
-  /// Signs a request under [scheme] 1 or 2 (RFC 9421), sends it and recovers once from what signing again can heal. The answer,
-  /// whatever its status.
+  /// Signs a request under [scheme] 1 or 2 (RFC 9421), sends it, and recovers once from errors that a new signature mends.
+  /// Returns the response, whatever its status.
   Future<SynheartAnswer> send(String appId, String method, String url,
       {int scheme = 1, Map<String, String> headers = const {}, List<int> body = const []}) async {
     final handle = _handle;
@@ -140,7 +140,7 @@ class SynheartAuth {
       final answer = arena<Pointer<Uint8>>(), length = arena<Int64>();
       final status = send(
           Pointer.fromAddress(handle), appId.toNativeUtf8(allocator: arena), request, result, answer, length);
-      // A copy: what the library allocated goes back to it.
+      // A copy: the library frees what it allocated.
       final received = length.value == 0 ? Uint8List(0) : Uint8List.fromList(answer.value.asTypedList(length.value));
       free(answer.value);
       return (status, {'body': received});
@@ -150,7 +150,7 @@ class SynheartAuth {
         [for (final line in lines) (line['name'] as String, line['value'] as String)], json['body'] as Uint8List);
   }
 
-  /// The headers for a request that the app itself sends, under [scheme] 1 or 2.
+  /// The headers of a request that the app sends itself, under [scheme] 1 or 2.
   Future<Map<String, String>> sign(String appId, String method, String url,
       {int scheme = 1, List<int> body = const []}) async {
     final handle = _handle;
@@ -196,7 +196,7 @@ class SynheartAuth {
     return (json['headers'] as Map<String, dynamic>).cast<String, String>();
   }
 
-  /// How long every call from now on may take, [send] excepted.
+  /// The longest time of each later call, except [send].
   Future<void> setDeadline(Duration deadline) {
     final handle = _handle;
     return _run(_library, (lib, arena, result) {
@@ -206,7 +206,7 @@ class SynheartAuth {
     });
   }
 
-  /// [serverTimestamp]: unix seconds, as in a CLOCK_SKEW answer.
+  /// [serverTimestamp]: unix seconds, as in a CLOCK_SKEW response.
   Future<void> correctClockSkew(String appId, double serverTimestamp) {
     final handle = _handle;
     return _run(_library, (lib, arena, result) {
@@ -240,7 +240,7 @@ class SynheartAuth {
     });
   }
 
-  /// Runs a call in an isolate: its JSON, with what the call gave beside it, or its error.
+  /// Runs a call in an isolate. Returns its JSON and its further result, or throws its error.
   static Future<Map<String, dynamic>> _run(
           String library, (int, Map<String, dynamic>) Function(DynamicLibrary, Arena, _Result) call) =>
       Isolate.run(() => using((arena) {

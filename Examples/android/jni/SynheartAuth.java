@@ -5,15 +5,15 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /** The facade over the C interface. Each method blocks, so call it off the main thread. Results and errors are JSON texts. */
 public final class SynheartAuth implements AutoCloseable {
-    /** What the device has: keys, and somebody who vouches for it. Called from several threads; must not call the facade. */
+    /** The device's keys and proofs. Called from several threads. It must not call the facade. */
     public interface Host {
-        /** Makes a P-256 key; returns its public half as SPKI DER. The challenge is empty for the key of a rotation. */
+        /** Makes a P-256 key and returns its public key as SPKI DER. The challenge is empty for the key of a rotation. */
         byte[] createKey(String alias, byte[] challenge) throws HostFailure;
 
-        /** The public half; null where there certainly is no such key. */
+        /** The public key; null only if there certainly is no such key. */
         byte[] loadKey(String alias) throws HostFailure;
 
-        /** ECDSA over SHA-256 of the message, ASN.1 DER; null where there is no such key. */
+        /** ECDSA over SHA-256 of the message, ASN.1 DER; null if there is no such key. */
         byte[] sign(String alias, byte[] message) throws HostFailure;
 
         void deleteKey(String alias) throws HostFailure;
@@ -22,7 +22,7 @@ public final class SynheartAuth implements AutoCloseable {
         byte[] attest(String alias, byte[] challenge, byte[] nonce) throws HostFailure;
     }
 
-    /** Why the host could not: a synheart_auth_host_status. Any other exception counts as HOST_FAILED. */
+    /** The host failed, with a synheart_auth_host_status. Any other exception counts as HOST_FAILED. */
     public static final class HostFailure extends Exception {
         public static final int HOST_INVALIDATED = 2;
         public static final int HOST_UNAVAILABLE = 3;
@@ -37,7 +37,7 @@ public final class SynheartAuth implements AutoCloseable {
         }
     }
 
-    /** An error with its stable code: the status, and the JSON that says the rest. */
+    /** An error with its stable code: the status, and the JSON with the details. */
     public static final class Failure extends Exception {
         public final int status;
         public final String json;
@@ -49,7 +49,7 @@ public final class SynheartAuth implements AutoCloseable {
         }
     }
 
-    /** What came back of a request, whatever its status: {"status":200,"headers":[{"name":"...","value":"..."}, ...]}, and the body. */
+    /** A response, whatever its status: {"status":200,"headers":[{"name":"...","value":"..."}, ...]}, and the body. */
     public static final class Answer {
         public final String json;
         public final byte[] body;
@@ -63,11 +63,11 @@ public final class SynheartAuth implements AutoCloseable {
     private static final int REGISTER = 0, IS_REGISTERED = 1, DEVICE_ID = 2, STATE = 3, ROTATE = 4, RESET = 5, TOKEN = 6,
         MAINTAIN = 7, ALLOW_ORIGIN = 8;
 
-    // Operations may run side by side; closing waits for them.
+    // Operations may run concurrently. Closing waits for them.
     private final ReadWriteLock lock = new ReentrantReadWriteLock();
     private long handle;
 
-    /** Keys of the host; records in files in `directory`. */
+    /** Uses the host's keys, and keeps records as files in `directory`. */
     public SynheartAuth(String baseUrl, String directory, Host host) throws Failure { handle = create(baseUrl, directory, host); }
 
     public String registerDevice(String appId) throws Failure { return run(REGISTER, appId, null); }
@@ -90,16 +90,16 @@ public final class SynheartAuth implements AutoCloseable {
     /** Finishes an interrupted rotation, and rotates a key that is due. */
     public String maintain(String appId) throws Failure { return run(MAINTAIN, appId, null); }
 
-    /** Requests to this origin, such as https://api.example.com, may be signed too. To be called first of all. */
+    /** Allows signed requests to this origin, such as https://api.example.com. Call it before anything else. */
     public String allowOrigin(String origin) throws Failure { return run(ALLOW_ORIGIN, null, origin); }
 
-    /** Signs under scheme 1 or 2 (RFC 9421), sends, and recovers once from what signing again can heal. */
+    /** Signs under scheme 1 or 2 (RFC 9421), sends, and recovers once from errors that a new signature mends. */
     public Answer send(String appId, int scheme, String method, String url, String headersJson, byte[] body) throws Failure {
         Object[] answer = request(true, appId, scheme, method, url, headersJson, body);
         return new Answer((String) answer[0], (byte[]) answer[1]);
     }
 
-    /** The headers for a request that the app itself sends. */
+    /** The headers of a request that the app sends itself. */
     public String sign(String appId, int scheme, String method, String url, byte[] body) throws Failure {
         return (String) request(false, appId, scheme, method, url, null, body)[0];
     }
@@ -109,7 +109,7 @@ public final class SynheartAuth implements AutoCloseable {
         try { return sign(handle, appId, method, path, body); } finally { lock.readLock().unlock(); }
     }
 
-    /** How long every call from now on may take, send excepted; 0: 120 seconds. */
+    /** The longest time of each later call, except send; 0: 120 seconds. */
     public String setDeadline(long milliseconds) throws Failure {
         lock.readLock().lock();
         try { return limit(handle, milliseconds); } finally { lock.readLock().unlock(); }

@@ -12,7 +12,7 @@ typedef struct host {
     jobject object;
 } host;
 
-/* This thread's environment. Callbacks come on threads that the JVM has not seen; those are detached again. */
+/* This thread's environment. Callbacks may come on threads that the JVM does not know; those are detached again. */
 static JNIEnv *attach(const host *host, int *is_ours) {
     JNIEnv *env = NULL;
     *is_ours = (*host->vm)->GetEnv(host->vm, (void **)&env, JNI_VERSION_1_6) == JNI_EDETACHED;
@@ -45,7 +45,7 @@ typedef struct input {
     int64_t count;
 } input;
 
-/* Calls `name`(alias, first, second), of which the method takes as many as its type says, and copies what it returns. */
+/* Calls `name` with as many of (alias, first, second) as its type takes, and copies the result. */
 static int32_t invoke(void *user, const char *name, const char *type, const char *alias, input first, input second, uint8_t *out,
                       int64_t capacity, int64_t *length) {
     const host *host = user;
@@ -118,7 +118,7 @@ static void release(void *user) {
 
 /* ---------------------------------------------------------------- the facade's methods */
 
-/* The result as a Java string; where the status is an error, NULL with a pending Failure. */
+/* The result as a Java string; NULL with a pending Failure if the status is an error. */
 static jstring finish(JNIEnv *env, int32_t status, char *result) {
     jstring text = (*env)->NewStringUTF(env, result ? result : "{}");
     synheart_auth_string_free(result);
@@ -145,7 +145,7 @@ JNIEXPORT jlong JNICALL Java_ai_synheart_auth_SynheartAuth_create(JNIEnv *env, j
         finish(env, SYNHEART_AUTH_INVALID_ARGUMENT, NULL);
         return 0;
     }
-    /* From here on `release` ends the host, also where the instance is not made. */
+    /* From here on `release` ends the host, also if no instance is created. */
     synheart_auth_host callbacks = {.user = user, .create_key = create_key, .load_key = load_key, .sign = sign,
                                     .delete_key = delete_key, .attest = attest, .release = release};
     synheart_auth *handle = NULL;
@@ -197,7 +197,7 @@ JNIEXPORT jstring JNICALL Java_ai_synheart_auth_SynheartAuth_sign(JNIEnv *env, j
     return finish(env, status, result);
 }
 
-/* {the result, the answer's body}; NULL with a pending exception. */
+/* {the result, the response body}; NULL with a pending exception. */
 static jobjectArray pair(JNIEnv *env, jstring text, const uint8_t *body, int64_t count) {
     jbyteArray bytes = text ? java_bytes(env, body ? body : nothing.bytes, count) : NULL;
     jclass type = bytes ? (*env)->FindClass(env, "java/lang/Object") : NULL;
