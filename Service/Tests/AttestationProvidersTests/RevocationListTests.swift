@@ -211,24 +211,3 @@ import class Bytes.Locked
         }
     }
 }
-
-struct CacheLifetimeTests {
-    @Test(
-        arguments: [
-            ([("Cache-Control", "public, max-age=4000")], 0, 4000),
-            ([("cache-control", "max-age=4000"), ("age", "1000")], 1000, 3000),
-            ([("cache-control", "Max-Age=\"4000\"")], 0, 4000),
-            ([("cache-control", "s-maxage=9, max-age=4000")], 0, 4000),
-            ([("cache-control", "no-cache, max-age=4000")], 0, 300), ([("cache-control", "no-store")], 0, 300),
-            ([("cache-control", "max-age=4000"), ("age", "5000")], 5000, 300),
-            ([("cache-control", "max-age=99999999999999999999")], 0, 3600),
-            ([("cache-control", "max-age=-1")], 0, 3600),
-            ([("cache-control", "max-age=999999999")], 0, 86_400), ([], 0, 3600), ([("age", "-3")], 0, 3600),
-        ] as [([(String, String)], Int64, Int64)])
-    func `max-age less Age, within limits`(_ headers: [(String, String)], _ age: Int64, _ fresh: Int64) {
-        let lifetime = CacheLifetime(
-            ProviderAnswer(status: 200, headers: headers.map { (name: $0.0, value: $0.1) }, body: []))
-        #expect(lifetime.age == age)
-        #expect(lifetime.fresh == fresh)
-    }
-}

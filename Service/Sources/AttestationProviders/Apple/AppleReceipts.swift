@@ -6,9 +6,9 @@ internal import Foundation
 /// Where Apple is asked, and for how long.
 public struct AppleReceiptSettings: Sendable {
     /// For keys of the production environment; another one is for tests.
-    public var productionURL = "https://data.appattest.apple.com"
+    public var productionURL = ReceiptExchangeRequest.server(of: .production)
     /// For keys of the development environment; another one is for tests.
-    public var developmentURL = "https://data-development.appattest.apple.com"
+    public var developmentURL = ReceiptExchangeRequest.server(of: .development)
     /// The longest that one exchange takes.
     public var deadline: Duration = .seconds(15)
 
@@ -46,36 +46,37 @@ public struct AppleReceipts: ReceiptExchange {
         _ receipt: [UInt8], appID: AppleAppID, environment: AttestEnvironment
     ) async -> ReceiptAnswer {
         guard let key = keys.first(where: { $0.isFor(appID) }) else { return .noKey }
-        let base =
+        let server =
             switch environment {
             case .production: settings.productionURL
             case .development: settings.developmentURL
             }
         do {
-            // The bare token, as in Apple's own example, without a scheme before it.
-            let request = ProviderRequest(
-                url: base + "/v1/attestationData", headers: [("Authorization", try key.token(at: clock.now))],
-                body: Array(Base64.standard.encode(receipt).utf8), maximumAnswer: 2 * Receipt.maximumSize)
-            return Self.meaning(of: try await http.send(request, within: settings.deadline))
+            let request = try ReceiptExchangeRequest(
+                receipt: receipt, environment: environment, signedBy: key.signer,
+                at: Date(timeIntervalSince1970: TimeInterval(clock.now.seconds)), server: server)
+            let answer = try await http.send(
+                ProviderRequest(
+                    url: request.url, headers: [("Authorization", request.authorization)], body: request.body,
+                    maximumAnswer: ReceiptExchangeAnswer.maximumBody),
+                within: settings.deadline)
+            return Self.meaning(of: answer)
         } catch {
             return .unavailable(reason: "\(error)", retryAfter: nil)
         }
     }
 
     private static func meaning(of answer: ProviderAnswer) -> ReceiptAnswer {
-        switch answer.status {
-        case 200:
-            let text = String(decoding: answer.body, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-            guard let receipt = Base64.standard.decode(text), !receipt.isEmpty else {
-                return .unavailable(reason: "an answer that is no base64", retryAfter: nil)
-            }
-            return .receipt(receipt)
-        case 304: return .tooEarly
-        case 400: return .badReceipt
-        case 401: return .unauthorized
-        case 404: return .noData
-        case 429: return .tooManyRequests(retryAfter: answer.retryAfter)
-        default: return .unavailable(reason: "Apple's server answered \(answer.status)", retryAfter: answer.retryAfter)
+        switch ReceiptExchangeAnswer(status: answer.status, body: answer.body) {
+        case .receipt(let receipt): .receipt(receipt)
+        case .tooEarly: .tooEarly
+        case .badReceipt: .badReceipt
+        case .unauthorized: .unauthorized
+        case .noData: .noData
+        case .tooManyRequests: .tooManyRequests(retryAfter: answer.retryAfter)
+        case .unavailable(status: 200): .unavailable(reason: "an answer that is no base64", retryAfter: nil)
+        case .unavailable(let status):
+            .unavailable(reason: "Apple's server answered \(status)", retryAfter: answer.retryAfter)
         }
     }
 }

@@ -1,19 +1,13 @@
 internal import AppAttest
 public import AuthContract
-internal import Bytes
 internal import Crypto
-internal import StrictJSON
 
 /// A private key from Apple's developer portal with DeviceCheck enabled, which signs requests about receipts
 /// ([Generating tokens](https://developer.apple.com/documentation/devicecheck/accessing-and-modifying-per-device-data)).
 public struct DeviceCheckKey: Sendable {
-    /// The team, the tokens' issuer.
-    public let teamID: String
-    /// The key's id in the portal.
-    public let keyID: String
     /// Prefixes of the App IDs that the key signs for.
     public let prefixes: Set<String>
-    private let key: P256.Signing.PrivateKey
+    let signer: DeviceCheckSigner
 
     /// A key as the portal issues it.
     ///
@@ -30,23 +24,12 @@ public struct DeviceCheckKey: Sendable {
         guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else {
             throw ContractError("the DeviceCheck key is not a P-256 private key in PEM")
         }
-        self.teamID = teamID
-        self.keyID = keyID
         self.prefixes = prefixes ?? [teamID]
-        self.key = key
+        signer = DeviceCheckSigner(teamID: teamID, keyID: keyID, privateKey: key)
     }
 
     func isFor(_ appID: AppleAppID) -> Bool {
         prefixes.contains { appID.text.hasPrefix($0 + ".") }
-    }
-
-    /// A token for one request.
-    func token(at time: UnixTime) throws -> String {
-        let header: JSONValue = ["alg": "ES256", "kid": .string(keyID), "typ": "JWT"]
-        let claims: JSONValue = ["iss": .string(teamID), "iat": .integer(time.seconds)]
-        return try CompactJWS.sign(header: header.bytes, payload: claims.bytes) {
-            Array(try key.signature(for: $0).rawRepresentation)
-        }
     }
 
     private static func isIdentifier(_ text: String) -> Bool {
@@ -56,7 +39,7 @@ public struct DeviceCheckKey: Sendable {
 
 extension DeviceCheckKey: CustomStringConvertible, CustomReflectable {
     /// Team and key id, and nothing of the key.
-    public var description: String { "\(teamID)/\(keyID)" }
+    public var description: String { signer.description }
     /// Nothing of the key.
-    public var customMirror: Mirror { Mirror(self, children: ["teamID": teamID, "keyID": keyID]) }
+    public var customMirror: Mirror { signer.customMirror }
 }

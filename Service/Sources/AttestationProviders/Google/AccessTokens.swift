@@ -96,7 +96,7 @@ actor AccessTokens {
             answer = try await http.send(
                 ProviderRequest(
                     url: account.tokenURI, headers: [("Content-Type", "application/x-www-form-urlencoded")], body: body,
-                    maximumAnswer: 16 * 1024), within: limit)
+                    maximumAnswer: AccessToken.maximumAnswer), within: limit)
         } catch let failure as ProviderFailure {
             let code: PlayIntegrityUnavailable.Code = failure == .tooLarge ? .unexpectedAnswer : .network
             return .again(after: nil, else: .failure(.init(code, "the token endpoint: \(failure)")))

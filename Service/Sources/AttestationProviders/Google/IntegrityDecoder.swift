@@ -95,7 +95,7 @@ final class IntegrityDecoder: Sendable {
         let message = ProviderRequest(
             url: settings.playIntegrityURL + request.path,
             headers: [("Authorization", "Bearer \(token.value)"), ("Content-Type", "application/json")],
-            body: request.body, maximumAnswer: 64 * 1024)
+            body: request.body, maximumAnswer: DecodeRequest.maximumAnswer)
         do { return try await http.send(message, within: limit) } catch {
             throw PlayIntegrityUnavailable(error == .tooLarge ? .unexpectedAnswer : .network, "\(error)")
         }

@@ -1,4 +1,5 @@
 internal import AsyncHTTPClient
+internal import Bytes
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOSSL
@@ -114,16 +115,6 @@ enum ProviderFailure: Error, Hashable, CustomStringConvertible {
         case .tooLarge: "an answer that is too large"
         case .cancelled: "cancelled"
         }
-    }
-}
-
-extension Int64 {
-    /// A non-negative number of seconds in digits, as header fields give it; more than a day counts as a day.
-    init?(wholeSeconds text: some StringProtocol) {
-        guard (1...18).contains(text.utf8.count), text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
-            let seconds = Int64(text)
-        else { return nil }
-        self = Swift.min(seconds, 86_400)
     }
 }
 

@@ -12,15 +12,16 @@ struct KeptList: Sendable {
     var entityTag: String?
     var confirmedAt: UnixTime
 
-    init(parsing bytes: [UInt8], entityTag: String?, confirmedAt: UnixTime) throws(JSONError) {
-        list = try RevocationStatusList(parsing: bytes)
+    init(_ list: RevocationStatusList, bytes: [UInt8], entityTag: String?, confirmedAt: UnixTime) {
+        self.list = list
         self.bytes = bytes
-        self.entityTag = entityTag.flatMap(Self.usable)
+        self.entityTag = entityTag
         self.confirmedAt = confirmedAt
     }
 
-    private static func usable(_ tag: String) -> String? {
-        (2...256).contains(tag.utf8.count) && tag.utf8.allSatisfy { 0x21...0x7E ~= $0 } ? tag : nil
+    init(parsing bytes: [UInt8], entityTag: String?, confirmedAt: UnixTime) throws(JSONError) {
+        self.init(
+            try RevocationStatusList(parsing: bytes), bytes: bytes, entityTag: entityTag, confirmedAt: confirmedAt)
     }
 }
 

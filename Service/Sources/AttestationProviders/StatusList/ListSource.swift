@@ -61,32 +61,38 @@ enum ListSource: Sendable {
         if let held, held.bytes == contents.bytes {
             return .unchanged(confirmedAt: confirmed, fresh: Self.fileInterval)
         }
-        return .list(try Self.list(contents.bytes, nil, confirmed), fresh: Self.fileInterval)
+        do {
+            let list = try KeptList(parsing: contents.bytes, entityTag: nil, confirmedAt: confirmed)
+            return .list(list, fresh: Self.fileInterval)
+        } catch { throw Failure(description: "not a status list: \(error)") }
     }
 
     private func ask(
         _ url: String, over http: ProviderHTTP, held: KeptList?, at now: UnixTime, within limit: Duration
     ) async throws(Failure) -> Answer {
-        var request = ProviderRequest(
-            url: url, headers: [("Accept", "application/json")], maximumAnswer: RevocationStatusList.maximumLength)
-        if let tag = held?.entityTag { request.headers.append(("If-None-Match", tag)) }
-        let answer: ProviderAnswer
-        do { answer = try await http.send(request, within: limit) } catch { throw Failure(description: "\(error)") }
-        let lifetime = CacheLifetime(answer)
-        switch answer.status {
-        case 200:
-            return .list(try Self.list(answer.body, answer["ETag"], now - lifetime.age), fresh: lifetime.fresh)
-        case 304 where held?.entityTag != nil:
-            return .unchanged(confirmedAt: now - lifetime.age, fresh: lifetime.fresh)
-        default: throw Failure(description: "the server answered \(answer.status)", retryAfter: answer.retryAfter)
-        }
-    }
-
-    private static func list(
-        _ bytes: [UInt8], _ tag: String?, _ confirmed: UnixTime
-    ) throws(Failure) -> KeptList {
-        do { return try KeptList(parsing: bytes, entityTag: tag, confirmedAt: confirmed) } catch {
-            throw Failure(description: "not a status list: \(error)")
+        let request = StatusListRequest(url: url, holding: held?.entityTag)
+        let received: ProviderAnswer
+        do {
+            received = try await http.send(
+                ProviderRequest(
+                    url: request.url, headers: request.headers, maximumAnswer: RevocationStatusList.maximumLength),
+                within: limit)
+        } catch { throw Failure(description: "\(error)") }
+        let answer: StatusListAnswer
+        do {
+            answer = try StatusListAnswer(status: received.status, headers: received.headers, body: received.body)
+        } catch { throw Failure(description: error.reason, retryAfter: received.retryAfter) }
+        let confirmed = now - answer.age
+        switch answer.content {
+        case .list(let list):
+            let kept = KeptList(list, bytes: received.body, entityTag: answer.entityTag, confirmedAt: confirmed)
+            return .list(kept, fresh: answer.freshFor)
+        case .unchanged:
+            guard held?.entityTag != nil else {
+                throw Failure(
+                    description: "the server answered 304, and no list is held", retryAfter: received.retryAfter)
+            }
+            return .unchanged(confirmedAt: confirmed, fresh: answer.freshFor)
         }
     }
 }
