@@ -3,18 +3,18 @@ import AuthService
 import StoreConformance
 import Testing
 
-/// A check that nothing can fail says nothing: here are stores with one fault each.
+/// A check that no store can fail proves nothing. Each of these stores has one fault, and must fail.
 struct ChecksCanFailTests {
     private static let now = UnixTime(1_750_000_000)
 
-    /// Claims everything for everybody.
+    /// Grants every claim.
     private struct ForgetfulReplay: ReplayStore {
         func claim(
             _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
         ) async throws(StoreError) -> ClaimOutcome { .claimed }
     }
 
-    /// Gives a challenge to everybody who asks at once.
+    /// Suspends between reading and removing a challenge.
     private actor RacyChallenges: ChallengeStore {
         private var held: [[UInt8]: IssuedChallenge] = [:]
 
@@ -30,7 +30,7 @@ struct ChecksCanFailTests {
         }
     }
 
-    /// Says that it recorded, whatever has changed since.
+    /// Returns true even if it recorded nothing.
     private struct CarelessReceipts: ReceiptStore {
         let stores: MemoryStores
 
@@ -46,7 +46,7 @@ struct ChecksCanFailTests {
         }
     }
 
-    /// Revokes whatever it is told to, as often as it is told.
+    /// Returns true for every revocation, and lists credentials in another order.
     private struct EagerCredentials: CredentialStore {
         let stores: MemoryStores
 
@@ -73,7 +73,7 @@ struct ChecksCanFailTests {
         }
     }
 
-    /// Adds a signing key without a look at which is the newest.
+    /// Ignores which signing key is the newest.
     private struct BlindSigningKeys: SigningKeyStore {
         let stores: MemoryStores
 
@@ -104,7 +104,7 @@ struct ChecksCanFailTests {
         }
     }
 
-    /// Reads the first page again and again.
+    /// Always returns the first page, and erases nothing.
     private struct CircularProofs: PendingProofStore {
         let stores: MemoryStores
 
@@ -139,46 +139,44 @@ struct ChecksCanFailTests {
         return names
     }
 
-    @Test func `A replay store that remembers nothing is found out`() async throws {
+    @Test func `a replay store that keeps nothing fails`() async throws {
         let names = try await failures(replay: ForgetfulReplay())
-        #expect(names.contains("What was claimed is taken, and says which"))
-        #expect(names.contains("Of 64 tasks that claim one pair one gets it"))
-        #expect(names.contains("A clock that steps back does not free what was purged"))
+        #expect(names.contains("A claimed value is taken, and the outcome names it"))
+        #expect(names.contains("Of 64 tasks that claim one pair one succeeds"))
+        #expect(names.contains("A clock that steps back does not free purged claims"))
     }
 
-    @Test func `A challenge store that races is found out`() async throws {
+    @Test func `a challenge store that races fails`() async throws {
         let names = try await failures(challenges: RacyChallenges())
-        #expect(names.contains("Of 64 takers of one challenge exactly one gets it"))
+        #expect(names.contains("Of 64 callers that take one challenge exactly one gets it"))
     }
 
-    @Test func `A receipt store that records for whoever comes is found out`() async throws {
+    @Test func `a receipt store that reports every outcome as recorded fails`() async throws {
         let names = try await failures(receipts: CarelessReceipts.init)
-        #expect(names.contains("What was taken is recorded once, and not after the lease went to another"))
-        #expect(names.contains("A receipt of evidence that was replaced meanwhile is not recorded"))
+        #expect(names.contains("An outcome is recorded once, and only under the current lease"))
+        #expect(names.contains("An outcome for replaced evidence is not recorded"))
     }
 
-    @Test func `A credential store that revokes twice, lists in another order, or removes too much is found out`()
-        async throws
-    {
+    @Test func `a credential store that revokes twice, lists in another order or removes too much fails`() async throws {
         let names = try await failures(credentials: EagerCredentials.init)
-        #expect(names.contains("Of 64 revocations of one credential one takes effect, and stays"))
-        #expect(names.contains("A credential that is not there is not revoked"))
-        #expect(names.contains("Credentials are listed newest first, whatever the order in which they came"))
+        #expect(names.contains("Of 64 revocations of one credential one succeeds and stays"))
+        #expect(names.contains("An unknown credential is not revoked"))
+        #expect(names.contains("Credentials are listed newest first, in whatever order they were added"))
         #expect(names.contains("Credentials that ended before a time are removed, and no others"))
         #expect(names.contains("The newest credential is not removed, however long ago it ended"))
     }
 
-    @Test func `A signing key store that does not compare, and removes nothing, is found out`() async throws {
+    @Test func `a signing key store that does not compare and removes nothing fails`() async throws {
         let names = try await failures(signingKeys: BlindSigningKeys.init)
         #expect(names.contains("A signing key is added only after the newest one"))
-        #expect(names.contains("Of 64 who add a signing key after one and the same, one does"))
-        #expect(names.contains("Signing keys that are removed are gone, and no others"))
+        #expect(names.contains("Of 64 signing keys added after one key one succeeds"))
+        #expect(names.contains("Only the named signing keys are removed"))
     }
 
-    @Test func `A store of proofs that reads in circles, and erases nothing, is found out`() async throws {
+    @Test func `a proof store that repeats its first page and erases nothing fails`() async throws {
         let names = try await failures(pendingProofs: CircularProofs.init)
-        #expect(names.contains("A proof that was kept is there, as it is, until it is erased"))
+        #expect(names.contains("A proof is read unchanged until it is erased"))
         #expect(
-            names.contains("Proofs are read in the order of their device ids, in pages without gaps or repeats"))
+            names.contains("Proofs are listed in the order of their device ids, in pages without gaps or repeats"))
     }
 }

@@ -11,11 +11,11 @@ struct MemoryStoresTests {
     }
 
     @Test(arguments: StoreConformance.checks)
-    func `The stores in memory keep every guarantee`(_ check: ConformanceCheck) async throws {
+    func `the stores in memory keep every guarantee`(_ check: ConformanceCheck) async throws {
         try await check.run(on: StoresUnderTest(MemoryStores(clock: FixedClock(now: Self.now)), now: Self.now))
     }
 
-    @Test func `A call that is made to fail throws, and the others do not`() async throws {
+    @Test func `a call that is made to fail throws, and the others do not`() async throws {
         let stores = MemoryStores(clock: FixedClock(now: Self.now))
         await stores.fail(.take, with: StoreError(.tooSlow, "slow"))
         let challenge = IssuedChallenge(
@@ -27,7 +27,7 @@ struct MemoryStoresTests {
         #expect(try await stores.take([1]) == challenge)
     }
 
-    @Test func `Beyond the bound the oldest challenge of the busiest source goes`() async throws {
+    @Test func `beyond the bound, the oldest challenge of the busiest source is evicted`() async throws {
         let stores = MemoryStores(clock: FixedClock(now: Self.now), maximumChallenges: 4)
         let app = try AppID("a")
         for (byte, source) in [(1, "quiet"), (2, "busy"), (3, "busy"), (4, "busy"), (5, "other")] as [(UInt8, String)] {
@@ -40,7 +40,7 @@ struct MemoryStoresTests {
         #expect(left == [1, 3, 4, 5])
     }
 
-    @Test func `A lost history concerns requests of before, and ends`() async throws {
+    @Test func `a lost history refuses requests from before it, and ends`() async throws {
         let stores = MemoryStores(clock: FixedClock(now: Self.now))
         await stores.loseHistory(at: Self.now)
         func claim(at timestamp: UnixTime) async throws -> ClaimOutcome {
@@ -52,7 +52,7 @@ struct MemoryStoresTests {
         #expect(try await claim(at: Self.now + 61) == .claimed)
     }
 
-    @Test func `A change from outside is told to every listener`() async throws {
+    @Test func `a change by another process reaches every listener`() async throws {
         let stores = MemoryStores()
         var (first, second) = (
             stores.externalChanges().makeAsyncIterator(), stores.externalChanges().makeAsyncIterator()

@@ -4,7 +4,7 @@ internal import AuthService
 extension StoreConformance {
     static var appChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("An app is inserted once, as it is") { stores in
+            ConformanceCheck("An app is inserted once and read unchanged") { stores in
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: #"{"name":"é 🔑","n":1.0}"#)
                 let event = samples.event(.appAdded)
@@ -24,7 +24,7 @@ extension StoreConformance {
                 let listed = try await stores.apps.apps().map(\.appID).filter { ids.contains($0) }
                 try expect(listed, is: ids.sorted { $0.text < $1.text }, "the list")
             },
-            ConformanceCheck("Of 64 changes of one app from one record one wins") { stores in
+            ConformanceCheck("Of 64 changes of one app record one succeeds") { stores in
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
                 _ = try await stores.apps.insert(app, recording: samples.event(.appAdded))
@@ -39,7 +39,7 @@ extension StoreConformance {
                 let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
                 try expect(events.map(\.event.code), is: [.appChanged, .appAdded], "the log")
             },
-            ConformanceCheck("An app that is not there is neither replaced nor removed") { stores in
+            ConformanceCheck("An unknown app is neither replaced nor removed") { stores in
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
                 let event = samples.event(.appChanged)
@@ -48,7 +48,7 @@ extension StoreConformance {
                 let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
                 try expect(events, is: [], "the log")
             },
-            ConformanceCheck("An app with devices stays, also when they have deregistered") { stores in
+            ConformanceCheck("An app with devices is not removed, also when they have deregistered") { stores in
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
                 _ = try await stores.apps.insert(app, recording: samples.event(.appAdded))
@@ -57,7 +57,7 @@ extension StoreConformance {
                 try expect(removed, is: false, "removing")
                 try expect(try await stores.apps.app(samples.app), is: app, "the app after")
             },
-            ConformanceCheck("An app without devices is removed, and can come back") { stores in
+            ConformanceCheck("An app without devices is removed and can be added again") { stores in
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
                 let event = samples.event(.appRemoved)

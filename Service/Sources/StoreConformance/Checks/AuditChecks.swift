@@ -20,7 +20,8 @@ extension StoreConformance {
                     app: nil, device: events[2].deviceID, before: nil, limit: 10)
                 try expect(one.map(\.event), is: [events[2]], "the events of one device")
             },
-            ConformanceCheck("64 events at once have numbers without a gap, and one chain of hashes") { stores in
+            ConformanceCheck("64 events appended at once have numbers without a gap and one chain of hashes") {
+                stores in
                 let samples = try Samples(stores)
                 try await stores.audit.append(samples.event(.securityEvent))
                 _ = try await concurrently(64) { _ in try await stores.audit.append(samples.event(.securityEvent)) }
@@ -37,7 +38,7 @@ extension StoreConformance {
                 try expect(try await stores.audit.link(at: last - 64), is: links.last, "the link of an event")
                 try expect(try await stores.audit.link(at: last + 1), is: nil, "the link after the last")
             },
-            ConformanceCheck("Each change of an app or a device has its event, and no event without a change") {
+            ConformanceCheck("Each change of an app or a device has one event, and only changes have events") {
                 stores in
                 let samples = try Samples(stores)
                 let device = samples.device(evidence: samples.evidence())

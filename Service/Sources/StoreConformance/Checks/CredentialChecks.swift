@@ -4,7 +4,7 @@ internal import AuthService
 extension StoreConformance {
     static var credentialChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("A credential is kept as it is, and found by its id") { stores in
+            ConformanceCheck("A credential is read unchanged by its id") { stores in
                 let samples = try Samples(stores)
                 let (one, other) = (samples.credential(), samples.credential(role: .admin, apps: []))
                 for credential in [one, other] {
@@ -15,7 +15,7 @@ extension StoreConformance {
                 try expect(try await stores.credentials.credential(samples.text()), is: nil, "one that is not there")
                 try expect(try await stores.codes(samples), is: [.credentialCreated, .credentialCreated], "the log")
             },
-            ConformanceCheck("Credentials are listed newest first, whatever the order in which they came") { stores in
+            ConformanceCheck("Credentials are listed newest first, in whatever order they were added") { stores in
                 let samples = try Samples(stores)
                 let credentials = [20, 0, 10].map { samples.credential(createdAt: stores.now - $0) }
                 for credential in credentials {
@@ -25,7 +25,7 @@ extension StoreConformance {
                 let listed = try await stores.credentials.credentials().filter { ids.contains($0.id) }
                 try expect(listed, is: [credentials[1], credentials[2], credentials[0]], "the list")
             },
-            ConformanceCheck("An id is given once, and who comes second is told") { stores in
+            ConformanceCheck("A second credential with the same id is refused") { stores in
                 let samples = try Samples(stores)
                 let first = samples.credential()
                 try await stores.credentials.insert(first, recording: samples.event(.credentialCreated))
@@ -37,7 +37,7 @@ extension StoreConformance {
                 try expect(try await stores.credentials.credential(first.id), is: first, "the credential")
                 try expect(try await stores.codes(samples), is: [.credentialCreated], "the log")
             },
-            ConformanceCheck("Of 64 revocations of one credential one takes effect, and stays") { stores in
+            ConformanceCheck("Of 64 revocations of one credential one succeeds and stays") { stores in
                 let samples = try Samples(stores)
                 let credential = samples.credential()
                 try await stores.credentials.insert(credential, recording: samples.event(.credentialCreated))
@@ -52,7 +52,7 @@ extension StoreConformance {
                 try expect(try await stores.credentials.credential(credential.id), is: wanted, "the credential")
                 try expect(try await stores.codes(samples), is: [.credentialRevoked, .credentialCreated], "the log")
             },
-            ConformanceCheck("A credential that is not there is not revoked") { stores in
+            ConformanceCheck("An unknown credential is not revoked") { stores in
                 let samples = try Samples(stores)
                 let revoked = try await stores.credentials.revoke(
                     samples.text(), at: stores.now, recording: samples.event(.credentialRevoked))
@@ -115,7 +115,7 @@ extension Samples {
 }
 
 extension StoresUnderTest {
-    /// What the log says of a check's app, newest first.
+    /// The codes of the events of the check's app, newest first.
     func codes(_ samples: Samples) async throws -> [AuditEvent.Code] {
         try await audit.events(app: samples.app, device: nil, before: nil, limit: 100).map(\.event.code)
     }

@@ -6,7 +6,7 @@ extension StoreConformance {
 
     private static var insertionChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("A device is read as it was inserted, by its app alone") { stores in
+            ConformanceCheck("A device is read unchanged, and only under its own app") { stores in
                 let samples = try Samples(stores)
                 for device in [
                     samples.device(evidence: samples.evidence(counter: .max)), samples.device(platform: .android),
@@ -24,7 +24,7 @@ extension StoreConformance {
                     try expect(binding, is: wanted, "the key's binding")
                 }
             },
-            ConformanceCheck("Of 64 insertions of one key one is done, and the others learn whose it is") { stores in
+            ConformanceCheck("Of 64 insertions of one key one succeeds, and the others learn its device") { stores in
                 let samples = try Samples(stores)
                 let key = samples.key()
                 let devices = (0..<64).map { _ in samples.device(key: key) }
@@ -40,9 +40,9 @@ extension StoreConformance {
                     try expect(outcome, is: .keyTaken(binding), "the outcome of task \(number)")
                 }
                 let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
-                try expect(events.map(\.event.deviceID), is: [devices[winner].deviceID], "whom the log tells of")
+                try expect(events.map(\.event.deviceID), is: [devices[winner].deviceID], "the devices in the log")
             },
-            ConformanceCheck("A key is one device's across apps, also after it deregistered") { stores in
+            ConformanceCheck("A key belongs to one device across apps, also after that device deregistered") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device(status: .deregistered)
                 try await stores.add(device, samples)
@@ -53,7 +53,9 @@ extension StoreConformance {
                 let binding = KeyBinding(appID: device.appID, deviceID: device.deviceID, role: .current)
                 try expect(outcome, is: .keyTaken(binding), "the outcome")
             },
-            ConformanceCheck("An attested key is one device's of its app, and may be another's of another app") {
+            ConformanceCheck(
+                "An attested key belongs to one device of an app, and may also belong to one of another app"
+            ) {
                 stores in
                 let samples = try Samples(stores)
                 let evidence = samples.evidence()
@@ -63,7 +65,8 @@ extension StoreConformance {
                 try expect(second, is: .attestedKeyTaken, "the outcome within the app")
                 try await stores.add(samples.device(evidence: evidence, app: try Samples.appID()), samples)
             },
-            ConformanceCheck("Devices that wait are bounded, of 64 at once too; others are not") { stores in
+            ConformanceCheck("Pending devices are bounded, also when 64 arrive at once; other devices are not") {
+                stores in
                 let samples = try Samples(stores)
                 try await stores.provide(samples.app, samples)
                 let outcomes = try await concurrently(64) { _ in
@@ -74,7 +77,7 @@ extension StoreConformance {
                 try expect(outcomes.count { $0 == .tooManyPending }, is: 59, "the number of refusals")
                 let registered = try await stores.devices.insert(
                     samples.device(), maximumPending: 5, recording: samples.event())
-                try expect(registered, is: .inserted, "the outcome of a device that does not wait")
+                try expect(registered, is: .inserted, "the outcome of a registered device")
             },
             ConformanceCheck("Devices of another app or with another status do not count as pending") { stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
@@ -106,7 +109,7 @@ extension StoreConformance {
                 try expect(try await stores.stored(device), is: device, "the device")
                 try expect(try await stores.eventCount(of: device), is: 1, "the number of events")
             },
-            ConformanceCheck("Pending devices of which nothing is proven have a bound of their own") { stores in
+            ConformanceCheck("Unproven pending devices have a bound of their own") { stores in
                 let samples = try Samples(stores)
                 try await stores.provide(samples.app, samples)
                 func insert(_ assurance: Assurance) async throws -> InsertOutcome {
@@ -122,7 +125,7 @@ extension StoreConformance {
                     }
                 }
             },
-            ConformanceCheck("A device of an app that is not there is refused, and nothing of it is left") { stores in
+            ConformanceCheck("A device of an unknown app is refused and leaves nothing behind") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device()
                 let outcome = try await stores.devices.insert(
@@ -132,8 +135,7 @@ extension StoreConformance {
                 try expect(try await stores.devices.binding(of: device.key.thumbprint), is: nil, "the binding")
                 try expect(try await stores.eventCount(of: device), is: 0, "the number of events")
             },
-            ConformanceCheck("Of 64 races of an insertion and the removal of its app, none leaves a device without one")
-            {
+            ConformanceCheck("An insertion and the removal of its app never both succeed") {
                 stores in
                 for _ in 0..<64 {
                     let samples = try Samples(stores)
@@ -152,7 +154,7 @@ extension StoreConformance {
 
     private static var changeChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("A status changes only from one of those named, and changes nothing else") { stores in
+            ConformanceCheck("A status changes only from an expected one, and nothing else changes") { stores in
                 let samples = try Samples(stores)
                 var device = samples.device(evidence: samples.evidence())
                 try await stores.add(device, samples)
@@ -171,7 +173,7 @@ extension StoreConformance {
                     samples.deviceID(), of: samples.app, from: [.registered], to: .revoked, recording: samples.event())
                 try expect(unknown, is: false, "of an unknown device")
             },
-            ConformanceCheck("A pending device is admitted with the assurance that is known, once") { stores in
+            ConformanceCheck("A pending device is admitted once, and only with its known assurance") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device(status: .pending)
                 try await stores.add(device, samples)
@@ -184,7 +186,7 @@ extension StoreConformance {
                 try expect(try await admit(.unproven), is: false, "with another assurance")
                 let known = device.assurance
                 let done = try await concurrently(64) { _ in try await admit(known) }
-                try expect(done.count { $0 }, is: 1, "how many admitted it")
+                try expect(done.count { $0 }, is: 1, "the number of admissions")
                 var admitted = device
                 (admitted.status, admitted.assurance) = (.registered, assurance)
                 try expect(try await stores.stored(device), is: admitted, "the device after")
@@ -214,7 +216,7 @@ extension StoreConformance {
                 }
                 try expect(!ended, "a stream ended")
             },
-            ConformanceCheck("Of 64 changes of one status one is done") { stores in
+            ConformanceCheck("Of 64 changes of one status one succeeds") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device(status: .pending)
                 try await stores.add(device, samples)
@@ -228,7 +230,7 @@ extension StoreConformance {
                 try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
             },
             ConformanceCheck(
-                "Evidence is replaced only where what was known still holds, and never by another device's"
+                "Evidence is replaced only while the known row holds, and never by another device's evidence"
             ) {
                 stores in
                 let samples = try Samples(stores)
@@ -278,7 +280,8 @@ extension StoreConformance {
                 other.appAttest = nil
                 try expect(try await stores.stored(device).appAttest, is: nil, "the evidence at last")
             },
-            ConformanceCheck("A counter only grows: of 64 that advance it to one value one does") { stores in
+            ConformanceCheck("A counter only grows, and of 64 calls that advance it to one value one succeeds") {
+                stores in
                 let samples = try Samples(stores)
                 let evidence = samples.evidence(counter: 5)
                 let device = samples.device(evidence: evidence)
@@ -332,7 +335,7 @@ extension StoreConformance {
                     try expect(try await stores.stored(device).mustRotate, is: demand, "the demand")
                 }
             },
-            ConformanceCheck("Devices admitted under observation are held in steps, once, and no others") { stores in
+            ConformanceCheck("Only devices admitted under observation are held, once each, in steps") { stores in
                 let samples = try Samples(stores)
                 let observed = (0..<3).map { _ in samples.device(observed: true) }
                 let others = [samples.device(), samples.device(status: .revoked, observed: true)]
@@ -358,7 +361,7 @@ extension StoreConformance {
                 }
                 try expect(try await hold(), is: 0, "held again")
             },
-            ConformanceCheck("When a device was last seen changes by more than an hour only") { stores in
+            ConformanceCheck("A last-seen time changes by more than an hour or not at all") { stores in
                 let samples = try Samples(stores)
                 let (first, second) = (samples.device(), samples.device())
                 for device in [first, second] { try await stores.add(device, samples) }
@@ -373,7 +376,7 @@ extension StoreConformance {
                 try await stores.devices.noteSeen([second.deviceID: now + 7 + 3600])
                 try expect(try await stores.stored(second).lastSeen, is: now + 7 + 3600, "an hour and a second later")
             },
-            ConformanceCheck("More devices seen than one change may have are refused") { stores in
+            ConformanceCheck("A call with too many last-seen times is refused") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device()
                 try await stores.add(device, samples)
@@ -389,7 +392,7 @@ extension StoreConformance {
                 try expect(isRefused, "more than a step was written at once")
                 try expect(try await stores.stored(device).lastSeen, is: stores.now, "the time after the refusal")
             },
-            ConformanceCheck("A time last seen that a wrong clock wrote is corrected") { stores in
+            ConformanceCheck("A last-seen time in the future is corrected") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device()
                 try await stores.add(device, samples)

@@ -4,7 +4,8 @@ internal import AuthService
 extension StoreConformance {
     static var evidenceChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("Evidence is there as it was kept, newest first, in pages, for its app alone") { stores in
+            ConformanceCheck("Evidence is read unchanged, newest first, in pages, and only under its own app") {
+                stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
                 let kept = (0..<5).map { samples.refusal(device: $0 == 3 ? samples.deviceID() : nil) }
                 for evidence in kept { try await stores.evidence.keep(evidence, within: .standard) }
@@ -16,16 +17,16 @@ extension StoreConformance {
                     last = id
                 }
                 try expect(pages.map(\.count), is: [2, 2, 1, 0], "the sizes of the pages")
-                try expect(pages.flatMap { $0 }, is: kept.map(\.summary).reversed(), "what is listed")
+                try expect(pages.flatMap { $0 }, is: kept.map(\.summary).reversed(), "the list")
                 let id = kept[3].summary.id
                 try expect(try await stores.evidence.evidence(id, of: samples.app), is: kept[3], "one of them")
                 try expect(try await stores.evidence.evidence(id, of: other.app), is: nil, "that of another app")
                 let all = try await stores.evidence.evidence(of: nil, before: nil, limit: 1)
                 try expect(all.map(\.appID), is: [other.app], "the newest of any app")
                 let lost = try await stores.evidence.evidence(of: samples.app, before: "gone", limit: 10)
-                try expect(lost, is: [], "what is older than nothing")
+                try expect(lost, is: [], "the list before unknown evidence")
             },
-            ConformanceCheck("Evidence of an app stays within its bounds, the oldest goes, other apps' stays") {
+            ConformanceCheck("Evidence of an app stays within its bounds: its oldest is erased, other apps' stays") {
                 stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
                 func kept() async throws -> [String] {
@@ -39,13 +40,16 @@ extension StoreConformance {
                 try expect(try await kept(), is: small.suffix(3).reversed().map(\.summary.id), "the newest three")
                 let large = samples.refusal(bytes: 850)
                 try await stores.evidence.keep(large, within: few)
-                try expect(try await kept(), is: [large.summary.id, small[4].summary.id], "what there is room for")
+                try expect(
+                    try await kept(), is: [large.summary.id, small[4].summary.id], "the evidence within the bounds")
                 try await stores.evidence.keep(samples.refusal(bytes: 1001), within: few)
-                try expect(try await kept(), is: [large.summary.id, small[4].summary.id], "after what is too large")
+                try expect(
+                    try await kept(), is: [large.summary.id, small[4].summary.id],
+                    "the evidence after one that is too large")
                 try expect(
                     try await stores.evidence.evidence(foreign.summary.id, of: other.app), is: foreign, "another app's")
             },
-            ConformanceCheck("Of 32 that are kept at once as many stay as the bounds allow") { stores in
+            ConformanceCheck("Of 32 refusals kept at once as many stay as the bounds allow") { stores in
                 let samples = try Samples(stores)
                 let bounds = EvidenceBounds(count: 7, bytes: 1 << 20)
                 _ = try await concurrently(32) { _ in
@@ -54,7 +58,7 @@ extension StoreConformance {
                 let kept = try await stores.evidence.evidence(of: samples.app, before: nil, limit: 100)
                 try expect(kept.count, is: 7, "the number that stayed")
             },
-            ConformanceCheck("Evidence is erased by itself, with its app's, and when it has expired") { stores in
+            ConformanceCheck("Evidence is erased by id, by app and when it has expired") { stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
                 let kept = (0..<4).map { samples.refusal(expiresAt: stores.now + Int64($0)) }
                 for evidence in kept { try await stores.evidence.keep(evidence, within: .standard) }
@@ -66,13 +70,13 @@ extension StoreConformance {
                 func left() async throws -> [String] {
                     try await stores.evidence.evidence(of: samples.app, before: nil, limit: 10).map(\.id)
                 }
-                try expect(try await erase(kept[3].summary.id, other.app), is: 0, "what another app erases")
-                try expect(try await erase(kept[3].summary.id, samples.app), is: 1, "what was erased by itself")
-                try expect(try await erase(kept[3].summary.id, samples.app), is: 0, "what was erased twice")
+                try expect(try await erase(kept[3].summary.id, other.app), is: 0, "the number that another app erased")
+                try expect(try await erase(kept[3].summary.id, samples.app), is: 1, "the number erased by id")
+                try expect(try await erase(kept[3].summary.id, samples.app), is: 0, "the number erased again")
                 while try await stores.evidence.eraseEvidence(expiredAt: stores.now + 1, limit: 1) > 0 {}
-                try expect(try await left(), is: [kept[2].summary.id], "what has not expired")
-                try expect(try await erase(nil, samples.app), is: 1, "what was erased with its app's")
-                try expect(try await left(), is: [], "what is left")
+                try expect(try await left(), is: [kept[2].summary.id], "the evidence that has not expired")
+                try expect(try await erase(nil, samples.app), is: 1, "the number erased by app")
+                try expect(try await left(), is: [], "the evidence left")
                 try expect(
                     try await stores.evidence.evidence(foreign.summary.id, of: other.app), is: foreign, "another app's")
                 let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 10)

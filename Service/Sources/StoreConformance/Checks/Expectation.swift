@@ -1,4 +1,4 @@
-/// What a check found that must not be.
+/// A check found something that must not be.
 struct Unmet: Error {
     let found: String
 }
@@ -16,7 +16,7 @@ func unwrap<Value>(_ value: Value?, _ what: String) throws -> Value {
     return value
 }
 
-/// Runs `count` tasks at once and gives what each returned, in the order of their numbers.
+/// Runs `count` tasks at once and returns their results in the order of their numbers.
 func concurrently<Value: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (Int) async throws -> Value
 ) async throws -> [Value] {

@@ -4,7 +4,7 @@ internal import AuthService
 extension StoreConformance {
     static var listingChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("Pages hold every device once, newest first, by id within a second") { stores in
+            ConformanceCheck("Pages list every device once, newest first, and by id within a second") { stores in
                 let samples = try Samples(stores)
                 let devices = (0..<25).map { samples.device(registeredAt: stores.now + Int64($0 / 4)) }
                 for device in devices { try await stores.add(device, samples) }
@@ -23,7 +23,7 @@ extension StoreConformance {
                 try expect(pages.map(\.count), is: [4, 4, 4, 4, 4, 4, 1, 0], "the sizes of the pages")
                 try expect(pages.flatMap { $0 }, is: wanted, "the devices")
             },
-            ConformanceCheck("A query finds by status, platform and time, all together") { stores in
+            ConformanceCheck("A query applies status, platform and time together") { stores in
                 let samples = try Samples(stores)
                 let now = stores.now
                 var devices: [DeviceRecord] = []
@@ -49,9 +49,9 @@ extension StoreConformance {
                 let wanted = devices.filter {
                     $0.status == .pending && $0.platform == .android && $0.registeredAt == now - 1
                 }
-                try expect(found, is: wanted, "what was found by time too")
+                try expect(found, is: wanted, "the devices found by time too")
             },
-            ConformanceCheck("Risk metrics are counted, of an app's registered devices") { stores in
+            ConformanceCheck("Risk metrics are counted over an app's registered devices") { stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
                 func device(_ metric: Int?, _ samples: Samples, _ status: DeviceStatus = .registered) -> DeviceRecord {
                     var evidence = samples.evidence()
@@ -64,7 +64,7 @@ extension StoreConformance {
                 try await stores.add(device(9, other), other)
                 try expect(try await stores.devices.riskMetrics(of: samples.app), is: [1: 1, 3: 2], "the counts")
             },
-            ConformanceCheck("Devices are counted by status, of one app") { stores in
+            ConformanceCheck("The devices of one app are counted by status") { stores in
                 let samples = try Samples(stores)
                 try expect(try await stores.devices.count(of: samples.app), is: [:], "the counts of no devices")
                 for status in [DeviceStatus.registered, .registered, .revoked] {

@@ -4,32 +4,32 @@ internal import AuthService
 extension StoreConformance {
     static var pendingProofChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("A proof that was kept is there, as it is, until it is erased") { stores in
+            ConformanceCheck("A proof is read unchanged until it is erased") { stores in
                 let samples = try Samples(stores)
                 let proofs = (0..<3).map { _ in samples.proof() }
                 for proof in proofs { try await stores.pendingProofs.keep(proof) }
                 try await stores.pendingProofs.erasePendingProof(of: proofs[1].deviceID)
-                // Again, and of a device that never had one: nothing happens.
+                // Erasing again, or for a device without a proof, does nothing.
                 try await stores.pendingProofs.erasePendingProof(of: proofs[1].deviceID)
                 try await stores.pendingProofs.erasePendingProof(of: samples.deviceID())
                 let kept = try await stores.proofs(of: samples, pageOf: 100)
-                try expect(Set(kept), is: [proofs[0], proofs[2]], "what is kept")
+                try expect(Set(kept), is: [proofs[0], proofs[2]], "the proofs kept")
             },
-            ConformanceCheck("Proofs are read in the order of their device ids, in pages without gaps or repeats") {
+            ConformanceCheck("Proofs are listed in the order of their device ids, in pages without gaps or repeats") {
                 stores in
                 let samples = try Samples(stores)
                 let proofs = (0..<7).map { _ in samples.proof() }
                 for proof in proofs { try await stores.pendingProofs.keep(proof) }
                 let read = try await stores.proofs(of: samples, pageOf: 3)
-                try expect(read, is: proofs.sorted { $0.deviceID.text < $1.deviceID.text }, "what was read")
+                try expect(read, is: proofs.sorted { $0.deviceID.text < $1.deviceID.text }, "the proofs read")
             },
-            ConformanceCheck("A device has one proof: the last one that was kept") { stores in
+            ConformanceCheck("A device has one proof: the last one kept") { stores in
                 let samples = try Samples(stores)
                 let device = samples.deviceID()
                 try await stores.pendingProofs.keep(samples.proof(of: device))
                 let last = samples.proof(of: device)
                 try await stores.pendingProofs.keep(last)
-                try expect(try await stores.proofs(of: samples, pageOf: 100), is: [last], "what is kept")
+                try expect(try await stores.proofs(of: samples, pageOf: 100), is: [last], "the proofs kept")
             },
         ]
     }
@@ -43,7 +43,7 @@ extension Samples {
 }
 
 extension StoresUnderTest {
-    /// All proofs of a check's app; the stores may hold some of others.
+    /// All proofs of the check's app. The stores may hold others.
     fileprivate func proofs(of samples: Samples, pageOf limit: Int) async throws -> [PendingProof] {
         var (proofs, last) = ([PendingProof](), DeviceID?.none)
         while true {

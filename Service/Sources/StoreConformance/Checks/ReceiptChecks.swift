@@ -6,7 +6,7 @@ extension StoreConformance {
 
     private static var takingChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("Receipts are taken when they are due, the longest due first, and once within the lease") {
+            ConformanceCheck("Due receipts are taken longest due first, and once within a lease") {
                 stores in
                 let samples = try Samples(stores)
                 let devices = [30, 10, 20].map { samples.dueDevice(at: stores.now - $0) }
@@ -14,15 +14,15 @@ extension StoreConformance {
                 try await stores.add(samples.dueDevice(at: stores.now + 1), samples)
                 let taken = try await stores.takeDue(samples)
                 let wanted = [devices[0], devices[2], devices[1]]
-                try expect(taken.map(\.deviceID), is: wanted.map(\.deviceID), "what was taken, in this order")
+                try expect(taken.map(\.deviceID), is: wanted.map(\.deviceID), "the devices taken, in order")
                 var evidence = try unwrap(wanted[0].appAttest, "evidence")
                 evidence.refresh.dueAt = stores.lease
-                try expect(taken[0].evidence, is: evidence, "the evidence that was taken")
-                try expect(try await stores.takeDue(samples).count, is: 0, "what was taken again")
+                try expect(taken[0].evidence, is: evidence, "the evidence taken")
+                try expect(try await stores.takeDue(samples).count, is: 0, "the number taken again")
                 let later = try await stores.takeDue(samples, at: stores.lease, lease: stores.lease + 900)
-                try expect(later.count, is: 4, "what was taken after the lease")
+                try expect(later.count, is: 4, "the number taken after the lease")
             },
-            ConformanceCheck("Only receipts of registered devices are due, and none that is never exchanged") {
+            ConformanceCheck("Only receipts of registered devices with a due time are due") {
                 stores in
                 let samples = try Samples(stores)
                 for status in DeviceStatus.allCases where status != .registered {
@@ -33,9 +33,9 @@ extension StoreConformance {
                 bare.receipt = nil
                 try await stores.add(samples.device(evidence: bare), samples)
                 try await stores.add(samples.device(platform: .android), samples)
-                try expect(try await stores.takeDue(samples).count, is: 0, "what was taken")
+                try expect(try await stores.takeDue(samples).count, is: 0, "the number taken")
             },
-            ConformanceCheck("Of 64 takers each gets another receipt") { stores in
+            ConformanceCheck("Of 64 callers each takes another receipt") { stores in
                 let samples = try Samples(stores)
                 for _ in 0..<16 { try await stores.add(samples.dueDevice(at: stores.now - 1), samples) }
                 let taken = try await concurrently(64) { _ in
@@ -51,7 +51,7 @@ extension StoreConformance {
 
     private static var recordingChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("A new receipt replaces the one that was taken, and nothing else") { stores in
+            ConformanceCheck("A new receipt replaces the taken one and nothing else") { stores in
                 let samples = try Samples(stores)
                 let device = samples.dueDevice(at: stores.now - 1)
                 try await stores.add(device, samples)
@@ -81,7 +81,7 @@ extension StoreConformance {
                 wanted.appAttest?.refresh = change.refresh
                 try expect(try await stores.stored(device), is: wanted, "the device")
             },
-            ConformanceCheck("What was taken is recorded once, and not after the lease went to another") { stores in
+            ConformanceCheck("An outcome is recorded once, and only under the current lease") { stores in
                 let samples = try Samples(stores)
                 let device = samples.dueDevice(at: stores.now - 1)
                 try await stores.add(device, samples)
@@ -98,7 +98,7 @@ extension StoreConformance {
                 try expect(try await !record(second), "it was recorded twice")
                 try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
             },
-            ConformanceCheck("A receipt of evidence that was replaced meanwhile is not recorded") { stores in
+            ConformanceCheck("An outcome for replaced evidence is not recorded") { stores in
                 try await stores.expectRefusal { samples, due in
                     samples.evidence(refresh: due.evidence.refresh)
                 }
@@ -148,7 +148,7 @@ extension StoresUnderTest {
         try expect(try await eventCount(of: device), is: 2, "the number of events")
     }
 
-    /// Takes everything that is due; the stores may hold devices of others.
+    /// Takes all due receipts, and returns those of the check's app. The stores may hold others.
     fileprivate func takeDue(
         _ samples: Samples, at time: UnixTime? = nil, lease: UnixTime? = nil
     ) async throws -> [DueReceipt] {

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 
 extension StoresUnderTest {
-    /// Claims as a request of the present does, unless told otherwise.
+    /// Makes a claim for a request of the present; every argument can be overridden.
     func claim(
         _ claims: [ReplayClaim], timestamp: UnixTime? = nil, expiresAt: UnixTime? = nil, now: UnixTime? = nil
     ) async throws -> ClaimOutcome {
@@ -16,7 +16,7 @@ extension StoresUnderTest {
 extension StoreConformance {
     static var replayChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("What was claimed is taken, and says which") { stores in
+            ConformanceCheck("A claimed value is taken, and the outcome names it") { stores in
                 let samples = try Samples(stores)
                 let (first, second, third) = (samples.claim(), samples.claim(), samples.claim())
                 try expect(try await stores.claim([first, second]), is: .claimed, "the first claim")
@@ -30,7 +30,7 @@ extension StoreConformance {
                 try expect(try await stores.claim([new, old]), is: .taken(old), "one old and one new")
                 try expect(try await stores.claim([new]), is: .claimed, "the new one by itself")
             },
-            ConformanceCheck("Of 64 tasks that claim one pair one gets it") { stores in
+            ConformanceCheck("Of 64 tasks that claim one pair one succeeds") { stores in
                 let samples = try Samples(stores)
                 let pair = [samples.claim(), samples.claim()]
                 let outcomes = try await concurrently(64) { _ in try await stores.claim(pair) }
@@ -42,12 +42,12 @@ extension StoreConformance {
                 let claims = (0..<65).map { _ in samples.claim() }
                 let outcomes = try await concurrently(64) { try await stores.claim([claims[$0], claims[$0 + 1]]) }
                 let winners = outcomes.indices.filter { outcomes[$0] == .claimed }
-                try expect(!winners.isEmpty, "nobody got anything")
+                try expect(!winners.isEmpty, "no task succeeded")
                 try expect(
                     zip(winners, winners.dropFirst()).allSatisfy { $1 - $0 > 1 }, "two got one claim: \(winners)")
                 for (number, outcome) in outcomes.enumerated() where outcome != .claimed {
                     let free = !winners.contains(number - 1) && !winners.contains(number + 1)
-                    try expect(!free, "task \(number) was refused, and nobody got what it wanted")
+                    try expect(!free, "task \(number) was refused, and no other task has its claims")
                 }
             },
             ConformanceCheck("A claim lives until a second before its expiry") { stores in
@@ -64,12 +64,12 @@ extension StoreConformance {
                 let later = try await stores.claim([claim], timestamp: now + 720, now: now + 720)
                 try expect(later, is: .claimed, "a minute after expiry")
             },
-            ConformanceCheck("A claim that has expired already is not taken") { stores in
+            ConformanceCheck("An expired claim is refused") { stores in
                 let claim = try Samples(stores).claim()
                 let outcome = try await stores.claim([claim], expiresAt: stores.now)
                 try expect(outcome, is: .expired, "the outcome")
             },
-            ConformanceCheck("A clock that steps back does not free what was purged") { stores in
+            ConformanceCheck("A clock that steps back does not free purged claims") { stores in
                 let samples = try Samples(stores)
                 let claim = samples.claim()
                 let now = stores.now
@@ -78,7 +78,7 @@ extension StoreConformance {
                 let replay = try await stores.claim([claim], expiresAt: now + 660)
                 try expect(replay != .claimed, "the replay was accepted after the clock had stepped back")
             },
-            ConformanceCheck("Many live claims are all remembered") { stores in
+            ConformanceCheck("2000 live claims are all kept") { stores in
                 let samples = try Samples(stores)
                 let claims = (0..<2000).map { _ in samples.claim() }
                 for claim in claims { _ = try await stores.claim([claim]) }

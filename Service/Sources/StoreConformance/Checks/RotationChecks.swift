@@ -31,7 +31,7 @@ extension StoreConformance {
                 device.assurance = change.assurance
                 try expect(try await stores.stored(device), is: device, "the device after")
             },
-            ConformanceCheck("An overlap is ended once, by the current key alone, and nothing else changes") { stores in
+            ConformanceCheck("An overlap ends once, only for the current key, and nothing else changes") { stores in
                 let samples = try Samples(stores)
                 var device = samples.device()
                 try await stores.add(device, samples)
@@ -51,7 +51,7 @@ extension StoreConformance {
                 try expect(try await stores.stored(device), is: device, "the device after")
                 try expect(try await stores.eventCount(of: device), is: 3, "the number of events")
             },
-            ConformanceCheck("Without an overlap the previous key is known and verifies nothing") { stores in
+            ConformanceCheck("A rotation without an overlap keeps the previous key without a time") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device()
                 try await stores.add(device, samples)
@@ -61,7 +61,7 @@ extension StoreConformance {
                 try expect(stored.previousKeyUntil, is: nil, "until when it verifies")
             },
             ConformanceCheck(
-                "Away from a key that must rotate because of a compromise there is no overlap and no rebind"
+                "A key that must rotate because of a compromise gets no overlap and no new evidence"
             ) {
                 stores in
                 let samples = try Samples(stores)
@@ -84,7 +84,7 @@ extension StoreConformance {
                         "the overlap of a key whose demand is \(reason)")
                 }
             },
-            ConformanceCheck("Keys keep a role for ever: current, previous, retired") { stores in
+            ConformanceCheck("A key stays bound for good: current, previous, retired") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device()
                 try await stores.add(device, samples)
@@ -104,7 +104,7 @@ extension StoreConformance {
                     }
                 }
             },
-            ConformanceCheck("Of 64 rotations from one key one wins") { stores in
+            ConformanceCheck("Of 64 rotations from one key one succeeds") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device()
                 try await stores.add(device, samples)
@@ -119,7 +119,7 @@ extension StoreConformance {
                 }
                 try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
             },
-            ConformanceCheck("Of 64 devices that rotate to one key one gets it") { stores in
+            ConformanceCheck("Of 64 devices that rotate to one key one succeeds") { stores in
                 let samples = try Samples(stores)
                 let devices = (0..<64).map { _ in samples.device() }
                 for device in devices { try await stores.add(device, samples) }
@@ -140,7 +140,7 @@ extension StoreConformance {
                     try expect(try await stores.stored(device), is: device, "the device after")
                 }
             },
-            ConformanceCheck("A revocation is never overwritten by a rotation at the same time") { stores in
+            ConformanceCheck("A rotation at the same time does not undo a revocation") { stores in
                 let samples = try Samples(stores)
                 for _ in 0..<8 {
                     let device = samples.device()
@@ -157,7 +157,7 @@ extension StoreConformance {
                     try expect(try await stores.stored(device).status, is: .revoked, "the status")
                 }
             },
-            ConformanceCheck("A rotation with new evidence binds it, unless it is another device's") { stores in
+            ConformanceCheck("A rotation binds new evidence, unless another device has it") { stores in
                 let samples = try Samples(stores)
                 let (device, other) = (samples.device(), samples.device(evidence: samples.evidence()))
                 try await stores.add(device, samples)

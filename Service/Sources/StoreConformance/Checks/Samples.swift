@@ -74,13 +74,13 @@ struct Samples: Sendable {
 }
 
 extension StoresUnderTest {
-    /// Provisions an app, where it is not there. The log tells of it under another id: checks count what it says of theirs.
+    /// Adds an app unless it is there. Its audit event has another app id, so that a check counts only its own events.
     func provide(_ app: AppID, _ samples: Samples) async throws {
         _ = try await apps.insert(
             StoredApp(appID: app, sealedJSON: "{}"), recording: samples.event(.appAdded, app: Samples.appID()))
     }
 
-    /// Inserts a device that must be new.
+    /// Inserts a new device.
     func add(_ device: DeviceRecord, _ samples: Samples) async throws {
         try await provide(device.appID, samples)
         let outcome = try await devices.insert(
@@ -92,7 +92,7 @@ extension StoresUnderTest {
         try unwrap(try await devices.device(device.deviceID, of: device.appID), "device that was inserted")
     }
 
-    /// How many events a device has in the log.
+    /// The number of events of a device in the log.
     func eventCount(of device: DeviceRecord) async throws -> Int {
         try await audit.events(app: device.appID, device: device.deviceID, before: nil, limit: 1000).count
     }

@@ -22,7 +22,7 @@ extension StoreConformance {
                 try expect(try await stores.serviceKeys.keyChecks(), is: [one], "the check value")
                 try expect(try await stores.codes(samples).count, is: 2, "the number of events")
             },
-            ConformanceCheck("Of 64 who set a check value one does") { stores in
+            ConformanceCheck("Of 64 tasks that set a check value one succeeds") { stores in
                 let samples = try Samples(stores)
                 let known = try await stores.serviceKeys.keyChecks()
                 let checks = try (0..<64).map { _ in try samples.keyCheck() }
@@ -33,7 +33,7 @@ extension StoreConformance {
                 let winner = try unwrap(done.firstIndex(of: true), "winner")
                 try expect(try await stores.serviceKeys.keyChecks(), is: [checks[winner]], "the check value")
             },
-            ConformanceCheck("All that is sealed is listed, in pages, and replaced only where it is unchanged") {
+            ConformanceCheck("Every sealed value is listed, in pages, and replaced only while it is unchanged") {
                 stores in
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: #"{"sealed":"one"}"#)

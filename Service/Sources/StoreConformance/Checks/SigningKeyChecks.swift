@@ -4,7 +4,7 @@ internal import AuthService
 extension StoreConformance {
     static var signingKeyChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("Signing keys are listed as they are, oldest first") { stores in
+            ConformanceCheck("Signing keys are read unchanged, oldest first") { stores in
                 let samples = try Samples(stores)
                 let keys = [samples.signingKey(), samples.signingKey(), samples.signingKey()]
                 for key in keys {
@@ -30,7 +30,7 @@ extension StoreConformance {
                 try expect(try await stores.signingKeys.signingKeys().last, is: first, "the newest key")
                 try expect(try await stores.codes(samples).count, is: 1, "the number of events")
             },
-            ConformanceCheck("Of 64 who add a signing key after one and the same, one does") { stores in
+            ConformanceCheck("Of 64 signing keys added after one key one succeeds") { stores in
                 let samples = try Samples(stores)
                 let newest = try await stores.signingKeys.signingKeys().last?.id
                 let keys = (0..<64).map { _ in samples.signingKey() }
@@ -43,7 +43,9 @@ extension StoreConformance {
                 try expect(try await stores.signingKeys.signingKeys().last, is: keys[winner], "the newest key")
                 try expect(try await stores.codes(samples).count, is: 1, "the number of events")
             },
-            ConformanceCheck("A signing key is revoked while the newest is known, and the new one is the newest") {
+            ConformanceCheck(
+                "A signing key is revoked only while the newest key is known, and the new key becomes the newest"
+            ) {
                 stores in
                 let samples = try Samples(stores)
                 var keys = [samples.signingKey(), samples.signingKey()]
@@ -89,7 +91,7 @@ extension StoreConformance {
                 try expect(try await stores.signingKeys.isRevokedSigningKey(added.id), is: false, "the one left")
                 try expect(try await stores.codes(samples).count, is: 4, "the number of events")
             },
-            ConformanceCheck("Signing keys that are removed are gone, and no others") { stores in
+            ConformanceCheck("Only the named signing keys are removed") { stores in
                 let samples = try Samples(stores)
                 let keys = [samples.signingKey(), samples.signingKey(), samples.signingKey()]
                 for key in keys {
@@ -99,7 +101,7 @@ extension StoreConformance {
                 }
                 try await stores.signingKeys.removeSigningKeys([keys[0].id, keys[1].id, "not there"])
                 let left = try await stores.signingKeys.signingKeys().filter { keys.contains($0) }
-                try expect(left, is: [keys[2]], "what is left")
+                try expect(left, is: [keys[2]], "the keys left")
             },
         ]
     }

@@ -28,7 +28,7 @@ extension MemoryStores: AppStore {
         _ current: StoredApp, with app: StoredApp, recording event: AuditEvent
     ) throws(StoreError) -> Bool {
         try check(.replaceApp)
-        // Text is compared as bytes: canonically equivalent records are not the same record.
+        // As bytes: texts that are only canonically equivalent are different records.
         guard current.appID == app.appID, let stored = appRecords[app.appID],
             stored.sealedJSON.utf8.elementsEqual(current.sealedJSON.utf8)
         else { return false }

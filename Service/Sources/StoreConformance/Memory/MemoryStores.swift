@@ -1,11 +1,11 @@
 public import AuthContract
 public import AuthService
 
-/// Every store in memory: the plain reference of what the protocols mean, for tests and for trying things out.
+/// Every store in memory: the reference for the protocols, for tests and for trying things out.
 ///
-/// Nothing survives the process. One actor holds everything, so that a change and its audit event are one step.
+/// Nothing survives the process. One actor holds everything, so a change and its audit event are one step.
 public actor MemoryStores {
-    /// A call that can be made to fail.
+    /// The calls that `fail(_:with:)` can make fail.
     public enum Call: String, Sendable, Hashable, CaseIterable {
         case put, take, claim, app, apps, insertApp, replaceApp, removeApp, device, binding, insertDevice, rotate
         case setStatus, replaceEvidence, advanceCounter, raiseScheme, lowerScheme, setMustRotate, holdObserved, noteSeen
@@ -34,7 +34,7 @@ public actor MemoryStores {
     var signingKeyRecords: [StoredSigningKey] = []
     var revokedSigningKeys: Set<String> = []
     var proofs: [DeviceID: PendingProof] = [:]
-    /// The oldest first.
+    /// Oldest first.
     var keptEvidence: [StoredEvidence] = []
     var knownKeyChecks: [ServiceKeyCheck] = []
     private var failures: [Call: StoreError] = [:]
@@ -44,19 +44,19 @@ public actor MemoryStores {
     /// Empty stores.
     ///
     /// - Parameters:
-    ///   - clock: decides when an expired challenge is forgotten.
-    ///   - maximumChallenges: beyond it the oldest challenge of the busiest source is evicted.
+    ///   - clock: decides when expired challenges go.
+    ///   - maximumChallenges: beyond it, the oldest challenge of the busiest source is evicted.
     public init(clock: any ServiceClock = SystemClock(), maximumChallenges: Int = 100_000) {
         self.clock = clock
         self.maximumChallenges = maximumChallenges
     }
 
-    /// Makes calls fail from now on; without `calls` all of them.
+    /// Makes calls fail from now on. Without `calls`, all of them fail.
     public func fail(_ calls: Call..., with error: StoreError = StoreError(.unavailable, "made to fail")) {
         for call in calls.isEmpty ? Call.allCases : calls { failures[call] = error }
     }
 
-    /// Does something right before the next call of this kind: what somebody else would, who is just faster.
+    /// Runs an action right before the next call of this kind, as another caller would that is faster.
     public func interrupt(_ call: Call, by action: @escaping @Sendable (isolated MemoryStores) -> Void) {
         interruptions[call] = action
     }
@@ -64,13 +64,13 @@ public actor MemoryStores {
     /// Lets every call succeed again.
     public func recover() { failures = [:] }
 
-    /// Forgets all claims as a loss of power at `time` would, with nothing durable.
+    /// Forgets all claims, as a loss of power at `time` does if no claim is durable.
     public func loseHistory(at time: UnixTime) {
         claims = [:]
         historyLostAt = time
     }
 
-    /// What another process would cause by changing the store.
+    /// Signals a change, as if another process had made it.
     public nonisolated func signalExternalChange() { changes.signal() }
 
     /// See `DeviceStore`.
