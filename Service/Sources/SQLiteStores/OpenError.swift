@@ -8,7 +8,7 @@ public struct OpenError: Error, Sendable, Hashable, CustomStringConvertible {
         case notReadable
         /// The file or its folder cannot be written.
         case notWritable
-        /// The file is no SQLite database, or one of another program.
+        /// The file is not a SQLite database, or belongs to another program.
         case notADatabase
         /// Written by a newer version of this software.
         case newerVersion
@@ -16,14 +16,14 @@ public struct OpenError: Error, Sendable, Hashable, CustomStringConvertible {
         case inUse
         /// The file has more than one hard link.
         case severalNames
-        /// What it holds is damaged.
+        /// The content is damaged.
         case damaged
-        /// Anything else that the system refuses.
+        /// Any other error of the system.
         case unavailable
     }
 
     public let code: Code
-    /// What happened to which file, and what to do.
+    /// What failed, on which file, and what to do.
     public let description: String
 
     init(_ code: Code, _ description: String) {

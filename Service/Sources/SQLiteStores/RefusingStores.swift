@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import AuthService
 
-/// The challenges and claims of a process that opened the database for administration: they live in the service's memory, so
-/// this process refuses every call.
+/// The challenge and replay stores of a process that opened the database for administration. Challenges and claims live in the
+/// service's memory, so this process refuses every call.
 struct RefusingStores: ChallengeStore, ReplayStore {
     private static let refusal = StoreError(.unavailable, "opened for administration, not as the service")
 

@@ -2,35 +2,35 @@ public import AuthService
 internal import Foundation
 public import Logging
 
-/// The default stores: everything of one service in one SQLite file, with a journal of replay claims beside it.
+/// The default stores: one SQLite file for everything, and a journal of replay claims beside it.
 ///
-/// Apps, devices and audit events are durable when a call returns (WAL, `synchronous=FULL`). Replay claims survive the end
-/// of the process in any way; after a loss of power `ClaimJournal` says what it cannot know. Challenges are held in memory
-/// and saved by `close()`.
+/// Apps, devices and audit events are durable when a call returns (WAL, `synchronous=FULL`). Replay claims survive the end of
+/// the process, however it ends. After a loss of power, `ClaimJournal` refuses requests whose claims it may have lost.
+/// Challenges are in memory, and `close()` saves them.
 ///
-/// Several processes may have the file open, but only one of them in the role of the service.
+/// Several processes may have the file open. Only one of them may be the service.
 public final class SQLiteStores: Sendable {
-    /// What the process that opens the file is.
+    /// The role of the process that opens the file.
     public enum Role: Sendable {
-        /// The service itself: there is one.
+        /// The service. There is one.
         case service
-        /// A tool beside it: apps, devices and audit; `challenges` and `replay` refuse.
+        /// A tool beside it. `challenges` and `replay` refuse every call.
         case administration
     }
 
-    /// What can be set.
+    /// Deadlines and bounds.
     public struct Options: Sendable {
-        /// The longest that a call takes.
+        /// The longest time that a call takes.
         public var deadline: Duration = .seconds(2)
-        /// How long one process waits for another's transaction; shorter than the deadline.
+        /// How long one process waits for another's transaction. It must be shorter than the deadline.
         public var busyTimeout: Duration = .milliseconds(1500)
-        /// How often the file is looked at for changes by others.
+        /// How often the file is polled for changes by other processes.
         public var pollInterval: Duration = .milliseconds(250)
-        /// Challenges held at once; beyond it the oldest of the busiest source is evicted.
+        /// The largest number of challenges. Beyond it, the oldest of the busiest source is evicted.
         public var maximumChallenges = 100_000
-        /// Live replay claims at once; beyond it claims are refused. About 30 bytes of memory each.
+        /// The largest number of live replay claims. Beyond it, claims are refused. Each takes about 30 bytes of memory.
         public var maximumClaims = 24_000_000
-        /// Who is told of each call; nil: nobody.
+        /// Sees each call; nil: no observer.
         public var observer: (any StoreObserver)?
 
         /// The defaults.
@@ -49,47 +49,47 @@ public final class SQLiteStores: Sendable {
     public let evidence: any EvidenceStore
     public let serviceKeys: any ServiceKeyStore
 
-    /// All of them, as the service takes them.
+    /// All stores, as `AuthService` takes them.
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence)
     }
 
-    /// Replay claims that live now; nil where this process is not the service.
+    /// The number of live replay claims; nil if this process is not the service.
     public var liveClaims: Int? { journal?.size.live }
 
     let database: StoreDatabase
     let freeSpace: FreeSpace
     private let heldChallenges: HeldChallenges?
     private let journal: ClaimJournal?
-    /// Keeps in the database what the journal has become.
+    /// Records the journal's state in the database.
     private let noting: Task<Void, Never>?
     private let endNotes: AsyncStream<JournalNote>.Continuation?
 
-    /// The file's own path, after every link: what belongs to the database lies beside it.
+    /// The path of the file with every link resolved. The other files of the database lie beside it.
     ///
-    /// - Throws: `OpenError` where the folder does not exist.
+    /// - Throws: `OpenError` if the folder does not exist.
     public static func resolvedPath(_ path: String) throws(OpenError) -> String { try DatabasePath.resolve(path) }
 
     /// Whether there is a database at a path: a file that is not empty.
     public static func hasDatabase(at path: String) -> Bool { DatabasePath.hasContent(path) }
 
-    /// Throws where the file at a path is there and is no database of ours; changes nothing.
+    /// Throws if there is a file at a path that is not a database of ours. Changes nothing.
     public static func checkFile(_ path: String) throws(OpenError) {
         let path = try DatabasePath.resolve(path)
         try DatabasePath.checkKind(path)
         do { try DatabaseFile.inspect(path) { _ in } } catch { throw DatabaseFile.openError(error, path) }
     }
 
-    /// Opens the file, and makes it where it is not there.
+    /// Opens the file, and creates it if it does not exist.
     ///
     /// - Parameters:
-    ///   - path: the file, or a link to it; claims go to the folder `<path>-claims` beside the file itself.
-    ///   - role: what this process is.
+    ///   - path: the file, or a link to it. Claims go to the folder `<path>-claims` beside the file itself.
+    ///   - role: the role of this process.
     ///   - options: deadlines and bounds.
     ///   - clock: the service's clock.
-    ///   - logger: what was found at opening and what fails in the background.
+    ///   - logger: logs what opening found and what fails in the background.
     public convenience init(
         path: String, role: Role = .service, options: Options = Options(), clock: any ServiceClock = SystemClock(),
         logger: Logger = Logger(label: "synheart.stores")
@@ -137,7 +137,7 @@ public final class SQLiteStores: Sendable {
         }
     }
 
-    /// Saves what is held in memory and lets go of the files. Calls under way are answered, later ones refused.
+    /// Saves the challenges and closes the files. Calls under way are answered, later ones refused.
     public func close() async {
         if let heldChallenges { await database.save(heldChallenges.drain()) }
         await journal?.close()

@@ -34,7 +34,7 @@ struct AuditHeadTests {
         try queue.close()
     }
 
-    @Test func `A log that grew still contains its heads`() async throws {
+    @Test func `a log that grew still contains its heads`() async throws {
         let heads = [try await trail.head()]
         try await stores.audit.append(sampleEvent())
         for head in heads + [try await trail.head()] {
@@ -43,7 +43,7 @@ struct AuditHeadTests {
         #expect(heads[0].sequence == 20)
     }
 
-    @Test func `An empty log has a head, which every log contains`() async throws {
+    @Test func `an empty log has a head, and every log contains it`() async throws {
         let other = try TemporaryFolder()
         let empty = try SQLiteStores.open(other)
         let head = try await Self.trail(over: empty).head()
@@ -52,21 +52,21 @@ struct AuditHeadTests {
         await empty.close()
     }
 
-    @Test func `A cut tail passes the chain and is found by a head`() async throws {
+    @Test func `a head finds a cut tail, which the chain does not show`() async throws {
         let head = try await trail.head()
         try tamper { try $0.execute(sql: "DELETE FROM audit WHERE sequence > 15") }
         #expect(try await trail.verify() == .intact)
         #expect(try await trail.verify(against: head) == .cut(last: 15))
     }
 
-    @Test func `A log that was emptied is found by a head`() async throws {
+    @Test func `a head finds an emptied log`() async throws {
         let head = try await trail.head()
         try tamper { try $0.execute(sql: "DELETE FROM audit") }
         #expect(try await trail.verify() == .intact)
         #expect(try await trail.verify(against: head) == .cut(last: 0))
     }
 
-    @Test func `A chain that was made anew passes as one and is found by a head`() async throws {
+    @Test func `a head finds a rewritten chain`() async throws {
         let head = try await trail.head()
         try tamper { database in
             try database.execute(sql: "DELETE FROM audit WHERE sequence > 10")
@@ -76,14 +76,14 @@ struct AuditHeadTests {
         #expect(try await trail.verify(against: head) == .rewritten)
     }
 
-    @Test func `A change is found with and without a head`() async throws {
+    @Test func `a change is found with and without a head`() async throws {
         let head = try await trail.head()
         try tamper { try $0.execute(sql: "UPDATE audit SET actor = 'nobody' WHERE sequence = 7") }
         #expect(try await trail.verify() == .brokenLink(7))
         #expect(try await trail.verify(against: head) == .brokenLink(7))
     }
 
-    @Test func `A head of another service, or one that was changed, says nothing`() async throws {
+    @Test func `a head of another service or a changed head is refused`() async throws {
         let foreign = try await Self.trail(over: stores, key: 8).head()
         #expect(try await trail.verify(against: foreign) == .foreignHead)
         let head = try await trail.head().description
@@ -96,7 +96,7 @@ struct AuditHeadTests {
         }
     }
 
-    @Test func `A head is read in one form alone`() async throws {
+    @Test func `a head has only one valid form`() async throws {
         let head = try await trail.head().description
         #expect(try AuditHead(head).description == head)
         let parts = head.split(separator: ".").map(String.init)

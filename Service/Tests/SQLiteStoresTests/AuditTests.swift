@@ -27,7 +27,7 @@ struct AuditTests {
         try queue.close()
     }
 
-    @Test func `An untouched log has no broken link`() async throws {
+    @Test func `an untouched log has no broken link`() async throws {
         #expect(try await stores.audit.firstBrokenLink() == nil)
     }
 
@@ -38,7 +38,7 @@ struct AuditTests {
         INSERT INTO audit (sequence, code, at, actor, detail, hash) VALUES (99, 'app.added', 1, 'nobody', '{}', x'00')
         """,
     ])
-    func `The database itself refuses to change the log`(_ sql: String) throws {
+    func `the database itself refuses to change the log`(_ sql: String) throws {
         #expect(throws: DatabaseError.self) { try tamper(sql, triggers: true) }
     }
 
@@ -49,17 +49,17 @@ struct AuditTests {
         "UPDATE audit SET hash = x'' WHERE sequence = 7", "DELETE FROM audit WHERE sequence = 7",
         "UPDATE audit SET sequence = 700 WHERE sequence = 7",
     ])
-    func `Any change or gap is found at its place`(_ sql: String) async throws {
+    func `any change or gap is found at its place`(_ sql: String) async throws {
         try tamper(sql)
         #expect(try await stores.audit.firstBrokenLink() == 7)
     }
 
-    @Test func `A log whose beginning was cut off is broken from the first event on`() async throws {
+    @Test func `a log whose beginning was cut off is broken from the first event on`() async throws {
         try tamper("DELETE FROM audit WHERE sequence < 5")
         #expect(try await stores.audit.firstBrokenLink() == 1)
     }
 
-    @Test func `A long log is followed to its end`() async throws {
+    @Test func `a long log is followed to its end`() async throws {
         try await stores.database.write { database in
             for _ in 0..<4500 { try database.append(sampleEvent()) }
         }

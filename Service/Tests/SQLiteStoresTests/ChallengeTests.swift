@@ -5,7 +5,7 @@ import Testing
 @testable import SQLiteStores
 
 struct ChallengeTests {
-    @Test func `A challenge survives the end of the service in order, and is taken once`() async throws {
+    @Test func `a challenge survives the end of the service in order, and is taken once`() async throws {
         let folder = try TemporaryFolder()
         let challenge = try sampleChallenge(1)
         let first = try SQLiteStores.open(folder)
@@ -20,7 +20,10 @@ struct ChallengeTests {
         await third.close()
     }
 
-    @Test func `Beyond the bound the oldest of the busiest source goes, whatever was taken in between`() async throws {
+    @Test
+    func `beyond the bound, the oldest challenge of the busiest source is evicted, whatever was taken in between`()
+        async throws
+    {
         let held = HeldChallenges(clock: FixedClock(), maximum: 4)
         for (byte, source) in [(1, "quiet"), (2, "busy"), (3, "busy"), (4, "busy")] as [(UInt8, String)] {
             try await held.put(try sampleChallenge(byte), source: source)
@@ -33,7 +36,7 @@ struct ChallengeTests {
         #expect(left == [1, 4, 5, 6])
     }
 
-    @Test func `One source that floods never pushes out another's`() async throws {
+    @Test func `a flooding source never evicts another source's challenges`() async throws {
         let held = HeldChallenges(clock: FixedClock(), maximum: 100)
         let kept = try sampleChallenge(255)
         try await held.put(kept, source: "quiet")
@@ -47,7 +50,7 @@ struct ChallengeTests {
         #expect(held.drain().count == 99)
     }
 
-    @Test func `What expired long ago makes room by itself`() throws {
+    @Test func `claims that expired long ago free their space`() throws {
         var book = ChallengeBook(maximum: 10)
         let start = FixedClock().now
         for byte: UInt8 in 1...5 { book.put(try sampleChallenge(byte), source: "a", now: start) }

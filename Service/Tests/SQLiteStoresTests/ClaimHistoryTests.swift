@@ -13,7 +13,7 @@ struct ClaimHistoryTests {
 
     init() throws { bench = try JournalBench() }
 
-    @Test func `After a loss of power requests up to five seconds later are refused, for so long`() async throws {
+    @Test func `after a loss of power requests up to five seconds later are refused, for so long`() async throws {
         await (try bench.open()).abandon()
         let journal = try bench.open(at: start + 10, boot: "second boot")
         #expect(
@@ -24,7 +24,7 @@ struct ClaimHistoryTests {
         await journal.close()
     }
 
-    @Test func `A request dated ahead is on the disk before the answer, and known after a loss of power`() async throws
+    @Test func `a request dated ahead is on the disk before the answer, and known after a loss of power`() async throws
     {
         let (ahead, claims) = (start + 60, bench.claims())
         let first = try bench.open()
@@ -35,7 +35,7 @@ struct ClaimHistoryTests {
         await second.close()
     }
 
-    @Test func `A loss is remembered by the next start, and is not a new one`() async throws {
+    @Test func `the next start keeps a loss, and does not count it as a new one`() async throws {
         await (try bench.open()).abandon()
         await (try bench.open(at: start + 10, boot: "second boot")).abandon()
         let journal = try bench.open(at: start + 12, boot: "second boot")
@@ -44,7 +44,7 @@ struct ClaimHistoryTests {
         await journal.close()
     }
 
-    @Test func `A restart of the machine after the service ended in order loses nothing`() async throws {
+    @Test func `a reboot after an orderly shutdown loses nothing`() async throws {
         let claims = bench.claims()
         let first = try bench.open()
         #expect(try await first.claim(claims) == .claimed)
@@ -55,7 +55,7 @@ struct ClaimHistoryTests {
         await second.close()
     }
 
-    @Test func `Power lost and the clock behind: history is lost up to the latest time that the clock showed`()
+    @Test func `after a loss of power and a clock set back, history is lost up to the latest reading`()
         async throws
     {
         let first = try bench.open()
@@ -68,7 +68,8 @@ struct ClaimHistoryTests {
         await second.close()
     }
 
-    @Test func `A clock that steps back opens nothing, after segments were deleted and after a start too`() async throws
+    @Test func `a clock that steps back frees no claim, also after segments were deleted and after a start`()
+        async throws
     {
         var bench = bench
         bench.settings.segmentSeconds = 10
@@ -91,7 +92,7 @@ struct ClaimHistoryTests {
         await second.close()
     }
 
-    @Test func `A record that was written half is cut off`() async throws {
+    @Test func `a record that was written half is cut off`() async throws {
         let claims = bench.claims(3)
         let first = try bench.open()
         for claim in claims { #expect(try await first.claim([claim]) == .claimed) }
@@ -108,7 +109,7 @@ struct ClaimHistoryTests {
         }
     }
 
-    @Test func `After a loss of power whatever follows the last whole record is cut off`() async throws {
+    @Test func `after a loss of power, bytes after the last whole record are cut off`() async throws {
         let claims = bench.claims()
         let first = try bench.open()
         #expect(try await first.claim(claims, at: start + 30, now: start) == .claimed)
@@ -123,7 +124,7 @@ struct ClaimHistoryTests {
         await second.close()
     }
 
-    @Test func `The end of a journal that was ended in order is known, however new its last segment is`() async throws {
+    @Test func `a journal closed in order has a known end, however new its last segment is`() async throws {
         var bench = bench
         bench.settings.segmentSeconds = 1
         for round in Int64(0)..<20 {
@@ -140,7 +141,9 @@ struct ClaimHistoryTests {
 
     // In the header, in records, in the last record, behind it, and at the end of the room.
     @Test(arguments: [8, 40, 95, 96, 96 + 30, 96 + 24 * 5, 96 + 24 * 10, 96 + 24 * 11 + 20, 96 + 24 * 90_000])
-    func `A flipped bit anywhere is a loss of history, once, and the segment is put aside`(_ offset: Int) async throws {
+    func `a flipped bit anywhere is a loss of history, once, and the segment is kept for inspection`(
+        _ offset: Int
+    ) async throws {
         let claims = bench.claims(10)
         let first = try bench.open()
         for claim in claims { #expect(try await first.claim([claim]) == .claimed) }
@@ -158,7 +161,7 @@ struct ClaimHistoryTests {
     }
 
     @Test
-    func `Once the disk failed to take claims none is promised to be on it, and the journal does not end in order`()
+    func `after a failed sync no claim counts as durable, and the journal is not sealed`()
         async throws
     {
         let folder = try JournalFolder(bench.path)
@@ -186,7 +189,7 @@ struct ClaimHistoryTests {
         #expect(!state.endsInOrder)
     }
 
-    @Test func `Closing brings a complete segment to the disk before it answers who waits`() async throws {
+    @Test func `closing syncs a complete segment before it answers its waiters`() async throws {
         let folder = try JournalFolder(bench.path)
         func segment(_ sequence: UInt64) throws -> JournalSegment {
             try JournalSegment(
@@ -227,7 +230,7 @@ struct ClaimHistoryTests {
         #expect(notes.withLock { $0.map(\.sequence) } == [2])
     }
 
-    @Test func `A missing segment between others is a loss of history`() async throws {
+    @Test func `a missing segment between others is a loss of history`() async throws {
         for _ in 0..<3 {
             let journal = try bench.open()
             #expect(try await journal.claim(bench.claims()) == .claimed)
@@ -239,7 +242,7 @@ struct ClaimHistoryTests {
         await journal.close()
     }
 
-    @Test func `A missing journal is a loss of history, where there was one before`() async throws {
+    @Test func `a missing journal is a loss of history if there was one`() async throws {
         let fresh = try bench.open(expecting: .nothing)
         #expect(try await fresh.claim(bench.claims()) == .claimed)
         await fresh.close()
@@ -249,7 +252,7 @@ struct ClaimHistoryTests {
         await lost.close()
     }
 
-    @Test func `The database remembers that there was a journal`() async throws {
+    @Test func `the database records that there was a journal`() async throws {
         let folder = try TemporaryFolder()
         let first = try SQLiteStores.open(folder)
         #expect(
@@ -266,7 +269,7 @@ struct ClaimHistoryTests {
     }
 
     @Test(arguments: [0, 50, 96, 100_000])
-    func `A segment that was only just being made is no damage`(_ size: Int) async throws {
+    func `a half-created segment is not damage`(_ size: Int) async throws {
         let claims = bench.claims()
         let first = try bench.open()
         #expect(try await first.claim(claims) == .claimed)

@@ -31,7 +31,7 @@ struct ClaimJournalGuardTests {
 
     // MARK: Records
 
-    @Test func `Every kind of record is read as it was written, under its own seed only`() throws {
+    @Test func `every kind of record is read as it was written, under its own seed only`() throws {
         let records = [
             ClaimRecord.claim(ReplayClaim(high: 1, low: 2), expiry: 3), .clock(-5, monotonic: 6), .purged(to: .min),
             .loss(.init(first: 1, last: 2, isOpen: false)), .loss(.init(first: 1, last: 2, isOpen: true)), .seal,
@@ -61,7 +61,7 @@ struct ClaimJournalGuardTests {
     }
 
     @Test(arguments: [UInt64(3), .max])
-    func `A segment of another version is refused, and stays`(_ version: UInt64) throws {
+    func `a segment of another version is refused and not deleted`(_ version: UInt64) throws {
         try FileManager.default.createDirectory(atPath: bench.path, withIntermediateDirectories: true)
         let file = "\(bench.path)/claims-00000000000000000001"
         try Data(header { $0.version = version }.bytes).write(to: URL(fileURLWithPath: file))
@@ -70,7 +70,7 @@ struct ClaimJournalGuardTests {
         #expect(FileManager.default.fileExists(atPath: file))
     }
 
-    @Test func `A header is read as it was written, and at no other length`() throws {
+    @Test func `a header is read unchanged, and at no other length`() throws {
         let header = header { $0.sequence = 77 }
         let read = try SegmentHeader(header.bytes)
         #expect(read.sequence == 77 && read.seed == header.seed && read.boot == header.boot && read.version == 2)
@@ -79,19 +79,19 @@ struct ClaimJournalGuardTests {
         }
     }
 
-    @Test func `A header of zeros after its name is damaged`() {
+    @Test func `a header of zeros after its name is damaged`() {
         let bytes = Array("SyClaims".utf8) + [UInt8](repeating: 0, count: SegmentHeader.size - 8)
         #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(bytes) }
     }
 
-    @Test func `A segment under another one's name is a loss of history`() async throws {
+    @Test func `a segment under another one's name is a loss of history`() async throws {
         _ = try await abandoned()
         try FileManager.default.moveItem(
             atPath: bench.segments()[0], toPath: "\(bench.path)/claims-00000000000000000005")
         #expect(try await isLost())
     }
 
-    @Test func `A header of zeros before written records is a loss of history`() async throws {
+    @Test func `a header of zeros before written records is a loss of history`() async throws {
         _ = try await abandoned()
         try bench.change(bench.segments()[0]) {
             $0.replaceSubrange(0..<SegmentHeader.size, with: Data(count: SegmentHeader.size))
@@ -102,7 +102,7 @@ struct ClaimJournalGuardTests {
     // MARK: Damage
 
     @Test(arguments: ["first boot", "second boot"])
-    func `A damaged record before a whole one is a loss of history, after a loss of power too`(
+    func `a damaged record before a whole one is a loss of history, after a loss of power too`(
         _ boot: String
     ) async throws {
         let note = try await abandoned().note
@@ -112,26 +112,26 @@ struct ClaimJournalGuardTests {
         #expect(try await isLost(boot))
     }
 
-    @Test func `A record whose last word was never stored is a loss of history before a whole one`() async throws {
+    @Test func `an unfinished record before a whole one is a loss of history`() async throws {
         let note = try await abandoned().note
         let offset = note.length - 2 * ClaimRecord.size + 16
         try bench.change(bench.segments()[0]) { $0.replaceSubrange(offset..<offset + 8, with: Data(count: 8)) }
         #expect(try await isLost())
     }
 
-    @Test func `Bytes after the last record are a loss of history, if power was not lost`() async throws {
+    @Test func `bytes after the last record are a loss of history, if power was not lost`() async throws {
         let note = try await abandoned().note
         try bench.change(bench.segments()[0]) { $0[note.length + ClaimRecord.size] = 1 }
         #expect(try await isLost())
     }
 
-    @Test func `Bytes after the last record are cut off, if power was lost`() async throws {
+    @Test func `bytes after the last record are cut off, if power was lost`() async throws {
         let note = try await abandoned().note
         try bench.change(bench.segments()[0]) { $0[note.length + ClaimRecord.size] = 1 }
         #expect(try await !isLost("second boot"))
     }
 
-    @Test func `Records that end at the end of what is read at once are all read`() async throws {
+    @Test func `records that end at a read boundary are all read`() async throws {
         // A piece has 40,000 records.
         var bench = bench
         bench.settings.segmentRecords = 60_000
@@ -149,20 +149,20 @@ struct ClaimJournalGuardTests {
 
     // MARK: The database's note
 
-    @Test func `An older journal is a loss of history: fewer segments`() async throws {
+    @Test func `an older journal is a loss of history: fewer segments`() async throws {
         var note = try await abandoned().note
         note.sequence += 1
         note.length = 0
         #expect(try await isLost(expecting: .note(note)))
     }
 
-    @Test func `An older journal is a loss of history: fewer records`() async throws {
+    @Test func `an older journal is a loss of history: fewer records`() async throws {
         var note = try await abandoned().note
         note.length += 1
         #expect(try await isLost(expecting: .note(note)))
     }
 
-    @Test func `A journal that is as new as the note or newer is whole`() async throws {
+    @Test func `a journal as new as its record or newer is whole`() async throws {
         var note = try await abandoned().note
         #expect(try await !isLost(expecting: .note(note)))
         note.length = 0
@@ -172,18 +172,18 @@ struct ClaimJournalGuardTests {
         #expect(try await !isLost(expecting: .note(note)))
     }
 
-    @Test func `A note that cannot be read is a loss of history`() async throws {
+    @Test func `an unreadable record of the journal is a loss of history`() async throws {
         _ = try await abandoned()
         #expect(try await isLost(expecting: .unreadable))
         #expect(try await isLost(expecting: .kept), "a loss is remembered")
     }
 
-    @Test func `A journal that an earlier version noted is whole`() async throws {
+    @Test func `a journal recorded by an earlier version is whole`() async throws {
         _ = try await abandoned()
         #expect(try await !isLost(expecting: .kept))
     }
 
-    @Test func `What the note says was lost stays lost, though the journal is gone`() async throws {
+    @Test func `recorded losses stay, also without the journal`() async throws {
         var note = try await abandoned().note
         note.loss.add(from: start.seconds + 5000, to: start.seconds + 5600, isOpen: false)
         try FileManager.default.removeItem(atPath: bench.path)
@@ -196,12 +196,12 @@ struct ClaimJournalGuardTests {
 
     // MARK: Files
 
-    @Test func `A write that the disk refuses is an error`() throws {
+    @Test func `a write that the disk refuses is an error`() throws {
         let full = try JournalFile("/dev/full")
         #expect(throws: SystemError.self) { try full.write([1, 2, 3][...], at: 0) }
     }
 
-    @Test func `A read that the system refuses is an error, and the end of a file is none`() throws {
+    @Test func `a failed read is an error, the end of a file is not`() throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 8)
         defer { buffer.deallocate() }
         // Nothing is mapped at the lowest addresses.
@@ -216,13 +216,13 @@ struct ClaimJournalGuardTests {
         #expect(try Array(Data(contentsOf: URL(fileURLWithPath: path))) == [1, 2, 4, 5])
     }
 
-    @Test func `A file that is there is not made again`() throws {
+    @Test func `a file that is there is not made again`() throws {
         let path = "\(bench.folder.path)/once"
         _ = try JournalFile(path, creating: true)
         #expect(throws: SystemError.self) { try JournalFile(path, creating: true) }
     }
 
-    @Test func `A segment has room up to its last record, and for the seal behind it`() throws {
+    @Test func `a segment has space for its last record and the seal`() throws {
         let folder = try JournalFolder(bench.path)
         let segment = try JournalSegment(
             SegmentHeader(sequence: 1, boot: BootIdentity("boot")),
@@ -259,7 +259,7 @@ struct ClaimJournalGuardTests {
         try Data(bytes + Array(memory)).write(to: URL(fileURLWithPath: "\(bench.path)/claims-00000000000000000001"))
     }
 
-    @Test func `A journal of version 1 is read: its claims, what it purged and what it lost`() async throws {
+    @Test func `a journal of version 1 is read: its claims, what it purged and what it lost`() async throws {
         let claim = ReplayClaim(high: 1, low: 2)
         let now = start.seconds
         try versionOne(
@@ -272,8 +272,7 @@ struct ClaimJournalGuardTests {
         await journal.close()
     }
 
-    @Test func `A segment of version 1 without any record is a whole one: its header says what was lost`() async throws
-    {
+    @Test func `a version 1 segment without records is whole: its header has the losses`() async throws {
         try versionOne([], powerLostAt: start.seconds - 300)
         let journal = try bench.open(expecting: .kept)
         #expect(try await journal.claim(bench.claims(), at: start - 295, now: start) == .historyLost(retryAfter: 1))
@@ -281,7 +280,7 @@ struct ClaimJournalGuardTests {
         await journal.close()
     }
 
-    @Test func `A journal of version 1 that a clock a year ahead wrote refuses for minutes, not for a year`()
+    @Test func `a version 1 journal from a clock a year ahead refuses for minutes, not for a year`()
         async throws
     {
         let ahead = start.seconds + 31_536_000

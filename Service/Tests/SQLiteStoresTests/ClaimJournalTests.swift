@@ -12,7 +12,7 @@ struct ClaimJournalTests {
     init() throws { bench = try JournalBench() }
 
     @Test(arguments: [true, false])
-    func `Claims survive the end of the process, in order or not`(_ inOrder: Bool) async throws {
+    func `claims survive the end of the process, in order or not`(_ inOrder: Bool) async throws {
         let claims = bench.claims(100)
         let first = try bench.open()
         for claim in claims { #expect(try await first.claim([claim]) == .claimed) }
@@ -23,7 +23,7 @@ struct ClaimJournalTests {
         await second.close()
     }
 
-    @Test func `A claim lives exactly until its expiry, across a start too`() async throws {
+    @Test func `a claim lives exactly until its expiry, across a start too`() async throws {
         let claims = bench.claims()
         let first = try bench.open()
         #expect(try await first.claim(claims) == .claimed)
@@ -39,7 +39,7 @@ struct ClaimJournalTests {
         await third.close()
     }
 
-    @Test func `A second opener is refused`() async throws {
+    @Test func `a second opener is refused`() async throws {
         let first = try bench.open()
         let error = #expect(throws: OpenError.self) { try bench.open() }
         #expect(error?.code == .inUse)
@@ -47,7 +47,7 @@ struct ClaimJournalTests {
         await (try bench.open()).close()
     }
 
-    @Test func `No live claim is forgotten for room: what does not fit is refused`() async throws {
+    @Test func `no live claim is evicted: claims that do not fit are refused`() async throws {
         var bench = bench
         bench.settings.maximumClaims = 10
         let journal = try bench.open()
@@ -61,7 +61,7 @@ struct ClaimJournalTests {
         await journal.close()
     }
 
-    @Test func `A closed journal refuses`() async throws {
+    @Test func `a closed journal refuses`() async throws {
         let journal = try bench.open()
         await journal.close()
         let error = await #expect(throws: StoreError.self) { try await journal.claim(bench.claims()) }
@@ -69,7 +69,7 @@ struct ClaimJournalTests {
         await journal.close()
     }
 
-    @Test func `A time that the journal cannot write down is refused`() async throws {
+    @Test func `a time that the journal cannot record is refused`() async throws {
         let journal = try bench.open()
         let error = await #expect(throws: StoreError.self) {
             try await journal.claim(bench.claims(), at: UnixTime(.max), now: start)
@@ -79,7 +79,7 @@ struct ClaimJournalTests {
         await journal.close()
     }
 
-    @Test func `A claim is in the file when it is answered`() async throws {
+    @Test func `a claim is in the file before it is answered`() async throws {
         let journal = try bench.open()
         let claims = bench.claims()
         #expect(try await journal.claim(claims) == .claimed)
@@ -90,7 +90,7 @@ struct ClaimJournalTests {
         await journal.close()
     }
 
-    @Test func `More claims than segments hold at once are each claimed, or refused and free`() async throws {
+    @Test func `claims beyond the segments' space are claimed, or refused and free`() async throws {
         var bench = bench
         bench.settings.retryInterval = .milliseconds(1)
         bench.settings.segmentRecords = 50
@@ -117,7 +117,7 @@ struct ClaimJournalTests {
         await second.close()
     }
 
-    @Test func `A full disk refuses, keeps what was taken, and recovers by itself`() async throws {
+    @Test func `a full disk refuses claims, keeps those taken, and recovers by itself`() async throws {
         guard let disk = TinyDisk(kilobytes: 64) else { return }
         var bench = bench
         bench.settings.retryInterval = .milliseconds(1)

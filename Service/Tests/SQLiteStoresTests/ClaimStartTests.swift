@@ -38,7 +38,7 @@ struct ClaimStartTests {
     }
 
     @Test(arguments: leftovers)
-    func `A loss of power is not forgotten`(_ records: [ClaimRecord]) async throws {
+    func `a loss of power is kept`(_ records: [ClaimRecord]) async throws {
         let note = try await abandoned().note
         try killedStart(note.sequence + 1, boot: "second boot", leaving: records)
         for now in [start + 10, start + 11] {
@@ -51,7 +51,7 @@ struct ClaimStartTests {
         }
     }
 
-    @Test func `A loss of power is not forgotten after several of them, one after the other`() async throws {
+    @Test func `several losses of power in a row are all kept`() async throws {
         let note = try await abandoned().note
         for number in 1...3 { try killedStart(note.sequence + UInt64(number), boot: "second boot") }
         let journal = try bench.open(at: start + 10, boot: "second boot")
@@ -60,7 +60,7 @@ struct ClaimStartTests {
     }
 
     @Test(arguments: leftovers)
-    func `A journal that was gone stays lost`(_ records: [ClaimRecord]) async throws {
+    func `a missing journal stays lost`(_ records: [ClaimRecord]) async throws {
         let note = try await abandoned().note
         for expectation in [JournalExpectation.note(note), .kept, .unreadable] {
             try FileManager.default.removeItem(atPath: bench.path)
@@ -72,7 +72,7 @@ struct ClaimStartTests {
     }
 
     @Test(arguments: leftovers)
-    func `A journal that was older than the database stays lost`(_ records: [ClaimRecord]) async throws {
+    func `a journal older than the database stays lost`(_ records: [ClaimRecord]) async throws {
         var note = try await abandoned().note
         note.length += ClaimRecord.size
         try killedStart(note.sequence + 1, boot: "first boot", leaving: records)
@@ -81,7 +81,7 @@ struct ClaimStartTests {
         await journal.close()
     }
 
-    @Test func `A journal that was ended in order has lost nothing`() async throws {
+    @Test func `a journal closed in order has lost nothing`() async throws {
         let claims = bench.claims()
         let first = try bench.open()
         #expect(try await first.claim(claims) == .claimed)
@@ -94,7 +94,7 @@ struct ClaimStartTests {
         await journal.close()
     }
 
-    @Test func `The very first start has lost nothing`() async throws {
+    @Test func `the first start has lost nothing`() async throws {
         try killedStart(1, boot: "first boot")
         let journal = try bench.open(boot: "first boot")
         #expect(try await journal.claim(bench.claims()) == .claimed)
@@ -102,7 +102,7 @@ struct ClaimStartTests {
     }
 
     // Its records, and claims behind them, may never have reached the disk.
-    @Test func `A start that a restart of the machine followed may have lost claims`() async throws {
+    @Test func `a reboot right after a start may have lost claims`() async throws {
         let claims = bench.claims()
         let first = try bench.open()
         #expect(try await first.claim(claims) == .claimed)
@@ -118,7 +118,7 @@ struct ClaimStartTests {
         await journal.close()
     }
 
-    @Test func `A segment that was made ahead and never used loses nothing, at later starts neither`() async throws {
+    @Test func `a segment created ahead and never used loses nothing, also at later starts`() async throws {
         let (claims, note) = try await abandoned()
         try killedStart(note.sequence + 1, boot: "first boot")
         for _ in 0..<3 {

@@ -14,7 +14,7 @@ struct ClaimTableTests {
         }
     }
 
-    @Test func `It answers as a dictionary does, whatever expires in between`() {
+    @Test func `the table agrees with a dictionary, whatever expires in between`() {
         var (table, model, numbers) = (ClaimTable(purgedTo: .min), [ReplayClaim: UInt32](), Numbers())
         var now: Int64 = 1000
         for step in 0..<200_000 {
@@ -34,7 +34,7 @@ struct ClaimTableTests {
         #expect(table.used < 40_001)
     }
 
-    @Test func `Dropping what expired raises what was purged, and gives back the room`() {
+    @Test func `dropping expired claims raises the purged expiry and releases memory`() {
         var (table, numbers) = (ClaimTable(purgedTo: 5), Numbers())
         for _ in 0..<100_000 {
             table.insert(ReplayClaim(high: numbers.next(), low: numbers.next()), expiry: 700, now: 40)
@@ -46,7 +46,7 @@ struct ClaimTableTests {
         #expect((table.used, table.purgedTo) == (0, 700))
     }
 
-    @Test func `A claim of zeros is a claim`() {
+    @Test func `a claim of zeros is a claim`() {
         var table = ClaimTable(purgedTo: .min)
         let zero = ReplayClaim(high: 0, low: 0)
         #expect(!table.contains(zero, now: 0))
@@ -55,7 +55,7 @@ struct ClaimTableTests {
         #expect(!table.contains(zero, now: 10))
     }
 
-    @Test func `The census forgets what has expired, minute by minute`() {
+    @Test func `the census drops expired claims minute by minute`() {
         var census = ClaimCensus()
         census.add(3, expiry: 59)
         census.add(4, expiry: 60)
@@ -67,7 +67,7 @@ struct ClaimTableTests {
         #expect(census.live == 0)
     }
 
-    @Test func `Searches begin all over a shard`() {
+    @Test func `searches begin all over a shard`() {
         let places = (0..<2000).map { _ in ClaimTable.place(of: .random(in: .min ... .max), among: 100) }
         #expect(places.allSatisfy { (0..<100).contains($0) })
         #expect(Set(places).count > 90)

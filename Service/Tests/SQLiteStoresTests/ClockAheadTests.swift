@@ -27,7 +27,7 @@ struct ClockAheadTests {
         try await journal.claim(bench.claims(), at: now)
     }
 
-    @Test func `Nothing is refused for long after it, though power was lost meanwhile`() async throws {
+    @Test func `after it nothing is refused for long, also after a loss of power`() async throws {
         let first = try bench.open()
         let old = bench.claims()
         #expect(try await first.claim(old) == .claimed)
@@ -43,7 +43,7 @@ struct ClockAheadTests {
         await second.close()
     }
 
-    @Test func `While the service runs its claims stay taken, and no others are refused`() async throws {
+    @Test func `while the service runs its claims stay taken, and no others are refused`() async throws {
         let journal = try bench.open()
         let old = bench.claims()
         #expect(try await journal.claim(old) == .claimed)
@@ -60,7 +60,7 @@ struct ClockAheadTests {
         await journal.close()
     }
 
-    @Test func `Claims that expired too early are refused by their dates`() async throws {
+    @Test func `claims that expired too early are refused by their dates`() async throws {
         var bench = bench
         bench.settings.segmentSeconds = 5
         let journal = try bench.open()
@@ -83,7 +83,7 @@ struct ClockAheadTests {
         await again.close()
     }
 
-    @Test func `The census falls again, and the memory of claims of a year ahead is given back`() async throws {
+    @Test func `the census falls again, and claims a year ahead release their memory`() async throws {
         let journal = try bench.open()
         #expect(try await journal.claim(bench.claims(10)) == .claimed)
         pass(1)
@@ -98,7 +98,7 @@ struct ClockAheadTests {
         await journal.close()
     }
 
-    @Test func `Segments written after it are deleted in their time`() async throws {
+    @Test func `segments written after it are deleted once they expire`() async throws {
         var bench = bench
         bench.settings.segmentSeconds = 10
         let journal = try bench.open()
@@ -112,7 +112,7 @@ struct ClockAheadTests {
         await journal.close()
     }
 
-    @Test func `An older folder of claims under a newer database is found`() async throws {
+    @Test func `an older folder of claims under a newer database is found`() async throws {
         let (folder, claims) = (try TemporaryFolder(), bench.claims())
         let (journal, copy) = (folder.database + "-claims", folder.path + "/copy")
         func claim(_ stores: SQLiteStores) async throws -> ClaimOutcome {
@@ -131,7 +131,7 @@ struct ClockAheadTests {
         await third.close()
     }
 
-    @Test func `A copy of the folder from while the service ran is older than one that ended`() async throws {
+    @Test func `a copy of the folder from a running service counts as older than a closed one`() async throws {
         let (folder, claims) = (try TemporaryFolder(), bench.claims())
         let (journal, copy) = (folder.database + "-claims", folder.path + "/copy")
         let first = try SQLiteStores.open(folder)

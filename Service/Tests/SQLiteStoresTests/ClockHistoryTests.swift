@@ -13,20 +13,20 @@ struct ClockHistoryTests {
         clock.note(1_000_000 + seconds + error, monotonic: 50 + seconds)
     }
 
-    @Test mutating func `A clock that goes with the monotonic clock is steady`() {
+    @Test mutating func `a clock that goes with the monotonic clock is steady`() {
         for second in Int64(0)..<100 { #expect(note(second * 77) == .steady) }
         #expect(clock.latest == Int64(1_000_000 + 99 * 77))
         #expect(clock.stretches.count == 1)
     }
 
     @Test(arguments: [(5, false), (6, true)])
-    mutating func `A jump ahead of more than five seconds is one`(_ jump: Int64, _ isOne: Bool) {
+    mutating func `a jump ahead of more than five seconds is one`(_ jump: Int64, _ isOne: Bool) {
         _ = note(0)
         #expect((note(1, error: jump) == .ahead) == isOne)
     }
 
     @Test(arguments: [(5, false), (6, true)])
-    mutating func `A fall of more than five seconds behind the monotonic clock shows readings to be wrong`(
+    mutating func `a fall of more than five seconds behind the monotonic clock shows readings to be wrong`(
         _ fall: Int64, _ isOne: Bool
     ) {
         _ = note(0)
@@ -39,7 +39,7 @@ struct ClockHistoryTests {
     }
 
     @Test
-    mutating func `A clock that was ahead for a moment: its readings, the last right one, and what was purged then`() {
+    mutating func `a clock that was ahead for a moment: its readings, the last right one, and what was purged then`() {
         _ = note(0)
         _ = note(10)
         #expect(note(11, error: year) == .ahead)
@@ -53,7 +53,7 @@ struct ClockHistoryTests {
         #expect(note(15) == .steady)
     }
 
-    @Test mutating func `A clock that jumped twice and fell back once: only the second jump was wrong`() {
+    @Test mutating func `a clock that jumped twice and fell back once: only the second jump was wrong`() {
         _ = note(0)
         #expect(note(1, error: 100) == .ahead)
         #expect(note(2, error: 1000) == .ahead)
@@ -63,14 +63,14 @@ struct ClockHistoryTests {
         #expect(note(4, error: 0) != .steady)
     }
 
-    @Test mutating func `Falls of a few seconds add up`() {
+    @Test mutating func `falls of a few seconds add up`() {
         _ = note(0)
         #expect(note(1, error: -3) == .steady)
         #expect(note(2, error: -5) == .steady)
         #expect(note(3, error: -6) != .steady)
     }
 
-    @Test mutating func `After a start of the machine a clock behind the last reading shows it to be wrong`() {
+    @Test mutating func `after a reboot, a clock behind the last reading shows that reading to be wrong`() {
         _ = note(0)
         _ = note(10)
         clock.restart(monotonic: 3)
@@ -78,14 +78,14 @@ struct ClockHistoryTests {
         #expect(clock.note(1_000_004, monotonic: 3) != .steady)
     }
 
-    @Test mutating func `After a start of the machine the time that it took is no jump back`() {
+    @Test mutating func `after a reboot, the time it took is not a jump back`() {
         _ = note(0)
         clock.restart(monotonic: 3)
         #expect(clock.note(1_000_900, monotonic: 3) == .ahead)
         #expect(clock.note(1_000_910, monotonic: 13) == .steady)
     }
 
-    @Test mutating func `Jumps without end take no memory, and a fall still ends all that were ahead`() {
+    @Test mutating func `endless jumps take bounded memory, and a fall still ends all stretches ahead`() {
         for jump in Int64(0)..<1000 { _ = note(jump, error: jump * 10) }
         #expect(clock.stretches.count <= 16)
         guard case .wrong(let wrong) = note(1000) else {
@@ -96,7 +96,7 @@ struct ClockHistoryTests {
     }
 
     @Test(arguments: [Int64.min, .min + 1, -1, 0, .max - 1, .max])
-    mutating func `No reading traps`(_ reading: Int64) {
+    mutating func `no reading traps`(_ reading: Int64) {
         _ = note(0)
         for other in [Int64.min, 0, .max] {
             _ = clock.note(reading, monotonic: other)
@@ -118,7 +118,7 @@ struct HistoryLossTests {
         loss.retryAfter(timestamp: UnixTime(date), futureWindow: window)
     }
 
-    @Test func `A loss whose durable claims are known reaches from a claim's life before to five seconds after`() {
+    @Test func `a loss with known durable claims reaches from a claim's life before to five seconds after`() {
         var loss = HistoryLoss()
         loss.add(around: 10_000...10_000, isWhole: true)
         #expect(refused(loss, 9339) == nil)
@@ -127,7 +127,7 @@ struct HistoryLossTests {
         #expect(refused(loss, 10_006) == nil)
     }
 
-    @Test func `A loss of everything reaches to the end of the future window`() {
+    @Test func `a loss of everything reaches to the end of the future window`() {
         var loss = HistoryLoss()
         loss.add(around: 10_000...10_000, isWhole: false)
         #expect(refused(loss, 9340, window: 60) == 721)
@@ -138,7 +138,7 @@ struct HistoryLossTests {
         #expect(refused(loss, 10_006, window: 0) == nil)
     }
 
-    @Test func `The wait leads behind all intervals that follow each other, and no further`() {
+    @Test func `the wait ends after all adjacent intervals, and no later`() {
         var loss = HistoryLoss()
         loss.add(from: 100, to: 200, isOpen: false)
         loss.add(from: 150, to: 220, isOpen: true)
@@ -149,7 +149,7 @@ struct HistoryLossTests {
         #expect(refused(loss, 301) == nil)
     }
 
-    @Test func `Intervals that touch become one, and there are never too many`() {
+    @Test func `intervals that touch become one, and there are never too many`() {
         var loss = HistoryLoss()
         loss.add(from: 10, to: 20, isOpen: false)
         loss.add(from: 21, to: 30, isOpen: false)
@@ -163,7 +163,7 @@ struct HistoryLossTests {
     }
 
     @Test(arguments: [true, false])
-    func `What is noted of a journal is read as it was written`(_ isOpen: Bool) {
+    func `the recorded state of a journal is read unchanged`(_ isOpen: Bool) {
         var loss = HistoryLoss()
         loss.add(from: -5, to: 700, isOpen: isOpen)
         loss.add(from: 2000, to: 2001, isOpen: !isOpen)
@@ -176,11 +176,11 @@ struct HistoryLossTests {
         "2 7 960 1750000000 1,2",
         "2 7 960 1750000000 1,2,ajar", "2 7 960 1750000000 3,2,open", "2 7 960 1750000000 1,2,open,",
     ])
-    func `Anything else is no note`(_ text: String) {
+    func `a malformed record of a journal is refused`(_ text: String) {
         #expect(JournalNote(text) == nil)
     }
 
-    @Test func `A note of more intervals than there can be is none`() {
+    @Test func `a record with too many intervals is refused`() {
         let intervals = (0...HistoryLoss.maximum).map { " \($0 * 10),\($0 * 10 + 1),open" }.joined()
         #expect(JournalNote("2 7 960 1750000000" + intervals) == nil)
     }

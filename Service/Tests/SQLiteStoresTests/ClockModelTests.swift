@@ -32,7 +32,7 @@ struct ClockModelTests {
         var boot = 0
         var accepted: [(claims: [ReplayClaim], date: Int64)] = []
         var incidents: [Incident] = []
-        /// What is on the disk for certain.
+        /// The durable claims.
         var durable: JournalNote?
         /// The latest reading that is on the disk; nil after the clock fell back.
         var durableReading: Int64?
@@ -175,7 +175,7 @@ struct ClockModelTests {
             return reopened
         }
 
-        /// Power is lost: what is not on the disk for certain is gone.
+        /// A loss of power: claims that are not durable are gone.
         mutating func losePower() throws {
             boot += 1
             tell("power is lost, durable is \(durable.map { "\($0.sequence):\($0.length)" } ?? "")")
@@ -202,7 +202,7 @@ struct ClockModelTests {
         }
     }
 
-    /// `CLOCK_MODEL_SEEDS=100-499`: these, instead of the few.
+    /// `CLOCK_MODEL_SEEDS=100-499` in the environment chooses other seeds.
     private static let seeds: [UInt64] = {
         let limits = ProcessInfo.processInfo.environment["CLOCK_MODEL_SEEDS"]?.split(separator: "-").map { UInt64($0) }
         guard let limits, limits.count == 2, let first = limits[0], let last = limits[1], first <= last else {
@@ -212,7 +212,7 @@ struct ClockModelTests {
     }()
 
     @Test(arguments: seeds)
-    func `No request is accepted twice, and none is refused without a cause near it`(_ seed: UInt64) async throws {
+    func `no request is accepted twice, and none is refused without a cause near it`(_ seed: UInt64) async throws {
         var model = try Model(seed: seed)
         var journal = try model.open()
         model.durable = journal.note

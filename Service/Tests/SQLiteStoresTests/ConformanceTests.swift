@@ -5,7 +5,7 @@ import Testing
 
 struct ConformanceTests {
     @Test(arguments: StoreConformance.checks)
-    func `The stores in SQLite keep every guarantee`(_ check: ConformanceCheck) async throws {
+    func `the stores in SQLite keep every guarantee`(_ check: ConformanceCheck) async throws {
         let folder = try TemporaryFolder()
         let stores = try SQLiteStores.open(folder)
         try await check.run(

@@ -34,7 +34,7 @@ struct FailureTests {
         "highest_scheme = -9223372036854775808", "previous_key = x'00'", "attested_key_id = x'00'",
         "device_id = 'not a device id'",
     ])
-    func `A damaged row is unreadable, and no trap`(_ damage: String) async throws {
+    func `a damaged row is unreadable, and does not trap`(_ damage: String) async throws {
         let stores = try SQLiteStores.open(folder)
         let device = try sampleDevice()
         try await stores.add(device)
@@ -45,8 +45,7 @@ struct FailureTests {
         await stores.close()
     }
 
-    @Test func `A database that another process keeps locked is unavailable, and works again afterwards`() async throws
-    {
+    @Test func `a database locked by another process is unavailable, and works again afterwards`() async throws {
         var options = SQLiteStores.Options()
         options.busyTimeout = .milliseconds(10)
         let stores = try SQLiteStores.open(folder, options: options)
@@ -61,7 +60,7 @@ struct FailureTests {
         await stores.close()
     }
 
-    @Test func `A call ends at its deadline, and what had not begun never happens`() async throws {
+    @Test func `a call ends at its deadline, and work that had not begun never happens`() async throws {
         var options = SQLiteStores.Options()
         options.deadline = .milliseconds(20)
         options.busyTimeout = .milliseconds(200)
@@ -89,7 +88,7 @@ struct FailureTests {
     }
 
     @Test(.timeLimit(.minutes(15)))
-    func `What is written after its caller was told that it failed is told as a change`() async throws {
+    func `a write that completes after its deadline is signalled as a change`() async throws {
         var options = SQLiteStores.Options()
         options.deadline = .milliseconds(20)
         options.pollInterval = .seconds(3600)
@@ -105,7 +104,7 @@ struct FailureTests {
         await stores.close()
     }
 
-    @Test func `Changes by another process are told, changes of one's own are not`() async throws {
+    @Test func `changes by another process are signalled, own changes are not`() async throws {
         var options = SQLiteStores.Options()
         options.pollInterval = .milliseconds(2)
         let service = try SQLiteStores.open(folder, options: options)
@@ -128,7 +127,7 @@ struct FailureTests {
         #expect(await changes.next() == nil, "the stream ends with the stores")
     }
 
-    @Test func `A full disk refuses, and room makes everything work again`() async throws {
+    @Test func `a full disk refuses, and with free space everything works again`() async throws {
         guard let disk = TinyDisk(kilobytes: 32 << 10) else { return }
         let stores = try SQLiteStores(path: "\(disk.path)/auth.sqlite", clock: FixedClock(), logger: silent)
         try disk.fill()

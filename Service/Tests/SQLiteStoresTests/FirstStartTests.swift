@@ -17,13 +17,13 @@ struct FirstStartTests {
         await stores.close()
     }
 
-    @Test func `An empty file is made a database`() async throws {
+    @Test func `an empty file becomes a database`() async throws {
         try Data().write(to: URL(fileURLWithPath: folder.database))
         try await expectOpens()
     }
 
     @Test(arguments: [false, true])
-    func `A file with nothing but the migrator's table is completed`(_ isWAL: Bool) async throws {
+    func `a file with nothing but the migrator's table is completed`(_ isWAL: Bool) async throws {
         let queue = try DatabaseQueue(path: folder.database)
         try await queue.writeWithoutTransaction { database in
             if isWAL { try database.execute(sql: "PRAGMA journal_mode = WAL") }
@@ -34,7 +34,7 @@ struct FirstStartTests {
         try await expectOpens()
     }
 
-    @Test func `A table of the migrator's with unknown migrations is another version's`() throws {
+    @Test func `unknown migrations belong to another version`() throws {
         let queue = try DatabaseQueue(path: folder.database)
         try queue.write { database in
             try database.execute(sql: "CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
@@ -45,7 +45,7 @@ struct FirstStartTests {
         #expect(error?.code == .newerVersion)
     }
 
-    @Test func `A database that holds other tables beside the migrator's is another program's`() throws {
+    @Test func `a database with other tables besides the migrator's belongs to another program`() throws {
         let queue = try DatabaseQueue(path: folder.database)
         try queue.write { database in
             try database.execute(sql: "CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
@@ -56,7 +56,7 @@ struct FirstStartTests {
         #expect(error?.code == .notADatabase)
     }
 
-    @Test func `The file is ours before its first migration`() async throws {
+    @Test func `the file is marked as ours before its first migration`() async throws {
         let ours = try DatabaseQueue(path: folder.database)
         try await ours.writeWithoutTransaction {
             try $0.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
@@ -65,7 +65,7 @@ struct FirstStartTests {
         try await expectOpens()
     }
 
-    @Test func `A rollback journal that a killed process left is rolled back`() async throws {
+    @Test func `a rollback journal that a killed process left is rolled back`() async throws {
         // Copies of the file and its journal in the middle of a transaction are what a kill leaves.
         let source = "\(folder.path)/source.sqlite"
         var configuration = Configuration()
@@ -91,7 +91,7 @@ struct FirstStartTests {
         await stores.close()
     }
 
-    @Test func `A database that is in no write-ahead mode is brought to it`() async throws {
+    @Test func `a database in another journal mode is switched to the write-ahead log`() async throws {
         try await expectOpens()
         let queue = try DatabaseQueue(path: folder.database)
         try await queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
@@ -103,7 +103,7 @@ struct FirstStartTests {
         #expect(isWAL == "wal")
     }
 
-    @Test func `Many at once make one database`() async throws {
+    @Test func `many simultaneous openings create one database`() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<24 {
                 group.addTask { [folder] in
@@ -119,7 +119,7 @@ struct FirstStartTests {
         await stores.close()
     }
 
-    @Test func `The lock of an opening ends with it, and one that lasts is said`() throws {
+    @Test func `the opening lock ends with the opening, and one that is held too long is reported`() throws {
         let lock = try OpeningLock(folder.path)
         let error = withExtendedLifetime(lock) {
             #expect(throws: OpenError.self) { _ = try OpeningLock(folder.path, patience: .milliseconds(20)) }

@@ -15,7 +15,7 @@ struct MigrationTests {
         DROP INDEX devices_observed;
         """
 
-    @Test func `A signing key of an older version signs when it did before`() async throws {
+    @Test func `a signing key of an older version signs when it did before`() async throws {
         let folder = try TemporaryFolder()
         let stores = try SQLiteStores.open(folder)
         let key = StoredSigningKey(id: "kid", sealedKey: [1, 2, 3], createdAt: UnixTime(1_780_272_000))
@@ -33,7 +33,7 @@ struct MigrationTests {
         await again.close()
     }
 
-    @Test func `An App Attest key whose category was proven keeps the mark of its extension map`() async throws {
+    @Test func `an App Attest key whose category was proven keeps the mark of its extension map`() async throws {
         let folder = try TemporaryFolder()
         let stores = try SQLiteStores.open(folder)
         var devices: [DeviceRecord] = []

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// Who observes a store is told of each call, of how long it took and of what failed.
+/// An observer sees each call of a store, its duration and its failure.
 struct ObserverTests {
     private final class Observer: StoreObserver {
         private let lock = NSLock()
@@ -20,7 +20,7 @@ struct ObserverTests {
         var all: [String] { lock.withLock { calls } }
     }
 
-    @Test func `Reads, writes and claims are told, and nothing else`() async throws {
+    @Test func `the observer sees reads, writes and claims, and nothing else`() async throws {
         let folder = try TemporaryFolder()
         let observer = Observer()
         var options = SQLiteStores.Options()
@@ -39,7 +39,7 @@ struct ObserverTests {
         #expect(observer.all.suffix(2) == ["read unavailable true", "write unavailable true"])
     }
 
-    @Test func `A database is inspected without being changed, and its service is seen`() async throws {
+    @Test func `a database is inspected without being changed, and its service is seen`() async throws {
         let folder = try TemporaryFolder()
         #expect(throws: OpenError.self) { try DatabaseInspection.of(folder.database) }
         let stores = try SQLiteStores.open(folder)

@@ -23,7 +23,7 @@ struct OneFileTests {
     }
 
     @Test(arguments: ["auth.sqlite", "./auth.sqlite", "other", "folder/auth.sqlite"])
-    func `A second service is refused through any name of the file`(_ target: String) async throws {
+    func `a second service is refused through any name of the file`(_ target: String) async throws {
         let first = try SQLiteStores.open(folder)
         _ = try link("other", to: "auth.sqlite")
         _ = try link("folder", to: ".")
@@ -33,7 +33,7 @@ struct OneFileTests {
         await first.close()
     }
 
-    @Test func `Claims taken under one name are taken under another`() async throws {
+    @Test func `claims taken under one name are taken under another`() async throws {
         let claim = ReplayClaim(high: 1, low: 2)
         func claimed(_ stores: SQLiteStores) async throws -> ClaimOutcome {
             try await stores.replay.claim(
@@ -49,7 +49,7 @@ struct OneFileTests {
         #expect(!FileManager.default.fileExists(atPath: name + "-claims"))
     }
 
-    @Test func `A link to a file that is not there makes that file`() async throws {
+    @Test func `a link to a missing file creates that file`() async throws {
         try FileManager.default.createDirectory(atPath: "\(folder.path)/data", withIntermediateDirectories: false)
         let name = try link("name", to: "second")
         _ = try link("second", to: "data/real.sqlite")
@@ -57,7 +57,7 @@ struct OneFileTests {
         #expect(FileManager.default.fileExists(atPath: "\(folder.path)/data/real.sqlite-claims"))
     }
 
-    @Test func `A circle of links is refused`() throws {
+    @Test func `a circle of links is refused`() throws {
         let name = try link("name", to: "second")
         _ = try link("second", to: "name")
         let error = #expect(throws: OpenError.self) { try open(name) }
@@ -65,7 +65,7 @@ struct OneFileTests {
     }
 
     @Test(arguments: [SQLiteStores.Role.service, .administration])
-    func `A file with a second hard link is refused`(_ role: SQLiteStores.Role) async throws {
+    func `a file with a second hard link is refused`(_ role: SQLiteStores.Role) async throws {
         await (try SQLiteStores.open(folder)).close()
         let second = "\(folder.path)/second.sqlite"
         try FileManager.default.linkItem(atPath: folder.database, toPath: second)
@@ -80,7 +80,7 @@ struct OneFileTests {
         await (try SQLiteStores.open(folder, role: role)).close()
     }
 
-    @Test func `A pipe is refused and does not hang`() throws {
+    @Test func `a pipe is refused and does not hang`() throws {
         let pipe = "\(folder.path)/pipe"
         try #require(mkfifo(pipe, 0o600) == 0)
         let error = #expect(throws: OpenError.self) { try open(pipe) }
@@ -88,7 +88,7 @@ struct OneFileTests {
         #expect(throws: OpenError.self) { try DatabaseInspection.of(pipe) }
     }
 
-    @Test func `An inspection of a linked database says whether it is served`() async throws {
+    @Test func `an inspection through a link sees a running service`() async throws {
         let name = try link("name", to: "auth.sqlite")
         let service = try SQLiteStores.open(folder)
         #expect(try DatabaseInspection.of(name).isServed)

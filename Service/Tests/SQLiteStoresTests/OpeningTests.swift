@@ -17,7 +17,7 @@ struct OpeningTests {
         }
     }
 
-    @Test func `A file that is not there is made, for its owner alone`() async throws {
+    @Test func `a missing file is created for its owner only`() async throws {
         let stores = try SQLiteStores.open(folder)
         try await stores.audit.append(sampleEvent())
         for suffix in ["", "-wal", "-shm"] {
@@ -27,7 +27,7 @@ struct OpeningTests {
         await stores.close()
     }
 
-    @Test func `What was stored is there after opening again`() async throws {
+    @Test func `stored values are there after reopening`() async throws {
         let device = try sampleDevice()
         let first = try SQLiteStores.open(folder)
         try await first.add(device)
@@ -37,28 +37,28 @@ struct OpeningTests {
         await second.close()
     }
 
-    @Test func `A folder that does not exist is named`() throws {
+    @Test func `an error names a missing folder`() throws {
         let error = try refusal("\(folder.path)/missing/auth.sqlite")
         #expect(error?.code == .noSuchFolder)
         #expect(error?.description.contains("\(folder.path)/missing") == true)
     }
 
-    @Test func `A folder is no database`() throws {
+    @Test func `a folder is no database`() throws {
         #expect(try refusal(folder.path)?.code == .notADatabase)
     }
 
-    @Test func `A file that cannot be made says so`() throws {
+    @Test func `an error names a file that cannot be created`() throws {
         #expect(try refusal("/proc/auth.sqlite")?.code == .notWritable)
     }
 
     @Test(.enabled(if: geteuid() != 0, "root may read and write everything"), arguments: [0o444, 0o000])
-    func `A file without permissions says so`(_ mode: Int) throws {
+    func `a file without permissions says so`(_ mode: Int) throws {
         try Data().write(to: URL(fileURLWithPath: folder.database))
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder.database)
         #expect(try refusal()?.code == (mode == 0 ? .notReadable : .notWritable))
     }
 
-    @Test func `A full disk is said to be full, by a database that was there too`() async throws {
+    @Test func `an error names a full disk, also for an existing database`() async throws {
         guard let disk = TinyDisk(kilobytes: 32 << 10) else { return }
         let path = "\(disk.path)/auth.sqlite"
         for isNew in [true, false] {
@@ -73,14 +73,14 @@ struct OpeningTests {
         }
     }
 
-    @Test func `Another file is refused, and left as it is`() throws {
+    @Test func `another file is refused and left unchanged`() throws {
         let text = Data(String(repeating: "This is no database. ", count: 100).utf8)
         try text.write(to: URL(fileURLWithPath: folder.database))
         #expect(try refusal()?.code == .notADatabase)
         #expect(try Data(contentsOf: URL(fileURLWithPath: folder.database)) == text)
     }
 
-    @Test func `The database of another program is refused, and left as it is`() throws {
+    @Test func `the database of another program is refused and left unchanged`() throws {
         let queue = try DatabaseQueue(path: folder.database)
         try queue.write { try $0.execute(sql: "CREATE TABLE recipes (title TEXT)") }
         try queue.close()
@@ -89,7 +89,7 @@ struct OpeningTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: folder.database)) == before)
     }
 
-    @Test func `Pending devices are counted by an index alone`() async throws {
+    @Test func `pending devices are counted by an index alone`() async throws {
         let stores = try SQLiteStores.open(folder)
         let plan = try await stores.database.read { database in
             try Row.fetchAll(
@@ -101,7 +101,7 @@ struct OpeningTests {
         await stores.close()
     }
 
-    @Test func `A database of a newer version is refused, not opened`() async throws {
+    @Test func `a database of a newer version is refused, not opened`() async throws {
         await (try SQLiteStores.open(folder)).close()
         let queue = try DatabaseQueue(path: folder.database)
         try await queue.write {
@@ -113,7 +113,7 @@ struct OpeningTests {
         #expect(error?.description.contains("newer version") == true)
     }
 
-    @Test func `A truncated database does not open as if it were whole`() async throws {
+    @Test func `a truncated database is refused`() async throws {
         let first = try SQLiteStores.open(folder)
         for _ in 0..<50 { try await first.audit.append(sampleEvent()) }
         await first.close()
@@ -123,7 +123,7 @@ struct OpeningTests {
         #expect(code == .damaged || code == .notADatabase)
     }
 
-    @Test func `A second service is refused while the first one runs`() async throws {
+    @Test func `a second service is refused while the first one runs`() async throws {
         let first = try SQLiteStores.open(folder)
         let error = try refusal()
         #expect(error?.code == .inUse)
@@ -131,7 +131,7 @@ struct OpeningTests {
         await (try SQLiteStores.open(folder)).close()
     }
 
-    @Test func `A tool works beside the service, without challenges and claims`() async throws {
+    @Test func `a tool works beside the service, without challenges and claims`() async throws {
         let service = try SQLiteStores.open(folder)
         let tool = try SQLiteStores.open(folder, role: .administration)
         try await tool.audit.append(sampleEvent())
@@ -147,7 +147,7 @@ struct OpeningTests {
         await service.close()
     }
 
-    @Test func `A closed store refuses, and does not hang`() async throws {
+    @Test func `a closed store refuses, and does not hang`() async throws {
         let stores = try SQLiteStores.open(folder)
         await stores.close()
         await #expect(throws: StoreError.self) { try await stores.apps.apps() }

@@ -11,7 +11,7 @@ struct PendingProofTests {
             arrivedAt: UnixTime(1_750_000_000 + Int64(number)), sealedRequest: [number, 0, 0xFF])
     }
 
-    @Test func `A proof that was kept is there until it is erased, across openings`() async throws {
+    @Test func `a proof is there until it is erased, also after reopening`() async throws {
         let folder = try TemporaryFolder()
         var stores = try SQLiteStores.open(folder)
         for number: UInt8 in [3, 1, 2] { try await stores.pendingProofs.keep(try proof(number)) }

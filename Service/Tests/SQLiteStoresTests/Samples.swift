@@ -50,7 +50,7 @@ func sampleDevice(_ app: String = "com.example.app") throws -> DeviceRecord {
 }
 
 extension SQLiteStores {
-    /// Provisions the app of a device, where it is not there.
+    /// Provisions the app of a device, unless it is there.
     func addApp(of device: DeviceRecord) async throws {
         _ = try await apps.insert(
             StoredApp(appID: device.appID, sealedJSON: "{}"), recording: sampleEvent(.appAdded, device: device))

@@ -8,7 +8,7 @@ import Testing
 @Suite struct `A look at whether a service runs` {
     private let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).sqlite").path
 
-    @Test func `sees the service, and that it ended`() async throws {
+    @Test func `an inspection sees a running service, and that it ended`() async throws {
         defer {
             for end in ["", "-wal", "-shm", "-claims"] { try? FileManager.default.removeItem(atPath: path + end) }
         }
@@ -18,7 +18,7 @@ import Testing
         #expect(try !DatabaseInspection.of(path).isServed)
     }
 
-    @Test func `takes no lock`() async throws {
+    @Test func `the query takes no lock`() async throws {
         defer {
             for end in ["", "-wal", "-shm", "-claims"] { try? FileManager.default.removeItem(atPath: path + end) }
         }

@@ -4,12 +4,11 @@ internal import Foundation
 internal import GRDB
 internal import StrictJSON
 
-/// The audit log: a table that triggers keep from being changed, and a hash chain that finds where it was changed all the
-/// same.
+/// The audit log: a table that triggers protect from changes, and a hash chain that finds a change made all the same.
 struct SQLiteAuditLog: AuditLog {
     let database: StoreDatabase
 
-    /// Events that are checked in one transaction: a long log must not hold one open.
+    /// The number of events checked in one transaction. A long log must not hold one open.
     private static let step: Int64 = 2000
 
     func append(_ event: AuditEvent) async throws(StoreError) {
@@ -85,11 +84,11 @@ struct SQLiteAuditLog: AuditLog {
 }
 
 extension Database {
-    /// Appends an event to the log, in the transaction of the change that it tells of.
+    /// Appends an event to the log, in the transaction of its change.
     func append(_ event: AuditEvent) throws {
         let last = try link(at: nil)
         let (next, overflow) = (last?.sequence ?? 0).addingReportingOverflow(1)
-        guard !overflow else { throw StoreError(.unreadable, "the audit log's numbers are used up") }
+        guard !overflow else { throw StoreError(.unreadable, "the audit log has no sequence numbers left") }
         let entry = AuditChain.Entry(event, sequence: next)
         let hash = AuditChain.hash(entry, after: last?.hash ?? AuditChain.origin)
         try cachedStatement(
@@ -116,7 +115,7 @@ extension Database {
         }
     }
 
-    /// Runs one statement that changes rows, appends its event where it changed some, and returns how many.
+    /// Runs one statement and returns the number of changed rows. Appends the event unless that is 0.
     func change(_ sql: String, _ arguments: StatementArguments, recording event: AuditEvent?) throws -> Int {
         try cachedStatement(sql: sql).execute(arguments: arguments)
         let count = changesCount

@@ -1,6 +1,6 @@
-/// Which source has the most challenges, and which of its is the oldest.
+/// Finds the source with the most challenges, and its oldest challenge.
 struct BusySources {
-    /// The numbers of one source in growing order. What was taken leaves the set at once and the queue later.
+    /// The numbers of one source, ascending. A taken number leaves the set at once and the queue later.
     private struct Queue {
         var live: Set<UInt64> = []
         var order: [UInt64] = []
@@ -11,7 +11,7 @@ struct BusySources {
             return first < order.count ? order[first] : nil
         }
 
-        /// Keeps the queue no longer than a small multiple of what lives.
+        /// Bounds the queue by a small multiple of the live numbers.
         mutating func compact() {
             guard order.count > 2 * live.count + 16 else { return }
             order = order[first...].filter { live.contains($0) }
@@ -20,7 +20,7 @@ struct BusySources {
     }
 
     private var queues: [String: Queue] = [:]
-    /// The sources that have so many.
+    /// The sources that have this many.
     private var byCount: [Int: Set<String>] = [:]
     private var busiest = 0
 
@@ -43,7 +43,7 @@ struct BusySources {
         return queues[source]?.oldest()
     }
 
-    /// Changes one source's queue by at most one number, and keeps the counts true.
+    /// Changes one source's queue by at most one number, and updates the counts.
     private mutating func change(_ source: String, _ body: (inout Queue) -> Void) {
         let before = queues[source]?.live.count ?? 0
         body(&queues[source, default: Queue()])

@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import AuthService
 
-/// A bounded set of challenges: when it is full, the oldest of the busiest source makes room. Each step takes constant time
-/// on average, whatever the number and whoever floods it.
+/// A bounded set of challenges. When it is full, the oldest of the busiest source is evicted. Each step takes constant time on
+/// average, also during a flood.
 struct ChallengeBook {
     private struct Entry {
         let challenge: IssuedChallenge
@@ -12,7 +12,7 @@ struct ChallengeBook {
 
     private let maximum: Int
     private var entries: [[UInt8]: Entry] = [:]
-    /// The challenge of each number; numbers grow, so the oldest is found by counting on from the last oldest.
+    /// The challenge of each number. Numbers grow, so the oldest is found by counting up from the last oldest.
     private var byNumber: [UInt64: [UInt8]] = [:]
     private var oldest: UInt64 = 0
     private var next: UInt64 = 0

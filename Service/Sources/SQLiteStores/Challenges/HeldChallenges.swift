@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import Bytes
 
-/// Challenges in memory: each is needed once, for seconds, by this process, and may be lost.
+/// Challenges in memory. This process needs each of them once, for seconds, and may lose it.
 final class HeldChallenges: ChallengeStore {
     private let book: Locked<ChallengeBook>
     private let clock: any ServiceClock

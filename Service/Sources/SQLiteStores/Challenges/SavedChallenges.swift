@@ -2,9 +2,9 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Challenges from one start of the service to the next.
+/// Carries challenges from one run of the service to the next.
 extension StoreDatabase {
-    /// Saves what a service that ends still holds. What cannot be saved is lost, as the rules allow.
+    /// Saves the challenges that a closing service holds. They are lost if that fails, as the rules allow.
     func save(_ challenges: [(challenge: IssuedChallenge, source: String)]) async {
         try? await write { database in
             let statement = try database.cachedStatement(
@@ -21,8 +21,8 @@ extension StoreDatabase {
         }
     }
 
-    /// What was saved; it is gone from the file afterwards, so that a challenge cannot be taken in two lives. Rows that
-    /// cannot be read are lost.
+    /// Returns the saved challenges and removes them from the file, so that two runs cannot both hand one out. Rows that cannot
+    /// be read are lost.
     func takeSavedChallenges() throws(OpenError) -> [(challenge: IssuedChallenge, source: String)] {
         try writeNow { database in
             let rows = try Row.fetchAll(database, sql: "SELECT * FROM saved_challenges ORDER BY rowid")

@@ -1,9 +1,9 @@
 internal import Crypto
 internal import Foundation
 
-/// Names one start of the machine: another one means that what was not on the disk yet is gone.
+/// Identifies one boot of the machine. After another boot, data that was not on the disk is gone.
 struct BootIdentity: Sendable, Hashable {
-    /// 128 bits of SHA-256 over the system's name of it.
+    /// 128 bits of SHA-256 over the system's boot id.
     let words: (UInt64, UInt64)
 
     init(words: (UInt64, UInt64)) { self.words = words }
@@ -14,7 +14,7 @@ struct BootIdentity: Sendable, Hashable {
         }
     }
 
-    /// This start. Where the system does not say, each call gives another, so that history counts as lost.
+    /// This boot. If the system has no boot id, each call returns another identity, so that history counts as lost.
     static var current: BootIdentity { BootIdentity(systemText ?? "unknown \(UUID())") }
 
     static func == (left: BootIdentity, right: BootIdentity) -> Bool { left.words == right.words }

@@ -1,13 +1,13 @@
-/// How many claims live, by the minute in which they expire.
+/// Counts live claims by the minute of their expiry.
 ///
-/// Minutes that have passed are kept for a while: the clock may have been ahead, and their claims live again.
+/// It keeps past minutes for a while: if the clock was ahead, their claims are live again.
 struct ClaimCensus {
-    /// As of the time of the last call of `advance`.
+    /// The count at the time of the last call of `advance`.
     private(set) var live = 0
     private var byMinute: [Int64: Int] = [:]
     private var countedTo = Int64.min
 
-    /// More minutes than claims ever live for at once.
+    /// More minutes than a claim lives.
     private static let maximumMinutes = 64
 
     mutating func add(_ count: Int, expiry: UInt32) {
@@ -16,7 +16,7 @@ struct ClaimCensus {
         if minute >= countedTo { live += count }
     }
 
-    /// Counts out the minutes that have passed, and in again those that have not after all.
+    /// Subtracts minutes that have passed, and adds back those that a corrected clock has not reached.
     mutating func advance(to now: Int64) {
         let minute = now / 60
         guard minute != countedTo else { return }
@@ -29,7 +29,7 @@ struct ClaimCensus {
         live = byMinute.reduce(0) { $1.key < minute ? $0 : $0 + $1.value }
     }
 
-    /// Forgets the minutes after the one of this expiry.
+    /// Drops the minutes after that of this expiry.
     mutating func forget(after expiry: Int64) {
         for minute in byMinute.keys where minute > expiry / 60 { byMinute[minute] = nil }
         live = byMinute.reduce(0) { $1.key < countedTo ? $0 : $0 + $1.value }

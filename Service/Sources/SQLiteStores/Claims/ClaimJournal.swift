@@ -3,27 +3,28 @@ internal import AuthService
 internal import Foundation
 internal import Logging
 
-/// The replay store: all live claims in memory, and a journal of them in files, into which each is stored before its answer.
+/// The replay store: all live claims in memory, and a journal of them in files. Each claim is in the journal before its answer.
 ///
-/// What it guarantees: a claim that was answered survives the end of the process in any way. Of a loss of power it knows by
-/// the machine's boot id, and refuses then the requests whose claims may not have reached the disk. No live claim is ever
-/// forgotten for room: what does not fit is refused. A clock that was ahead opens nothing when it falls back: the dates of what
-/// was purged too early are refused, and no others.
+/// Guarantees:
+/// - An answered claim survives the end of the process, however it ends.
+/// - The machine's boot id reveals a loss of power. Requests whose claims may not have reached the disk are then refused.
+/// - No live claim is evicted. Claims that do not fit are refused.
+/// - After the clock was ahead and fell back, the dates of claims that were purged too early are refused, and no others.
 final class ClaimJournal: ReplayStore {
     struct Settings: Sendable {
         var maximumClaims = 24_000_000
         var deadline: Duration = .seconds(2)
-        /// The longest that a record is only in the system's memory.
+        /// The longest time that a record is only in the system's memory.
         var syncInterval: Duration = .milliseconds(50)
-        /// How long after a segment could not be made the next attempt is made.
+        /// The pause before another attempt to create a segment.
         var retryInterval: Duration = .milliseconds(250)
-        /// Seconds of a clock that nobody sets, since the machine started.
+        /// Seconds of the monotonic clock since the machine started.
         var monotonic: @Sendable () -> Int64 = BootIdentity.seconds
-        /// After how much of the service's time, and after how many records, the next segment is begun.
+        /// The time and the number of records after which the next segment begins.
         var segmentSeconds: Int64 = 60
         var segmentRecords = 50_000
 
-        /// Room for as many again until the next segment is there.
+        /// Twice the records, so that there is space until the next segment exists.
         var segmentCapacity: Int { SegmentHeader.size + 2 * segmentRecords * ClaimRecord.size }
     }
 
@@ -31,12 +32,12 @@ final class ClaimJournal: ReplayStore {
     private let keeper: JournalKeeper
     private let watchdog: DeadlineWatchdog
 
-    /// Opens the journal in a folder, reading back what is alive.
+    /// Opens the journal in a folder, and reads back the live claims.
     ///
     /// - Parameters:
     ///   - path: the folder.
-    ///   - expectation: what the database says of the journal that should be there.
-    ///   - noted: called with what the database is to keep of it from now on, on the journal's own thread.
+    ///   - expectation: the journal that the database expects.
+    ///   - noted: called with what the database must record, on the journal's own thread.
     init(
         folder path: String, settings: Settings, expecting expectation: JournalExpectation, boot: BootIdentity,
         now: UnixTime, logger: Logger, noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
@@ -55,7 +56,7 @@ final class ClaimJournal: ReplayStore {
         } catch {
             throw OpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")
         }
-        // Only now that what replaces them is on the disk.
+        // Only now: their replacement is on the disk.
         if let damaged = recovery.damaged { folder.putAside(damaged) }
         for sequence in recovery.obsolete { folder.remove(sequence) }
 
@@ -66,10 +67,10 @@ final class ClaimJournal: ReplayStore {
 
     deinit { state.beginClosing(sealing: true) }
 
-    /// What the database is to keep of the journal.
+    /// What the database must record of the journal.
     var note: JournalNote { state.note }
 
-    /// How many claims live, and how many slots of memory they take.
+    /// The number of live claims, and of the slots that they take.
     var size: (live: Int, slots: Int) { state.size }
 
     func claim(
@@ -83,10 +84,10 @@ final class ClaimJournal: ReplayStore {
         }
     }
 
-    /// Brings everything to the disk, seals the journal and lets go of it.
+    /// Syncs everything to the disk, seals the journal and closes it.
     func close() async { await end(sealing: true) }
 
-    /// Ends as a process that is killed does: nothing more is written.
+    /// Ends like a killed process: writes nothing more.
     func abandon() async { await end(sealing: false) }
 
     private func end(sealing: Bool) async {
@@ -100,7 +101,7 @@ final class ClaimJournal: ReplayStore {
     }
 }
 
-/// One call, as it came.
+/// One call with its arguments.
 struct ClaimRequest {
     let claims: [ReplayClaim]
     let timestamp: UnixTime

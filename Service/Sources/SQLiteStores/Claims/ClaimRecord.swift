@@ -1,23 +1,23 @@
 internal import Atomics
 internal import AuthService
 
-/// One record of the journal: 24 bytes, little-endian; two words, the expiry, and a checksum that only this segment gives.
+/// One record of the journal: 24 bytes, little-endian: two words, the expiry, and a checksum that is specific to the segment.
 struct ClaimRecord {
     static let size = 24
 
-    /// What a record is; the kind is part of the checksum.
+    /// The kind of a record. It is part of the checksum.
     enum Kind: UInt64, CaseIterable {
-        /// A claim; the words are its.
+        /// A claim, in the two words.
         case claim = 0x9E37_79B9_7F4A_7C15
-        /// A reading of the service's clock, and beside it one of the monotonic clock, in seconds.
+        /// A reading of the service's clock, and the monotonic clock at the same moment, in seconds.
         case clock = 0xC2B2_AE3D_27D4_EB4F
-        /// The latest expiry that was purged, in the first word.
+        /// The latest purged expiry, in the first word.
         case purged = 0x85EB_CA77_C2B2_AE63
         /// Dates whose requests are refused: the first and the last.
         case loss = 0x27D4_EB2F_1656_67C5
-        /// The same, and dates ahead of the last one by an app's future window.
+        /// The same, extended by an app's future window.
         case openLoss = 0xD6E8_FEB8_6659_FD93
-        /// Everything before it is on the disk: the service ended in order.
+        /// The seal: everything before it is on the disk, because the service shut down in order.
         case seal = 0x1656_67B1_9E37_79F9
     }
 
@@ -54,7 +54,7 @@ struct ClaimRecord {
         self.expiry = expiry
     }
 
-    /// Reads the record at the beginning of `bytes`; nil where no kind has its checksum.
+    /// Reads the record at the beginning of `bytes`; nil if its checksum fits no kind.
     init?(_ bytes: UnsafeRawBufferPointer.SubSequence, seed: UInt64) {
         guard bytes.count >= Self.size else { return nil }
         let bytes = UnsafeRawBufferPointer(rebasing: bytes)
@@ -69,8 +69,8 @@ struct ClaimRecord {
         return nil
     }
 
-    /// Writes the record to where zeros are, the expiry and the checksum last and at once: a process that is killed leaves a
-    /// whole record, or one whose last word is zero.
+    /// Writes the record over zeros. The expiry and the checksum come last, in one store: a killed process leaves a whole
+    /// record, or one whose last word is zero.
     ///
     /// - Parameter place: 24 bytes, aligned to 8.
     func write(to place: UnsafeMutableRawPointer, seed: UInt64) {
@@ -81,13 +81,13 @@ struct ClaimRecord {
             .store(last.littleEndian, ordering: .releasing)
     }
 
-    /// Whether a record was begun at `bytes` and not ended, or never begun.
+    /// Whether the record at `bytes` is incomplete or empty.
     static func isUnwritten(_ bytes: UnsafeRawBufferPointer.SubSequence) -> Bool {
         bytes.dropFirst(16).prefix(8).allSatisfy { $0 == 0 }
     }
 
-    /// Against accidents, not against attackers: whoever can write the file can do worse. Each round is a bijection, so no
-    /// single changed word goes unseen before the last cut to 32 bits.
+    /// Detects accidents, not attacks: an attacker who can write the file can do worse. Each round is a bijection, so it
+    /// detects every change of one word before the result is cut to 32 bits.
     private static func checksum(
         _ kind: Kind, _ high: UInt64, _ low: UInt64, _ expiry: UInt32, _ seed: UInt64
     ) -> UInt32 {

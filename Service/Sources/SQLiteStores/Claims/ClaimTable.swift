@@ -2,9 +2,9 @@ internal import AuthService
 
 /// All live claims: open addressing in many small tables, 20 bytes a slot, one place to look.
 ///
-/// Each shard is rebuilt when it fills, without what has expired: there is no other work for expiry, and no long pause.
+/// A shard is rebuilt without its expired claims when it fills. Expiry needs no other work, and no pause is long.
 struct ClaimTable {
-    /// What has been dropped with an expiry up to here can no longer be recognised.
+    /// The latest expiry of a dropped claim. Claims that expire by then are no longer recognised.
     private(set) var purgedTo: Int64
     /// Slots in use, expired ones included.
     private(set) var used = 0
@@ -13,7 +13,7 @@ struct ClaimTable {
     static let shardCount = 1 << shardBits
 
     private var shards = [Shard](repeating: Shard(), count: shardCount)
-    // Secret, so that nobody can choose claims that fall into one place.
+    // Secret, so that an attacker cannot choose claims that collide.
     private let seeds = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
 
     init(purgedTo: Int64) { self.purgedTo = purgedTo }
@@ -26,7 +26,7 @@ struct ClaimTable {
         return Int64(shard.slots[index].expiry) > now
     }
 
-    /// Takes the claim until `expiry`, or until the time it is already taken to where that is later.
+    /// Takes the claim until `expiry`, or until its present expiry if that is later.
     mutating func insert(_ claim: ReplayClaim, expiry: UInt32, now: Int64) {
         let hash = hash(claim)
         let shard = shardIndex(hash)
@@ -40,13 +40,13 @@ struct ClaimTable {
         used += 1
     }
 
-    /// Notes what was dropped elsewhere.
+    /// Records that claims were dropped elsewhere.
     mutating func raisePurged(to expiry: Int64) { purgedTo = max(purgedTo, expiry) }
 
-    /// Takes back what was purged by wrong readings of the clock; something else must refuse their requests.
+    /// Lowers the purged expiry after wrong readings of the clock. The caller must refuse the requests by date.
     mutating func returnPurged(to expiry: Int64) { purgedTo = min(purgedTo, expiry) }
 
-    /// Takes a claim that was read from the journal, or counts it as purged where it has expired.
+    /// Takes a claim from the journal, or counts it as purged if it has expired.
     mutating func restore(_ claim: ReplayClaim, expiry: UInt32, now: Int64) {
         if Int64(expiry) > now {
             insert(claim, expiry: expiry, now: now)
@@ -55,14 +55,14 @@ struct ClaimTable {
         }
     }
 
-    /// Makes room for so many claims at once, before they are read from the journal.
+    /// Allocates space for this many claims, before they are read from the journal.
     mutating func reserve(_ count: Int) {
         for shard in shards.indices { rebuild(shard, now: .min, room: count / Self.shardCount) }
     }
 
-    /// Drops what has expired from one shard, and gives back its memory.
+    /// Drops the expired claims of one shard and releases its memory.
     ///
-    /// - Parameter latest: what expires later is dropped too, and does not count as purged.
+    /// - Parameter latest: claims that expire later are dropped too, and do not count as purged.
     mutating func sweep(shard: Int, now: Int64, latest: Int64 = .max) {
         rebuild(shard, now: now, latest: latest, room: 0)
     }
@@ -90,14 +90,14 @@ struct ClaimTable {
         return product.high ^ product.low
     }
 
-    /// Where in a shard of so many slots the search begins: by the lower half of the hash, of which the shard's number is the
-    /// top. The parentheses matter: in Swift a shift binds closer than a product.
+    /// The slot at which the search in a shard begins: by the lower half of the hash; the shard's number is its top. The
+    /// parentheses matter: in Swift, a shift binds closer than a product.
     static func place(of hash: UInt64, among slots: Int) -> Int { Int(((hash & 0xFFFF_FFFF) * UInt64(slots)) >> 32) }
 
     private func shardIndex(_ hash: UInt64) -> Int { Int(hash >> (64 - Self.shardBits)) }
 }
 
-/// A claim and its expiry in five words, so that a slot has no padding. An expiry of 0 is no claim.
+/// A claim and its expiry in five words, so that a slot has no padding. An expiry of 0 marks an empty slot.
 private struct Slot {
     private let words: (UInt32, UInt32, UInt32, UInt32)
     var expiry: UInt32
@@ -144,7 +144,7 @@ private struct Shard {
         return nil
     }
 
-    /// Adds a claim that is not there; there must be room.
+    /// Adds a claim that is not there. There must be a free slot.
     mutating func add(_ slot: Slot, _ hash: UInt64) {
         var index = start(hash)
         while !slots[index].isEmpty { index = index + 1 == slots.count ? 0 : index + 1 }

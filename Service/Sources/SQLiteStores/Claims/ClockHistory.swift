@@ -1,8 +1,8 @@
-/// Which readings of the service's clock turn out to have been wrong.
+/// Finds wrong readings of the service's clock.
 ///
 /// A reading is wrong if the clock later falls more than `tolerance` behind the monotonic clock, or behind the last recorded
-/// reading (the specification, Replay: loss of history). Readings whose distance from the monotonic clock is the same are one
-/// stretch. A jump ahead begins another one; a clock that falls back ends those that it shows to be wrong.
+/// reading (protocol, *Loss of history*). Readings at the same distance from the monotonic clock are one stretch. A jump ahead
+/// begins another stretch. A clock that falls back ends the stretches that it shows to be wrong.
 struct ClockHistory {
     /// Readings between two jumps of the clock.
     struct Stretch: Equatable {
@@ -13,10 +13,10 @@ struct ClockHistory {
         var highest: Int64
     }
 
-    /// What a reading shows.
+    /// What a new reading shows about the clock.
     enum Finding: Equatable {
         case steady
-        /// The clock jumped ahead, rightly or not.
+        /// The clock jumped ahead, to the right time or a wrong one.
         case ahead
         case wrong(WrongReadings)
     }
@@ -24,13 +24,13 @@ struct ClockHistory {
     /// Readings that were ahead of the true time.
     struct WrongReadings: Equatable {
         let readings: ClosedRange<Int64>
-        /// The last reading before them; nil where none is known.
+        /// The last reading before them; nil if none is known.
         let lastRight: Int64?
     }
 
     /// Seconds.
     static let tolerance: Int64 = 5
-    /// More stretches than these are joined, the oldest first.
+    /// The largest number of stretches. More are joined, the oldest first.
     private static let maximum = 16
 
     private(set) var stretches: [Stretch] = []
@@ -42,7 +42,7 @@ struct ClockHistory {
     ///
     /// - Parameters:
     ///   - wall: the service's clock, unix seconds.
-    ///   - monotonic: a clock of this start of the machine that nobody sets, in seconds.
+    ///   - monotonic: the monotonic clock of this boot, in seconds.
     mutating func note(_ wall: Int64, monotonic: Int64) -> Finding {
         let distance = wall.subtracting(monotonic)
         let wrong = removeWrong(distance)
@@ -57,8 +57,8 @@ struct ClockHistory {
         return wrong.map { .wrong($0) } ?? (isFirst ? .steady : .ahead)
     }
 
-    /// Goes on after the machine started again: the monotonic clock tells nothing of the time between. The readings so far
-    /// count as though the last one were of now.
+    /// Continues after a reboot. The monotonic clock does not measure the time in between, so the last reading counts as the
+    /// present.
     mutating func restart(monotonic: Int64) {
         for index in stretches.indices {
             let distance = stretches[index].last.subtracting(monotonic)

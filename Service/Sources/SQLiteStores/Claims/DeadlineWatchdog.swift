@@ -1,8 +1,8 @@
 internal import Foundation
 
-/// Keeps deadlines when a thread of the journal hangs in the system: looks every tenth of a second.
+/// Enforces deadlines while a thread of the journal hangs in a system call. It polls every tenth of a second.
 final class DeadlineWatchdog: @unchecked Sendable {
-    // Unchecked: a dispatch source may be used from any thread; Linux does not declare it so.
+    // Unchecked: a dispatch source is thread-safe, but not declared Sendable on Linux.
     private let timer: any DispatchSourceTimer
 
     init(_ state: JournalState) {

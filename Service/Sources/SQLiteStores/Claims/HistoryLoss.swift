@@ -1,15 +1,15 @@
 internal import AuthContract
 
-/// What the journal cannot know: the dates of requests whose claims may be lost.
+/// The dates of requests whose claims may be lost.
 ///
-/// A loss is intervals of request time, never one upper bound: a clock that once showed a time far ahead must not refuse
-/// everything until that time (the specification, Replay: loss of history).
+/// A loss is intervals of request time, never one upper bound: otherwise a clock that was once far ahead would refuse
+/// everything until that time (protocol, *Loss of history*).
 struct HistoryLoss: Sendable, Hashable {
     /// Dates that are refused, both ends included.
     struct Interval: Sendable, Hashable {
         let first: Int64
         let last: Int64
-        /// Whether requests that were dated ahead of `last`, as far as their app allows, are refused too.
+        /// Whether to refuse requests dated after `last` too, up to their app's future window.
         let isOpen: Bool
 
         /// The end for an app with this future window.
@@ -27,21 +27,21 @@ struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// By their first date; no two of one kind touch.
+    /// Ordered by their first date. No two of one kind touch.
     private(set) var intervals: [Interval] = []
 
-    /// Seconds that a claim lives after the date of its request.
+    /// Seconds for which a claim lives after the date of its request.
     static let claimLife: Int64 = 660
-    /// Seconds ahead of a reading up to which claims are not on the disk before the answer.
+    /// Seconds after a reading up to which a claim need not be on the disk before the answer.
     static let boundary: Int64 = 5
-    /// A second less than the boundary, because the record of the clock's last second may be lost with the power too.
+    /// One second less than the boundary: the record of the clock's last second may be lost with the power too.
     static let durableAhead: Int64 = 4
     /// The longest future window that an app may have.
     static let maximumFutureWindow: Int64 = 300
-    /// More are joined, the earliest first.
+    /// The largest number of intervals. More are joined, the earliest first.
     static let maximum = 32
 
-    /// Adds the dates around readings of the clock, from a claim's life before the first.
+    /// Adds the dates around readings of the clock, starting a claim's life before the first.
     ///
     /// - Parameters:
     ///   - readings: the first and the last reading.
@@ -62,7 +62,7 @@ struct HistoryLoss: Sendable, Hashable {
             return true
         }
         insert(new)
-        // Dates between two losses of long ago cost nothing: their requests are too old by now.
+        // Refusing the dates between two old losses costs nothing: their requests are too old by now.
         while intervals.count > Self.maximum {
             let joined = intervals[0].joined(intervals[1])
             intervals.removeFirst(2)
@@ -70,13 +70,13 @@ struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// Adds what wrong readings of the clock made the store forget: claims that expired too early, and claims so far ahead that
-    /// they are not kept until the clock gets there.
+    /// Adds the dates of claims that wrong readings of the clock lost: claims that expired too early, and claims so far ahead
+    /// that the store does not keep them until the clock gets there.
     ///
     /// - Parameters:
     ///   - wrong: the wrong readings.
     ///   - now: the reading that showed them to be wrong.
-    ///   - purgedTo: the latest expiry of what was purged.
+    ///   - purgedTo: the latest expiry of the purged claims.
     mutating func add(_ wrong: ClockHistory.WrongReadings, now: Int64, purgedTo: Int64) {
         let (first, last) = (wrong.readings.lowerBound.subtracting(Self.claimLife), wrong.readings.upperBound)
         if purgedTo > now {
@@ -103,14 +103,14 @@ struct HistoryLoss: Sendable, Hashable {
         for interval in other.intervals { add(from: interval.first, to: interval.last, isOpen: interval.isOpen) }
     }
 
-    /// The latest expiry that is kept after wrong readings. What expires later is covered by an interval.
+    /// The latest expiry that is kept after wrong readings. An interval covers claims that expire later.
     static func latestKept(now: Int64) -> Int64 { now.adding(2 * claimLife) }
 
     private mutating func insert(_ new: Interval) {
         intervals.insert(new, at: intervals.firstIndex { $0.first > new.first } ?? intervals.count)
     }
 
-    /// The seconds after which a new request can be judged, where one of this date cannot be.
+    /// The seconds after which a new request can be judged; nil if a request of this date can be judged.
     func retryAfter(timestamp: UnixTime, futureWindow: Int64) -> Int64? {
         guard !intervals.isEmpty else { return nil }
         var next = timestamp.seconds
@@ -126,13 +126,13 @@ struct HistoryLoss: Sendable, Hashable {
 }
 
 extension Int64 {
-    /// The sum, or the nearest that there is.
+    /// The sum, clamped.
     func adding(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum
     }
 
-    /// The difference, or the nearest that there is.
+    /// The difference, clamped.
     func subtracting(_ other: Int64) -> Int64 {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (other < 0 ? .max : .min) : difference

@@ -2,7 +2,7 @@
     internal import Darwin
 
     extension JournalFile {
-        // fsync leaves the data in the drive's own cache there.
+        // On Darwin, fsync leaves the data in the drive's cache.
         static func synchronizeData(_ descriptor: Int32, _ mapping: UnsafeRawBufferPointer?) -> Int32 {
             if let mapping, msync(UnsafeMutableRawPointer(mutating: mapping.baseAddress), mapping.count, MS_SYNC) != 0 {
                 return -1
@@ -10,7 +10,7 @@
             return fcntl(descriptor, F_FULLFSYNC)
         }
 
-        // There the question about a lock of fcntl(2) also sees one of flock(2).
+        // On Darwin, the lock query of fcntl(2) also sees locks of flock(2).
         static func setMark(_ descriptor: Int32, _ kind: Int32) {}
 
         static func isMarked(_ descriptor: Int32) -> Bool {

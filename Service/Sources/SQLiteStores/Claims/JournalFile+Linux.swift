@@ -2,10 +2,10 @@
     internal import Foundation
 
     extension JournalFile {
-        // What was stored in a shared mapping is the file's as soon as it is stored.
+        // Bytes stored in a shared mapping are part of the file at once.
         static func synchronizeData(_ descriptor: Int32, _: UnsafeRawBufferPointer?) -> Int32 { fdatasync(descriptor) }
 
-        // Locks of an open file description, for which glibc has names only under _GNU_SOURCE (fcntl(2)).
+        // Open file description locks (fcntl(2)). glibc names them only under _GNU_SOURCE.
         private static let getLock: Int32 = 36
         private static let setLock: Int32 = 37
 

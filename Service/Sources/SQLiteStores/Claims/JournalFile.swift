@@ -1,8 +1,8 @@
 internal import Foundation
 
-/// A file descriptor with the few calls that the journal makes, each complete or an error.
+/// A file descriptor with the calls that the journal needs. Each call completes or throws.
 final class JournalFile: @unchecked Sendable {
-    // Unchecked: the descriptor never changes; the calls are the system's, and positioned.
+    // Unchecked: the descriptor never changes, and the system's positioned calls are thread-safe.
     private let descriptor: Int32
 
     init(_ path: String, creating: Bool = false) throws(SystemError) {
@@ -11,9 +11,9 @@ final class JournalFile: @unchecked Sendable {
         guard descriptor >= 0 else { throw .current }
     }
 
-    /// Opens a lock file and takes its lock; nil if another process has it. The lock ends with the file.
+    /// Opens a lock file and takes its lock; nil if another process has it. Closing the file releases the lock.
     ///
-    /// - Parameter marking: whether others shall see that a service has the lock.
+    /// - Parameter marking: whether others see that a service has the lock.
     static func locked(_ path: String, marking: Bool = true) throws(SystemError) -> JournalFile? {
         let file = try JournalFile(descriptor: Foundation.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600))
         guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
@@ -21,20 +21,20 @@ final class JournalFile: @unchecked Sendable {
         return file
     }
 
-    /// Whether a process holds the lock at this path. The question takes no lock, not even for a moment: a service that
-    /// starts then would find it taken. So it is about the mark beside the lock, which can be asked for.
+    /// Whether a process holds the lock at this path. The query must not take the lock, not even for a moment: a starting
+    /// service would find it taken. So it queries the mark beside the lock, which needs no lock.
     static func isLocked(_ path: String) -> Bool {
         guard let file = try? JournalFile(descriptor: Foundation.open(path, O_RDONLY | O_CLOEXEC)) else { return false }
         return JournalFile.isMarked(file.descriptor)
     }
 
-    /// Lets another process have the lock.
+    /// Releases the lock.
     func unlock() {
         JournalFile.setMark(descriptor, F_UNLCK)
         flock(descriptor, LOCK_UN)
     }
 
-    /// Makes the names in a folder durable.
+    /// Makes the entries of a folder durable.
     static func synchronizeFolder(_ path: String) throws(SystemError) {
         let folder = try JournalFile(descriptor: Foundation.open(path, O_RDONLY | O_CLOEXEC))
         guard fsync(folder.descriptor) == 0 else { throw .current }
@@ -59,7 +59,7 @@ final class JournalFile: @unchecked Sendable {
         }
     }
 
-    /// Reads up to the buffer's size from `offset`; less at the end of the file.
+    /// Reads up to the buffer's size from `offset`. Reads less at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemError) -> Int {
         var filled = 0
         while filled < buffer.count {
@@ -73,18 +73,18 @@ final class JournalFile: @unchecked Sendable {
         return filled
     }
 
-    /// Waits until everything written is on the disk, what was written through `mapping` included.
+    /// Waits until everything written is on the disk, also through `mapping`.
     func synchronize(_ mapping: UnsafeRawBufferPointer? = nil) throws(SystemError) {
         guard JournalFile.synchronizeData(descriptor, mapping) == 0 else { throw .current }
     }
 
-    /// Makes the file so long, of zeros, with the room on the disk taken: writing there cannot fail for want of it.
+    /// Extends the file with zeros and allocates the space, so that writing there cannot fail on a full disk.
     func allocate(_ size: Int) throws(SystemError) {
         let number = JournalFile.allocate(descriptor, size)
         guard number == 0 else { throw SystemError(number: number) }
     }
 
-    /// The first `size` bytes of the file in memory, shared with the system: what is stored there outlives the process.
+    /// Maps the first `size` bytes of the file as shared memory: stored bytes outlive the process.
     func map(_ size: Int) throws(SystemError) -> UnsafeMutableRawBufferPointer {
         guard let address = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), address != MAP_FAILED
         else { throw .current }

@@ -3,7 +3,7 @@ internal import Foundation
 /// The folder of the journal: a lock, and segments in the order of their numbers.
 struct JournalFolder: Sendable {
     let path: String
-    /// Held until the journal has ended.
+    /// Held until the journal is closed.
     private let lock: JournalFile
 
     init(_ path: String) throws(OpenError) {
@@ -43,7 +43,7 @@ struct JournalFolder: Sendable {
         return "\(path)/claims-" + String(repeating: "0", count: max(0, 20 - digits.count)) + digits
     }
 
-    /// The numbers of the segments there are, in order.
+    /// The numbers of the existing segments, ascending.
     func sequences() throws(OpenError) -> [UInt64] {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
             throw OpenError(.notReadable, "The folder \(path) of the claim journal cannot be read.")
@@ -59,10 +59,10 @@ struct JournalFolder: Sendable {
         }
     }
 
-    /// Removes a segment; false where it is still there.
+    /// Removes a segment. Returns false if it is still there.
     @discardableResult
     func remove(_ sequence: UInt64) -> Bool { unlink(path(of: sequence)) == 0 || errno == ENOENT }
 
-    /// Puts a damaged segment aside for who wants to look at it; one at most is kept.
+    /// Keeps a damaged segment for inspection, at most one.
     func putAside(_ sequence: UInt64) { rename(path(of: sequence), "\(path)/damaged") }
 }

@@ -1,10 +1,9 @@
 internal import Foundation
 internal import Logging
 
-/// The thread behind the claims: brings them to the disk, makes new segments, deletes those of which nothing lives, and gives
-/// back memory.
+/// The thread behind the claims: syncs them to the disk, creates segments, deletes expired ones, and releases memory.
 final class JournalKeeper: @unchecked Sendable {
-    // Unchecked: after `start` only the thread touches what varies.
+    // Unchecked: after `start` only the thread uses the variables.
     private let state: JournalState
     private let settings: ClaimJournal.Settings
     private let folder: JournalFolder
@@ -58,18 +57,18 @@ final class JournalKeeper: @unchecked Sendable {
                 metadata: ["wrong": "\(wrong.readings)", "last_right": "\(wrong.lastRight ?? 0)"])
         }
         guard error == nil else { return }
-        // What was purged is recorded on the disk now. In order, and none after one that stays: segments have no gap.
+        // The purged expiry is on the disk now. Delete in order, and stop at the first failure: segments have no gap.
         while let oldest = deletable.first, folder.remove(oldest) { deletable.removeFirst() }
         if upkeep.retired != nil || upkeep.wrong != nil { noted(upkeep.note) }
     }
 
-    /// Ends, with what there was to keep up when it was asked to.
+    /// Stops after the work that was due at the call.
     private func end(_ upkeep: JournalState.Upkeep) {
         if state.endsInOrder {
-            // It would be the newest one, and is not sealed.
+            // It would be the newest segment, and it has no seal.
             if let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
             keepUp(upkeep)
-            // Somebody whose claim was decided before may have come to wait since.
+            // A caller whose claim was decided earlier may wait by now.
             keepUp(state.upkeep())
             if state.endsInOrder { seal(upkeep.current) }
         }
@@ -91,7 +90,7 @@ final class JournalKeeper: @unchecked Sendable {
         do throws(SystemError) {
             try upkeep.retired?.synchronize()
             if upkeep.isDirty { try upkeep.current.synchronize() }
-            // Only room is lost where it fails.
+            // A failure costs only disk space.
             try? upkeep.retired?.trim()
             return nil
         } catch {

@@ -1,9 +1,9 @@
-/// What the database keeps of the journal beside it, so that one that is missing, older, or of another database is found.
+/// What the database records of the journal beside it, so that a journal that is missing, older or of another database is found.
 struct JournalNote: Sendable, Hashable {
-    /// The newest segment that is in use, and the bytes of it that are on the disk.
+    /// The newest segment in use, and how many of its bytes are on the disk.
     var sequence: UInt64
     var length: Int
-    /// The latest reading of the clock that is recorded there.
+    /// The latest recorded reading of the clock.
     var clock: Int64
     /// What is refused if the journal is gone or damaged.
     var loss: HistoryLoss
@@ -17,7 +17,7 @@ struct JournalNote: Sendable, Hashable {
         self.loss = loss
     }
 
-    /// Reads what `text` wrote; nil for anything else.
+    /// Parses `text`; nil for anything else.
     init?(_ text: String) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count >= 4, words[0] == Self.version, let sequence = UInt64(words[1]), let length = Int(words[2]),
@@ -40,14 +40,14 @@ struct JournalNote: Sendable, Hashable {
     }
 }
 
-/// What the database says of the journal that should be beside it.
+/// What the database expects of the journal beside it.
 enum JournalExpectation: Sendable, Hashable {
     /// There never was one.
     case nothing
-    /// There was one; an earlier version noted no more.
+    /// There was one. An older version recorded no more.
     case kept
     case note(JournalNote)
-    /// What is noted cannot be read.
+    /// The record is unreadable.
     case unreadable
 
     var note: JournalNote? {

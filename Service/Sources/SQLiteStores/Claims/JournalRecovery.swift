@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import Logging
 
-/// What the journal knows when it is opened: the live claims, and what it cannot know.
+/// What the journal restores when it is opened: the live claims, and the dates whose claims it may have lost.
 struct JournalRecovery {
     var table: ClaimTable
     var census = ClaimCensus()
@@ -9,15 +9,15 @@ struct JournalRecovery {
     var loss = HistoryLoss()
     /// What to refuse in addition if the claims are lost later.
     var lossOfClaims = HistoryLoss()
-    /// Segments that still hold something, oldest first.
+    /// Segments that still hold live claims, oldest first.
     var segments: [ClosedSegment] = []
-    /// Segments that are of no use any more, once the next one is there.
+    /// Segments that are obsolete once the next one exists.
     var obsolete: [UInt64] = []
-    /// The one of them that is put aside instead.
+    /// The obsolete segment to keep for inspection instead of deleting it.
     var damaged: UInt64?
     var nextSequence: UInt64 = 1
 
-    /// What is needed beside the folder.
+    /// The inputs besides the folder.
     struct Opening {
         let boot: BootIdentity
         let now: Int64
@@ -37,9 +37,9 @@ struct JournalRecovery {
         contents.table.reserve(folder.recordCount(sequences))
 
         var last: UInt64?
-        // A segment without its first records says nothing of what was lost, and so never counts as the newest.
+        // A segment without its first records does not tell what was lost, so it never counts as the newest.
         var newest: SegmentContents?
-        // But where it is of another boot, claims may have followed that never reached the disk.
+        // But if it is of another boot, claims may have followed that never reached the disk.
         var isOvertaken = false
         let reader = SegmentReader(folder: folder, boot: opening.boot, now: opening.now)
         for sequence in sequences {
@@ -58,7 +58,7 @@ struct JournalRecovery {
             } catch {
                 switch error {
                 case .unfinished where sequence == sequences.last:
-                    // Nothing was ever claimed in it; its number is used again.
+                    // It has no claims. Its number is reused.
                     folder.remove(sequence)
                     recovery.nextSequence = sequence
                 case .unfinished:
@@ -82,7 +82,7 @@ struct JournalRecovery {
         return recovery
     }
 
-    /// The journal is whole; or it was, until power was lost.
+    /// Restores a journal that is whole, or was whole until power was lost.
     private mutating func finish(_ contents: JournalContents, powerLost: Bool, _ opening: Opening) {
         var contents = contents
         let (last, now) = (contents.lastReading, opening.now)
@@ -104,7 +104,7 @@ struct JournalRecovery {
         opening.logger.warning(
             "the clock was ahead",
             metadata: ["now": "\(now)", "wrong": "\(wrong.readings)", "last_right": "\(wrong.lastRight ?? 0)"])
-        // What expired by this reading is refused by its date; only what was purged before can have been purged too early.
+        // Claims that expired by this reading are refused by date. Only earlier purges can have been too early.
         loss.add(wrong, now: now, purgedTo: contents.purgedTo)
         table.returnPurged(to: now)
         let latest = HistoryLoss.latestKept(now: now)
@@ -113,8 +113,7 @@ struct JournalRecovery {
         for index in segments.indices { segments[index].latestExpiry = min(segments[index].latestExpiry, latest) }
     }
 
-    /// Starts over: every request that could have been claimed before is refused by its date, so that nothing of what was
-    /// read is needed any more.
+    /// Starts over: refuses by date every request that could have been claimed before. Nothing that was read is needed then.
     private func startingOver(
         _ contents: JournalContents, _ sequences: [UInt64], _ damaged: UInt64?, _ reason: String, _ opening: Opening
     ) -> JournalRecovery {
@@ -133,14 +132,14 @@ struct JournalRecovery {
         contents.note(opening.now, monotonic: opening.monotonic, boot: opening.boot)
         fresh.loss.add(contents.lossOfClaims)
         fresh.clock = contents.clock
-        // Whatever was purged may be claimed no more: where that was by a wrong reading, it is refused by its date.
+        // No purged claim may be claimed again. Claims purged by a wrong reading are refused by date.
         fresh.table.raisePurged(to: min(contents.purgedTo, opening.now))
         return fresh
     }
 }
 
 extension JournalExpectation {
-    /// What is wrong with a journal that ends with this segment, where something is.
+    /// The fault of a journal that ends with this segment; nil if there is none.
     fileprivate func reasonAgainst(_ newest: SegmentContents?) -> String? {
         guard let newest else { return self == .nothing ? nil : "it is gone" }
         switch self {

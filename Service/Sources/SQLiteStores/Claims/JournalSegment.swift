@@ -1,21 +1,21 @@
 internal import Foundation
 
-/// The segment that is being written: a file of a fixed size, in memory.
+/// The segment that is being written: a memory-mapped file of a fixed size.
 ///
-/// A record is stored there, not written by a call of the system: it is the system's from then on, and survives the end of
-/// the process in any way. Its room on the disk is taken beforehand, so that storing never meets a full disk. A disk that
-/// fails under it ends the process (SIGBUS), which refuses everything; one that hangs holds up whoever stores.
+/// Storing a record needs no system call, and the record survives the end of the process, however it ends. The space on the
+/// disk is allocated beforehand, so storing never meets a full disk. If the disk fails, the process ends (SIGBUS), which
+/// refuses everything. If it hangs, so does the thread that stores.
 final class JournalSegment: @unchecked Sendable {
-    // Unchecked: `length` and `latestExpiry` are guarded by the lock of the state, which alone appends.
+    // Unchecked: only the state appends, and its lock guards `length` and `latestExpiry`.
     let header: SegmentHeader
-    /// Bytes of whole records, header included: where the next record goes.
+    /// The bytes of the header and the records: the offset of the next record.
     private(set) var length = SegmentHeader.size
     private(set) var latestExpiry: Int64 = .min
 
     private let file: JournalFile
     private let memory: UnsafeMutableRawBufferPointer
 
-    /// Makes a segment for `capacity` bytes; its header is on the disk when this returns.
+    /// Creates a segment for `capacity` bytes. Its header is on the disk when this returns.
     init(_ header: SegmentHeader, capacity: Int, in folder: JournalFolder) throws(SystemError) {
         self.header = header
         let path = folder.path(of: header.sequence)
@@ -34,10 +34,10 @@ final class JournalSegment: @unchecked Sendable {
 
     deinit { munmap(memory.baseAddress, memory.count) }
 
-    /// Whether so many records fit, and the seal after them.
+    /// Whether this many records and the seal fit.
     func hasRoom(for count: Int) -> Bool { length + (count + 1) * ClaimRecord.size <= memory.count }
 
-    /// Appends a record. There must be room: without it nothing is written and the process ends.
+    /// Appends a record. Precondition: it fits. Otherwise the process ends and nothing is written.
     func append(_ record: ClaimRecord) {
         let place = UnsafeMutableRawBufferPointer(rebasing: memory[length..<length + ClaimRecord.size])
         guard let address = place.baseAddress else { return }
@@ -46,17 +46,17 @@ final class JournalSegment: @unchecked Sendable {
         if record.kind == .claim { latestExpiry = max(latestExpiry, Int64(record.expiry)) }
     }
 
-    /// Counts claims that expire later as not needed that long.
+    /// Lowers the latest expiry: claims that expire later are not needed that long.
     func capExpiry(at latest: Int64) { latestExpiry = min(latestExpiry, latest) }
 
     /// Waits until every record is on the disk.
     func synchronize() throws(SystemError) { try file.synchronize(UnsafeRawBufferPointer(memory)) }
 
-    /// Gives back the room that was not needed. Nothing is appended afterwards.
+    /// Releases the unused space. Nothing is appended afterwards.
     func trim() throws(SystemError) { try file.truncate(to: length) }
 }
 
-/// A segment that is complete.
+/// A complete segment.
 struct ClosedSegment: Sendable {
     let sequence: UInt64
     var latestExpiry: Int64

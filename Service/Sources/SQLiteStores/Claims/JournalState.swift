@@ -3,58 +3,58 @@ internal import AuthService
 internal import Dispatch
 internal import Synchronization
 
-/// What callers and the keeper share: one lock, held for a moment.
+/// The state that callers and the keeper share, behind one lock that is never held for long.
 ///
-/// A claim is decided and stored in the segment under the lock. Most callers are answered at once; one whose claims must be
-/// on the disk waits for the keeper.
+/// A claim is decided and stored in the segment under the lock. Most callers are answered at once. A caller whose claims must
+/// be on the disk waits for the keeper.
 final class JournalState: Sendable {
     typealias Continuation = CheckedContinuation<Result<ClaimOutcome, StoreError>, Never>
 
-    /// What becomes of a call.
+    /// The decision about a call.
     enum Decision {
         case answered(Result<ClaimOutcome, StoreError>)
-        /// Claimed, and to be answered when it is on the disk.
+        /// Claimed, and answered once it is on the disk.
         case claimedAhead
     }
 
     private struct Waiter {
         let continuation: Continuation
-        /// On the monotonic clock, in nanoseconds.
+        /// Nanoseconds on the monotonic clock.
         let deadline: UInt64
     }
 
-    /// What the keeper is to do now.
+    /// Work for the keeper.
     struct Upkeep {
         let retired: JournalSegment?
         let current: JournalSegment
         let isDirty: Bool
-        /// The reading of the clock that was recorded last, and how often the clock had fallen back by then.
+        /// The last recorded reading of the clock, and how often the clock had fallen back by then.
         let reading: Int64
         let falls: Int
-        /// Segments of which nothing lives.
+        /// Segments without live claims.
         let deletable: [UInt64]
-        /// Readings that turned out to be wrong.
+        /// Wrong readings.
         let wrong: ClockHistory.WrongReadings?
-        /// What the database is told when this is on the disk.
+        /// What the database records once this is on the disk.
         let note: JournalNote
         let isClosing: Bool
         let wantsRotation: Bool
         let wantsSweep: Bool
     }
 
-    /// What varies.
+    /// The variables, guarded by the lock.
     private struct Shared {
         var table: ClaimTable
         var census: ClaimCensus
         var segment: JournalSegment
         var segmentStart: Int64
-        /// Made by the keeper, taken into use by the next claim.
+        /// Created by the keeper; the next claim starts to use it.
         var prepared: JournalSegment?
-        /// Complete, and not yet seen by the keeper; there is one at most, because the keeper makes the next one.
+        /// Complete, and not yet seen by the keeper. There is at most one, because the keeper creates the next one.
         var retired: JournalSegment?
 
         var awaitingSync: [Waiter] = []
-        /// Taken by the keeper for the synchronization that it is about to make.
+        /// The waiters that the keeper's next sync answers.
         var synchronizing: [Waiter] = []
         var isDirty = false
 
@@ -63,7 +63,7 @@ final class JournalState: Sendable {
         /// What the database is told to refuse in addition if the journal is lost: dates around wrong readings, of which the
         /// journal knows the claims.
         var lossOfClaims: HistoryLoss
-        /// Complete segments that still hold something, oldest first.
+        /// Complete segments with live claims, oldest first.
         var closed: [ClosedSegment]
         var deletable: [UInt64] = []
         var wrong: ClockHistory.WrongReadings?
@@ -71,16 +71,16 @@ final class JournalState: Sendable {
         var falls = 0
         /// The latest reading whose record is on the disk.
         var durableReading = Int64.min
-        /// What expires later is swept away; nil: nothing.
+        /// Claims that expire later are dropped; nil: none are.
         var latestKept: Int64?
-        /// Whether the segment has no room for what a wrong reading of the clock made known.
+        /// Whether the segment has no space for the losses that a wrong reading revealed.
         var mustSwitch = false
         var recordedNow: Int64 = .min
         var isClosing = false
         var isSealing = false
         var isEnded = false
-        /// A synchronization failed. What it was to bring to the disk may never get there, however well later ones go: the
-        /// system has forgotten that it is to be written.
+        /// A sync failed. Its data may never reach the disk, even if later syncs succeed: the system no longer knows that it is
+        /// dirty.
         var hasLostWrites = false
     }
 
@@ -88,7 +88,7 @@ final class JournalState: Sendable {
     private let keeperSignal = DispatchSemaphore(value: 0)
     private let settings: ClaimJournal.Settings
 
-    /// Takes over what was recovered, and writes it down at the beginning of the first segment.
+    /// Takes over the recovered state, and records it at the beginning of the first segment.
     init(_ recovery: JournalRecovery, segment: JournalSegment, now: Int64, settings: ClaimJournal.Settings) {
         self.settings = settings
         var initial = Shared(
@@ -96,14 +96,14 @@ final class JournalState: Sendable {
             loss: recovery.loss, lossOfClaims: recovery.lossOfClaims, closed: recovery.segments)
         Self.writeState(&initial)
         Self.writeClock(&initial, now: now, monotonic: settings.monotonic())
-        // Whoever opens the journal brings this to the disk first.
+        // Opening the journal syncs this first.
         initial.durableReading = now
         shared = Mutex(initial)
     }
 
     var size: (live: Int, slots: Int) { shared.withLock { ($0.census.live, $0.table.used) } }
 
-    /// What the database is told of the journal as it is now.
+    /// The present state of the journal, for the database.
     var note: JournalNote { shared.withLock { Self.note($0) } }
 
     private static func note(_ shared: borrowing Shared) -> JournalNote {
@@ -121,8 +121,8 @@ final class JournalState: Sendable {
         return shared.withLock { shared in
             let now = note(request.now.seconds, monotonic, &shared)
             if let answer = decide(request, latest: now, monotonic, &shared) { return .answered(answer) }
-            // After a loss of power the last recorded reading bounds the dates of what was lost. So no claim is answered by
-            // a reading that is more than a second ahead of what is on the disk.
+            // After a loss of power, the last recorded reading bounds the dates of the lost claims. So no claim is answered at
+            // a reading that is more than a second ahead of the one on the disk.
             let mustBeDurable =
                 request.timestamp > request.now + HistoryLoss.durableAhead
                 || now > shared.durableReading.adding(HistoryLoss.boundary - HistoryLoss.durableAhead)
@@ -130,7 +130,8 @@ final class JournalState: Sendable {
         }
     }
 
-    /// Takes a reading of the clock, and what it shows of earlier ones; returns the latest that is not known to be wrong.
+    /// Takes a reading of the clock, and corrects the state if it shows earlier ones to be wrong. Returns the latest reading that
+    /// is not known to be wrong.
     private func note(_ now: Int64, _ monotonic: Int64, _ shared: inout Shared) -> Int64 {
         guard !shared.isClosing else { return now }
         switch shared.clock.note(now, monotonic: monotonic) {
@@ -144,13 +145,13 @@ final class JournalState: Sendable {
         return shared.clock.latest ?? now
     }
 
-    /// Goes back to a clock that was ahead.
+    /// Recovers from a clock that was ahead and fell back.
     private func take(
         _ wrong: ClockHistory.WrongReadings, now: Int64, _ monotonic: Int64, _ shared: inout Shared
     ) {
         shared.loss.add(wrong, now: now, purgedTo: shared.table.purgedTo)
         shared.lossOfClaims.add(around: wrong)
-        // At the last right reading no more than this was purged.
+        // At the last right reading, nothing beyond this was purged.
         shared.table.returnPurged(to: now)
         let latest = HistoryLoss.latestKept(now: now)
         shared.latestKept = latest
@@ -163,7 +164,7 @@ final class JournalState: Sendable {
         shared.falls += 1
         shared.durableReading = .min
         shared.wrong = wrong
-        // Where there is no room, claims are refused until the next segment, which begins with this.
+        // Without space, claims are refused until the next segment, which begins with these records.
         shared.recordedNow = .min
         if shared.segment.hasRoom(for: shared.loss.intervals.count + 2) {
             Self.writeState(&shared)
@@ -175,8 +176,8 @@ final class JournalState: Sendable {
         keeperSignal.signal()
     }
 
-    /// Records what is refused and what was purged: what comes later in the journal counts. What was purged comes last; a
-    /// segment without it was never used.
+    /// Records the losses and the purged expiry. Later records count. The purged expiry comes last: a segment without it was
+    /// never used.
     private static func writeState(_ shared: inout Shared) {
         for interval in shared.loss.intervals { shared.segment.append(.loss(interval)) }
         shared.segment.append(.purged(to: shared.table.purgedTo))
@@ -187,7 +188,7 @@ final class JournalState: Sendable {
         shared.recordedNow = now
     }
 
-    /// Answers when everything claimed so far is on the disk.
+    /// Returns once everything claimed so far is on the disk.
     func awaitSync(_ continuation: Continuation) {
         let deadline = Self.monotonicNow &+ UInt64(max(0, settings.deadline.nanoseconds))
         let refusal: StoreError? = shared.withLock { shared in
@@ -204,7 +205,7 @@ final class JournalState: Sendable {
         }
     }
 
-    /// The answer, where it is another than that all are claimed.
+    /// The outcome if the claims cannot be made; nil if they can.
     ///
     /// - Parameters:
     ///   - latest: the latest reading of the clock that is not known to be wrong.
@@ -228,7 +229,7 @@ final class JournalState: Sendable {
         }
         guard !request.claims.isEmpty else { return nil }
         switchSegment(&shared, latest)
-        // One more for the clock.
+        // One more, for the reading of the clock.
         guard !shared.mustSwitch, shared.segment.hasRoom(for: request.claims.count + 1) else {
             return .failure(
                 StoreError(.unavailable, "the disk has no room for the claims, or does not keep up with them"))
@@ -244,8 +245,8 @@ final class JournalState: Sendable {
         return nil
     }
 
-    /// Goes on in the next segment where there is one. It begins with what all segments before it have to say, so that the
-    /// oldest ones can go: those whose claims have all expired.
+    /// Switches to the next segment if there is one. It begins with everything that earlier segments know, so that those whose
+    /// claims have all expired can be deleted.
     private func switchSegment(_ shared: inout Shared, _ latest: Int64) {
         guard let next = shared.prepared else { return }
         shared.prepared = nil
@@ -254,7 +255,7 @@ final class JournalState: Sendable {
             ClosedSegment(sequence: shared.segment.header.sequence, latestExpiry: shared.segment.latestExpiry))
         shared.segment = next
         shared.segmentStart = latest
-        // Each segment says by itself what time it was.
+        // Each segment records its own time.
         shared.recordedNow = .min
         shared.mustSwitch = false
         let expired = shared.closed.prefix { $0.latestExpiry <= latest }
@@ -270,7 +271,7 @@ final class JournalState: Sendable {
         .unavailable,
         "the disk failed to take claims, and none can be promised to be on it until the service is restarted")
 
-    /// Tells those who have waited for longer than their deadline.
+    /// Answers waiters whose deadline has passed.
     func expireWaiters() {
         let now = Self.monotonicNow
         let late = shared.withLock { shared in
@@ -291,11 +292,11 @@ final class JournalState: Sendable {
 
     // MARK: The keeper
 
-    /// Waits until there is something to keep up: at once where somebody waits for the disk, else so that several claims
-    /// share one synchronization.
+    /// Waits for work. Returns at once if a caller waits for the disk; else waits a little, so that several claims share one
+    /// sync.
     func nextUpkeep() -> Upkeep {
         if shared.withLock({ wantsRotation($0) }) {
-            // The last attempt failed, or it is due since: nobody else may come to say so.
+            // The last attempt failed, or work became due meanwhile. No later call may signal it.
             _ = keeperSignal.wait(timeout: .now() + .nanoseconds(Int(clamping: settings.retryInterval.nanoseconds)))
         } else {
             keeperSignal.wait()
@@ -309,7 +310,7 @@ final class JournalState: Sendable {
         return upkeep()
     }
 
-    /// What there is to keep up now.
+    /// The work that is due now.
     func upkeep() -> Upkeep {
         shared.withLock { shared in
             shared.synchronizing += shared.awaitingSync
@@ -330,10 +331,10 @@ final class JournalState: Sendable {
             || !shared.segment.hasRoom(for: settings.segmentRecords) || shared.mustSwitch
     }
 
-    /// Answers those who waited for the disk: what they claimed is there, or nobody can say.
+    /// Answers the waiters of a sync: their claims are on the disk, or it is unknown.
     ///
     /// - Parameters:
-    ///   - reading: the reading of the clock that was recorded last when the synchronization began.
+    ///   - reading: the last recorded reading of the clock when the sync began.
     ///   - falls: how often the clock had fallen back by then.
     func didSynchronize(_ error: SystemError?, reading: Int64, falls: Int) {
         let (waiters, isLost) = shared.withLock { shared in
@@ -363,7 +364,7 @@ final class JournalState: Sendable {
     func sweep(shard: Int) {
         shared.withLock { shared in
             let latest = shared.clock.latest ?? .min
-            // While it lasts the clock goes on; a claim of now is never swept away.
+            // The clock advances during the sweep. A claim of the present is never swept away.
             if let kept = shared.latestKept,
                 latest.adding(HistoryLoss.maximumFutureWindow + HistoryLoss.claimLife) > kept
             {
@@ -385,13 +386,13 @@ final class JournalState: Sendable {
         keeperSignal.signal()
     }
 
-    /// Whether the journal ends in order: asked to, and with everything on the disk that was to be there.
+    /// Whether the journal closes in order: on request, and with everything on the disk.
     var endsInOrder: Bool { shared.withLock { $0.isSealing && !$0.hasLostWrites } }
 
-    /// Says that everything before it is on the disk, and so is called after that.
+    /// Appends the seal. Called once everything before it is on the disk.
     func seal() { shared.withLock { $0.segment.append(.seal) } }
 
-    /// Answers whoever cannot be served any more.
+    /// Answers the callers that can no longer be served.
     func refuseWaiters() {
         let left = shared.withLock { shared in
             shared.isEnded = true

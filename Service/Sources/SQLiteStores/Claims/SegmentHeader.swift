@@ -1,21 +1,21 @@
 internal import Foundation
 
-/// The beginning of each segment: 96 bytes, the room of four records.
+/// The header of a segment: 96 bytes, the size of four records.
 struct SegmentHeader: Sendable {
     static let size = 96
     private static let magic = Array("SyClaims".utf8)
-    /// Of what is written. Version 1 had no readings of the monotonic clock, and kept losses and what was purged here.
+    /// The format. Version 1 had no readings of the monotonic clock, and kept losses and the purged expiry in the header.
     static let version: UInt64 = 2
 
-    /// 1, 2, 3… without a gap among the segments that are kept.
+    /// 1, 2, 3… The kept segments have no gap.
     var sequence: UInt64
-    /// What the checksums of this segment start from: bytes of another file never pass for records.
+    /// The start value of the segment's checksums, so that bytes of another file are not valid records.
     var seed: UInt64
     var boot: BootIdentity
     var version = Self.version
-    /// Of version 1: the latest expiry of segments that were deleted.
+    /// Version 1 only: the latest expiry of deleted segments.
     private(set) var purgedTo = Int64.min
-    /// Of version 1: what was lost before.
+    /// Version 1 only: earlier losses.
     private(set) var loss = HistoryLoss()
 
     enum ReadError: Error {

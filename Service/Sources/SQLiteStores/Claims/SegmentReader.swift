@@ -1,47 +1,47 @@
 internal import AuthService
 internal import Foundation
 
-/// What was read of one segment.
+/// The content of one segment.
 struct SegmentContents {
     let header: SegmentHeader
     var latestExpiry: Int64 = .min
     var isSealed = false
-    /// Whether it says all that was known when it began. One that does not was made and never used: nothing was claimed in it,
-    /// and what was known is still in the segments before it.
+    /// Whether it has all its first records. A segment that has not was never used: it has no claims, and the segments before it
+    /// still hold everything.
     var isBegun: Bool
     /// The bytes of the header and of whole records.
     var length = SegmentHeader.size
 
     init(_ header: SegmentHeader) {
         self.header = header
-        // Its header says it.
+        // Its header has them.
         isBegun = header.version == 1
     }
 }
 
-/// What was read of all segments so far, in their order.
+/// The content of all segments read so far, in order.
 struct JournalContents {
     var table = ClaimTable(purgedTo: .min)
     var census = ClaimCensus()
     var loss = HistoryLoss()
-    /// The latest expiry that was purged, as recorded.
+    /// The latest purged expiry on record.
     var purgedTo = Int64.min
     private(set) var clock = ClockHistory()
     /// What to refuse in addition if the claims are lost: dates around readings that turned out to be wrong.
     private(set) var lossOfClaims = HistoryLoss()
-    /// The newest reading, which is not the latest where the clock fell back.
+    /// The newest reading. After the clock fell back, it is not the latest time.
     private(set) var lastReading: Int64?
-    /// Whose monotonic clock the history goes by.
+    /// The boot whose monotonic clock the history uses.
     private var source: Source?
 
     private enum Source: Equatable {
-        /// Version 1 recorded none: only a fall behind the last reading is seen.
+        /// Version 1 recorded none, so only a fall behind the last reading is found.
         case none
         case boot(BootIdentity)
     }
 
-    /// Takes a reading of a segment, or the one at opening; what it shows of earlier ones is recorded in the journal already,
-    /// except at opening.
+    /// Takes a reading of a segment, or the one at opening. The journal already records what it shows about earlier ones, except
+    /// at opening.
     @discardableResult
     mutating func note(
         _ wall: Int64, monotonic: Int64, boot: BootIdentity, version: UInt64 = SegmentHeader.version
@@ -55,7 +55,7 @@ struct JournalContents {
         return finding
     }
 
-    /// Takes what the database noted, where the journal itself cannot be read.
+    /// Takes the database's record if the journal itself cannot be read.
     mutating func take(_ note: JournalNote) {
         for interval in note.loss.intervals {
             loss.add(from: interval.first, to: interval.last, isOpen: interval.isOpen)
@@ -71,7 +71,7 @@ struct SegmentReader {
     let now: Int64
 
     enum Failure: Error {
-        /// Made, but its header never reached the disk: nothing was ever claimed in it.
+        /// Created, but its header never reached the disk: it has no claims.
         case unfinished
         case damaged(String)
         case newerVersion
@@ -94,7 +94,7 @@ struct SegmentReader {
             journal.loss.add(from: lost.first, to: lost.last, isOpen: lost.isOpen)
         }
         var offset = SegmentHeader.size
-        // Where records stop to be valid, and what lies there.
+        // The end of the valid records, and the bytes there.
         var end: Int?
         while true {
             let filled = try read(file, buffer, at: offset)
@@ -109,13 +109,13 @@ struct SegmentReader {
                     } else {
                         end = offset + position
                         contents.isSealed = false
-                        // A process that is killed leaves a record whose last word is zero; only a loss of power leaves worse.
+                        // A killed process leaves a record whose last word is zero. Only a loss of power leaves worse.
                         guard contents.header.boot != boot || ClaimRecord.isUnwritten(bytes[position...]) else {
                             throw .damaged("the record at byte \(offset + position) is damaged")
                         }
                     }
                 } else {
-                    // A gap between valid records is no torn tail.
+                    // A gap between valid records is damage, not a torn tail.
                     guard record == nil else { throw .damaged("a record before byte \(offset + position) is damaged") }
                     guard
                         contents.header.boot != boot
@@ -139,7 +139,7 @@ struct SegmentReader {
         case .clock:
             journal.note(words.0, monotonic: words.1, boot: contents.header.boot, version: contents.header.version)
         case .purged:
-            // The last of what a segment begins with.
+            // The last of a segment's first records.
             contents.isBegun = true
             journal.purgedTo = words.0
         case .loss: journal.loss.add(from: words.0, to: words.1, isOpen: false)
@@ -168,7 +168,7 @@ struct SegmentReader {
         }
     }
 
-    /// Shorter than a header, or zeros alone: the room was taken and nothing stored in it.
+    /// Whether it is shorter than a header or only zeros: allocated, and never written.
     private func isUnwritten(_ file: JournalFile, _ buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Bool {
         var offset = 0
         while true {

@@ -1,18 +1,18 @@
 internal import Foundation
 internal import GRDB
 
-/// What a database file is, found without changing it: for a look before, or beside, the service.
+/// The state of a database file, found without changing it, also while a service has it open.
 public struct DatabaseInspection: Sendable, Hashable {
-    /// Whether opening it as a store would first bring it to this version.
+    /// Whether opening it as a store would migrate it first.
     public let isOlder: Bool
-    /// What SQLite's own check found; empty: nothing.
+    /// The findings of SQLite's own check; empty: none.
     public let damages: [String]
     /// Whether a service has it open now.
     public let isServed: Bool
 
-    /// Looks at the file at this path.
+    /// Inspects the file at this path.
     ///
-    /// - Throws: `OpenError` for what would also refuse to be opened.
+    /// - Throws: `OpenError` if the file could not be opened as a store either.
     public static func of(_ path: String) throws(OpenError) -> DatabaseInspection {
         let path = try DatabasePath.resolve(path)
         try DatabasePath.checkKind(path)
@@ -29,7 +29,7 @@ public struct DatabaseInspection: Sendable, Hashable {
         }
     }
 
-    /// The service holds the journal's lock for as long as it lives.
+    /// The service holds the journal's lock while it runs.
     private static func isServed(_ path: String) -> Bool {
         JournalFile.isLocked(path + "-claims/lock")
     }

@@ -1,14 +1,14 @@
 internal import Foundation
 
-/// The place of a database file after every symbolic link is followed.
+/// The path of a database file with every symbolic link resolved.
 ///
-/// The key, the claim journal and the lock of the service lie beside the file. All of them must follow from the file itself,
-/// not from the name that it was opened by: under a second name a second service would have a lock and a journal of its own.
+/// The key, the claim journal and the lock of the service lie beside the file. Their names must follow from the file itself.
+/// Under a second name of the file, a second service would have a lock and a journal of its own.
 enum DatabasePath {
     /// As many links as Linux follows.
     private static let maximumLinks = 40
 
-    /// Follows every link of a path. The file need not exist; its folder must.
+    /// Resolves every link of a path. The file need not exist; its folder must.
     static func resolve(_ path: String) throws(OpenError) -> String {
         var path = path
         for _ in 0..<maximumLinks {
@@ -18,10 +18,10 @@ enum DatabasePath {
             }
             let folder = folder(of: path)
             guard let realFolder = realPath(folder) else {
-                throw OpenError(.noSuchFolder, "The folder \(folder) does not exist. Make it, or name another file.")
+                throw OpenError(.noSuchFolder, "The folder \(folder) does not exist. Create it, or name another file.")
             }
             let file = realFolder + (realFolder.hasSuffix("/") ? "" : "/") + (path as NSString).lastPathComponent
-            // A link whose target does not exist: opening it would make the target.
+            // A link whose target does not exist: opening it would create the target.
             guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: file) else { return file }
             path = target.hasPrefix("/") ? target : "\(realFolder)/\(target)"
         }
@@ -34,10 +34,10 @@ enum DatabasePath {
         return folder.isEmpty ? "." : folder
     }
 
-    /// Whether there is a database: a file that is not empty. An empty one holds nothing yet.
+    /// Whether there is a database: a file that is not empty.
     static func hasContent(_ path: String) -> Bool { (FileStatus(path)?.size ?? 0) > 0 }
 
-    /// Refuses what is no plain file with a single name. A second hard link is a second name that cannot be resolved.
+    /// Refuses anything but a regular file with one name. A second hard link is a second name that cannot be resolved.
     static func checkKind(_ path: String) throws(OpenError) {
         guard let status = FileStatus(path) else { return }
         guard !status.isFolder else { throw OpenError(.notADatabase, "\(path) is a folder. Name a file.") }

@@ -1,5 +1,5 @@
 extension Duration {
-    /// Whole nanoseconds, at most the largest number.
+    /// Whole nanoseconds, clamped to the largest number.
     var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -10,8 +10,8 @@ final class ExternalChanges: Sendable {
         var lastListener = 0
         var polling: Task<Void, Never>?
         var isFinished = false
-        /// The version that the last poll found. The first one is taken at opening: a listener may get a signal for an
-        /// earlier change, and never misses one for a later change.
+        /// The version of the last poll. The first one is taken at opening: a listener may get a signal for an earlier change,
+        /// and never misses one for a later change.
         var lastVersion: Int64
     }
 

@@ -18,7 +18,7 @@ final class OpeningLock {
         }
         let limit = ContinuousClock.now + patience
         while flock(self.folder, LOCK_EX | LOCK_NB) != 0 {
-            // A file system without locks: what follows is as safe as SQLite makes it.
+            // A file system without locks: SQLite's own locking is all there is.
             guard errno == EWOULDBLOCK || errno == EINTR else { return }
             guard ContinuousClock.now < limit else {
                 throw OpenError(

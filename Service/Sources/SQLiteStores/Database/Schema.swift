@@ -2,9 +2,9 @@ internal import GRDB
 
 /// The tables. A released migration never changes: the next version adds one.
 enum Schema {
-    /// "SyAu": by it `file` and we know whose database this is.
+    /// "SyAu": `file` and this code recognise our databases by it.
     static let applicationID: Int32 = 0x5379_4175
-    /// The migrator's table of what is applied.
+    /// The migrator's table of applied migrations.
     static let migrations = "grdb_migrations"
 
     static var migrator: DatabaseMigrator {
@@ -23,7 +23,7 @@ enum Schema {
         return migrator
     }
 
-    /// From when a key signs whose predecessor was revoked, and which keys were: a revocation may be repeated.
+    /// The time from which a key signs after its predecessor was revoked, and the revoked keys: a revocation may be repeated.
     private static let signingKeyRevocations = """
         ALTER TABLE signing_keys ADD COLUMN signs_from INTEGER;
         CREATE TABLE revoked_signing_keys (
@@ -33,16 +33,16 @@ enum Schema {
 
         """
 
-    /// The devices that a switch to mode enforce has to hold, so that each step reads no other rows.
+    /// An index of the devices that a switch to mode `enforce` must hold, so that each step reads no other rows.
     private static let observedDevices = """
         CREATE INDEX devices_observed ON devices (app_id)
           WHERE status = 'registered' AND admitted_under_observation <> 0;
         """
 
-    /// Why an operator demands a rotation. Null, as in older rows: `scheduled`.
+    /// The reason of an operator's demand to rotate. Null, as in older rows, means `scheduled`.
     private static let rotationReason = "ALTER TABLE devices ADD COLUMN must_rotate_reason TEXT;"
 
-    /// Whether the attestation of an App Attest key carried an extension map. Where a label names its category, it did.
+    /// Whether the attestation of an App Attest key carried an extension map. If a label names its category, it did.
     private static let attestedExtensions = """
         ALTER TABLE devices ADD COLUMN attested_extensions INTEGER;
         UPDATE devices SET attested_extensions = 1
@@ -52,12 +52,12 @@ enum Schema {
               ELSE FALSE END;
         """
 
-    /// Pending devices are counted at each registration of one, by what is proven of them: the index holds all it takes.
+    /// Each registration of a pending device counts them by assurance. The index covers that query.
     private static let pendingDevices = """
         CREATE INDEX devices_pending ON devices (app_id, status, assurance) WHERE status = 'pending';
         """
 
-    /// Refusals that are kept to be replayed, and an index that holds all that counting risk metrics needs.
+    /// Refusals kept for replay, and a covering index for counting risk metrics.
     private static let evidence = """
         CREATE TABLE evidence (
           number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -78,7 +78,7 @@ enum Schema {
           WHERE attested_risk_metric IS NOT NULL;
         """
 
-    /// When receipts are exchanged. Those that were verified before there was an exchange are due at once.
+    /// The times at which receipts are exchanged. Receipts verified by older versions are due at once.
     private static let receiptRefresh = """
         ALTER TABLE devices ADD COLUMN receipt_due_at INTEGER;
         ALTER TABLE devices ADD COLUMN receipt_asked_at INTEGER;
@@ -127,7 +127,7 @@ enum Schema {
         CREATE INDEX devices_of_app ON devices (app_id, registered_at DESC, device_id);
         CREATE INDEX devices_of_status ON devices (app_id, status, registered_at DESC, device_id);
 
-        -- Every key that is or ever was bound: the primary key is what makes a key unique, across apps, for ever.
+        -- Every key that is or ever was bound: the primary key is what makes a key unique across apps, for good.
         CREATE TABLE keys (
           thumbprint TEXT PRIMARY KEY,
           device_id TEXT NOT NULL REFERENCES devices (device_id),

@@ -3,16 +3,16 @@ internal import Foundation
 internal import GRDB
 
 extension SQLiteStores {
-    /// Writes a row of several pages as durably as a registration is written, in the place of the one before.
+    /// Replaces a row of several pages, as durably as a registration is written.
     public func probeWrite() async throws(StoreError) { try await database.probeWrite() }
 
-    /// The bytes that are free for the database and for the replay claims, of the file system that has fewer; nil where the
-    /// system does not say.
+    /// The free bytes of the file systems of the database and the replay claims, the smaller number; nil if the system does
+    /// not say.
     ///
-    /// - Throws: `StoreError` where a file system does not answer within the deadline.
+    /// - Throws: `StoreError` if a file system does not answer within the deadline.
     public func freeBytes() async throws(StoreError) -> Int64? { try await freeSpace.bytes() }
 
-    /// What is left for a user without privileges.
+    /// The bytes left for an unprivileged user.
     static func freeBytes(at path: String) -> Int64? {
         var statistics = statvfs()
         guard statvfs(path, &statistics) == 0 else { return nil }
@@ -23,11 +23,11 @@ extension SQLiteStores {
 
 extension StoreDatabase {
     private static let probe = "write_probe"
-    /// About what a registration writes: its device, its keys and its audit event.
+    /// About as much as a registration writes: its device, its keys and its audit event.
     private static let probeBytes = 12 * 1024
 
     fileprivate func probeWrite() async throws(StoreError) {
-        // Another text each time, or SQLite would have nothing to write.
+        // Another text each time, so that SQLite has something to write.
         let text = String(repeating: UUID().uuidString, count: Self.probeBytes / 36)
         try await write { database in
             try database.execute(

@@ -41,11 +41,11 @@ final class StoreDatabase: Sendable {
     ) async throws(StoreError) -> Value {
         try await answered(.write) { [externalChanges] pool, answer in
             pool.asyncWrite { database in
-                // After its deadline the caller has been told that the change failed, so it must not begin now.
+                // After the deadline the caller knows that the change failed. So it must not begin now.
                 guard !answer.isGiven else { throw StoreError(.tooSlow, "not begun within its deadline") }
                 return try body(database)
             } completion: { _, result in
-                // The caller was told that this change failed, and may have re-read since.
+                // The caller knows that this change failed, and may have re-read since.
                 if !answer.resume(with: result), case .success = result { externalChanges.announce() }
             }
         }

@@ -2,7 +2,7 @@ internal import AuthService
 internal import GRDB
 
 extension StoreError {
-    /// What an error of the database means to the service.
+    /// Maps an error of the database.
     init(database error: any Error) {
         switch error {
         case let error as StoreError: self = error
@@ -15,7 +15,7 @@ extension StoreError {
         switch result {
         case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT, .SQLITE_MISMATCH, .SQLITE_SCHEMA: .unreadable
         case .SQLITE_INTERRUPT: .tooSlow
-        // Busy, full, read-only, I/O error, out of memory: with room and time it works again.
+        // Busy, full, read-only, I/O error, out of memory: these may pass.
         default: .unavailable
         }
     }

@@ -3,8 +3,8 @@ internal import Foundation
 internal import GRDB
 internal import StrictJSON
 
-/// A row whose columns are read by type. GRDB's typed subscripts trap on a value of another type; what is in a file is from
-/// outside, so here it is an error.
+/// A row whose columns are read by type. GRDB's typed subscripts trap on a value of another type. A file comes from outside,
+/// so here that is an error.
 struct StoredRow {
     private let row: Row
 
@@ -24,7 +24,7 @@ struct StoredRow {
         try (value(column) as Data?).map { Array($0) }
     }
 
-    /// A column as its type's own parser reads it.
+    /// A column, read by the parser of its type.
     func parsed<Raw, Value>(
         _ column: String, _ raw: Raw, _ parse: (Raw) throws -> Value?
     ) throws(StoreError) -> Value {
@@ -44,7 +44,7 @@ struct StoredRow {
     }
 
     private func damaged(_ column: String) -> StoreError {
-        StoreError(.unreadable, "a row's \(column) is not what it must be")
+        StoreError(.unreadable, "a row's \(column) is malformed")
     }
 }
 

@@ -2,8 +2,8 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Devices, one row each. No statement writes a whole row of a device that exists: each names the columns of its change
-/// and, in its `WHERE`, what must still hold.
+/// Devices, one row each. No statement rewrites a whole row. Each one names the columns of its change and, in its `WHERE`,
+/// what must still hold.
 struct SQLiteDeviceStore: DeviceStore {
     let database: StoreDatabase
 
@@ -24,7 +24,7 @@ struct SQLiteDeviceStore: DeviceStore {
         _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
     ) async throws(StoreError) -> InsertOutcome {
         try await database.write { database in
-            // Within the transaction: no removal of the app comes between.
+            // In the transaction, so that the app cannot be removed in between.
             let isProvisioned = try Bool.fetchOne(
                 database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM apps WHERE app_id = ?)"),
                 arguments: [device.appID.text])
@@ -52,8 +52,8 @@ struct SQLiteDeviceStore: DeviceStore {
         }
     }
 
-    /// The planner would take the index by status, and read each row for its assurance. The status is written out: a partial
-    /// index does not serve one that is bound.
+    /// Without a hint the planner takes the index by status and reads each row for its assurance. The status is a literal: a
+    /// bound value does not match a partial index.
     static let countOfPending = """
         SELECT count(*) FROM devices INDEXED BY devices_pending
         WHERE app_id = ? AND status = 'pending' AND (assurance = ?) = ?
@@ -175,7 +175,7 @@ struct SQLiteDeviceStore: DeviceStore {
         }
     }
 
-    /// The status is written out: a partial index does not serve one that is bound.
+    /// The status is a literal: a bound value does not match a partial index.
     static let hold = """
         UPDATE devices SET status = ?, admitted_under_observation = 0
         WHERE device_id IN (
@@ -234,10 +234,10 @@ struct SQLiteDeviceStore: DeviceStore {
 
     func externalChanges() -> AsyncStream<Void> { database.externalChanges.stream() }
 
-    /// One service has the file at a time.
+    /// False for the service: only one has the file open.
     let rotatesElsewhere: Bool
 
-    /// Changes columns of one device where a condition holds; whether it did.
+    /// Changes columns of one device if a condition holds. Returns whether it did.
     private func change(
         _ columns: String, _ values: StatementArguments, of id: DeviceID, _ app: AppID, where condition: String,
         _ conditionValues: StatementArguments, recording event: AuditEvent?

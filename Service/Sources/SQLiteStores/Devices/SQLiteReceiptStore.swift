@@ -2,12 +2,12 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Which receipts are due: columns of the devices they belong to.
+/// Due receipts, kept as columns of their devices.
 struct SQLiteReceiptStore: ReceiptStore {
     let database: StoreDatabase
 
     func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt? {
-        // Most of the time nothing is due, and reading takes no lock.
+        // Usually nothing is due, and reading takes no lock.
         guard try await database.read({ try $0.nextDue(at: now) }) != nil else { return nil }
         return try await database.write { database in
             guard var device = try database.nextDue(at: now) else { return nil }

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Evidence of refusals, sealed. Numbers are never used twice, so that a page continues where the last one ended.
+/// Sealed evidence of refusals. A number is never reused, so a page continues where the last one ended.
 struct SQLiteEvidenceStore: EvidenceStore {
     let database: StoreDatabase
 
@@ -74,7 +74,7 @@ struct SQLiteEvidenceStore: EvidenceStore {
     }
 
     func eraseEvidence(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
-        // Most of the time nothing has expired, and reading takes no lock.
+        // Usually nothing has expired, and reading takes no lock.
         let isDue = try await database.read { database in
             try Bool.fetchOne(
                 database, sql: "SELECT EXISTS (SELECT 1 FROM evidence WHERE expires_at <= ?)", arguments: [now.seconds])

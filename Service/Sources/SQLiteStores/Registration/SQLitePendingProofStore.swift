@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Proofs whose provider could not be asked, sealed.
+/// Sealed proofs whose provider did not answer.
 struct SQLitePendingProofStore: PendingProofStore {
     let database: StoreDatabase
 

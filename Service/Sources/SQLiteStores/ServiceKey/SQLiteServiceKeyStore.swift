@@ -1,7 +1,7 @@
 internal import AuthService
 internal import GRDB
 
-/// The check values of the service key, and all that it sealed.
+/// The check values of the service key, and access to every sealed value.
 struct SQLiteServiceKeyStore: ServiceKeyStore {
     let database: StoreDatabase
 
@@ -12,7 +12,7 @@ struct SQLiteServiceKeyStore: ServiceKeyStore {
         guard let text else { return [] }
         var checks: [ServiceKeyCheck] = []
         for word in text.split(separator: " ", omittingEmptySubsequences: false) {
-            // Unreadable is not unknown: what is not known would be adopted.
+            // Not an empty list: the service would adopt whatever key it has.
             guard let check = ServiceKeyCheck(String(word)) else {
                 throw StoreError(.unreadable, "the check value of the service key is damaged")
             }

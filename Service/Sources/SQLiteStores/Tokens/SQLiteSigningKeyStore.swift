@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Signing keys, their private halves sealed before they come here.
+/// Signing keys. Their private halves arrive sealed.
 struct SQLiteSigningKeyStore: SigningKeyStore {
     let database: StoreDatabase
 
