@@ -1,4 +1,4 @@
-/// What this build is.
+/// The build.
 public enum Build {
     /// The version, by semantic versioning.
     public static let version = "0.1.0"

@@ -4,7 +4,8 @@ internal import HTTPTypes
 internal import HummingbirdCore
 internal import StrictJSON
 
-/// The admin API: credential first, so that who has none learns not even which paths there are; then path, role, body.
+/// The admin API. It checks the credential first, so that a caller without one cannot learn which paths exist; then path, role
+/// and body.
 struct AdminAPI: Sendable {
     let service: AuthService
     let stores: AuthService.Stores
@@ -13,7 +14,7 @@ struct AdminAPI: Sendable {
 
     private static let maximumBody = 256 * 1024
 
-    /// - Parameter address: the address that failed credentials are counted for.
+    /// - Parameter address: the address that failed credentials count for.
     func answer(
         _ request: Request, _ target: RequestTarget, from address: ClientAddress, over connection: ConnectionContext
     ) async throws -> APIResponse {
@@ -86,7 +87,7 @@ struct AdminAPI: Sendable {
 }
 
 extension AdminRoute {
-    /// The names that its query may have.
+    /// The allowed names of its query.
     var queryNames: [String] {
         switch self {
         case .listDevices:

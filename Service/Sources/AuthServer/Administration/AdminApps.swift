@@ -29,7 +29,7 @@ extension AdminAPI {
         guard record.appID == current.appID else { throw ContractError("app_id must equal the path's") }
         try request.requireKnownSources(of: record, replacing: current)
         try request.requireKnownAudiences(of: record, replacing: current)
-        // Replacing what was read: secrets that stand masked are those of that version.
+        // The caller replaces what it read: masked secrets are those of that version.
         let changed = try await usable {
             try await service.apps.change(record, replacing: current, actor: request.actor)
         }
@@ -65,7 +65,7 @@ extension AdminAPI {
         return record
     }
 
-    /// A record that cannot be used, such as for an anchor that is no certificate, is the caller's mistake.
+    /// An unusable record is the caller's mistake: for example, an anchor is not a certificate.
     private func usable(_ change: () async throws -> Bool) async throws -> Bool {
         do {
             return try await change()
@@ -80,8 +80,8 @@ extension AdminAPI {
 }
 
 extension AdminRequest {
-    /// A file or URL in a record is read by the service: with its rights, from its place in the network. Which ones is the
-    /// operator's to say; who administers some apps alone may name Google's, and leave what an operator set.
+    /// The service opens the files and URLs in a record, with its own rights and from its own network. So only a credential for
+    /// all apps may name new ones. Any other may name Google's, and keep those that are set.
     fileprivate func requireKnownSources(of record: AppRecord, replacing current: AppRecord) throws(Refusal) {
         guard !caller.apps.isEmpty else { return }
         for source in record.sources where !source.isGoogle && !current.sources.contains(source) {
@@ -91,7 +91,7 @@ extension AdminRequest {
         }
     }
 
-    /// A device token for another audience is good where that audience is: only an operator of all apps knows whose it is.
+    /// A token audience decides which backends accept the app's device tokens. So only a credential for all apps may add one.
     fileprivate func requireKnownAudiences(of record: AppRecord, replacing current: AppRecord) throws(Refusal) {
         let added = Set(record.signature.tokenAudiences).subtracting(current.signature.tokenAudiences)
         guard caller.apps.isEmpty || added.isEmpty else {
@@ -103,8 +103,7 @@ extension AdminRequest {
 }
 
 extension JSONFields {
-    /// The same members with the secrets of `current` in the places where its masked form was sent back, so that a record
-    /// that was read can be changed and written.
+    /// The members with masked secrets replaced by those of `current`, so that a caller can read, change and write a record.
     fileprivate func unmasked(from current: AppRecord) throws -> JSONFields {
         let mask = JSONValue.string(Secret("").description)
         var record = JSONObject(names.map { ($0, optionalValue($0) ?? .null) })

@@ -53,7 +53,7 @@ extension AuditFinding {
         }
     }
 
-    /// The first event that is not what it was.
+    /// The first changed event.
     fileprivate var firstBroken: Int64? {
         switch self {
         case .brokenLink(let sequence): sequence

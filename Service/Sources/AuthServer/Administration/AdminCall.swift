@@ -1,7 +1,7 @@
 internal import AuthContract
 public import StrictJSON
 
-/// One call of the admin API, by whatever way it goes: over HTTP to a running service, or straight to the store.
+/// One call of the admin API, over HTTP to a running service or directly on the store.
 public struct AdminCall: Sendable {
     /// The operation.
     public let route: AdminRoute
@@ -14,8 +14,8 @@ public struct AdminCall: Sendable {
     ///
     /// - Parameters:
     ///   - route: the operation.
-    ///   - parameters: what stands in place of the braces of `AdminRoute.template`.
-    ///   - query: by name; what is nil is left out.
+    ///   - parameters: the values for the braces of `AdminRoute.template`.
+    ///   - query: by name. Nil values are left out.
     ///   - body: nil for none.
     public init(
         _ route: AdminRoute, _ parameters: [String: String] = [:], query: [(String, String?)] = [],
@@ -27,7 +27,7 @@ public struct AdminCall: Sendable {
         self.body = body
     }
 
-    /// Path and query as they stand in an HTTP request.
+    /// Path and query as in an HTTP request.
     public var target: String {
         let path = route.template.split(separator: "/").map { part in
             guard part.hasPrefix("{"), part.hasSuffix("}") else { return String(part) }
@@ -37,7 +37,7 @@ public struct AdminCall: Sendable {
         return "/" + path.joined(separator: "/") + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
     }
 
-    /// Everything but the unreserved characters of RFC 3986 as escapes.
+    /// Percent-encodes everything but the unreserved characters of RFC 3986.
     private static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
@@ -51,13 +51,13 @@ public struct AdminCall: Sendable {
     }
 }
 
-/// What a call is answered: an HTTP status, and a body of the API's, which is an error's where the status is 400 or more.
+/// The response to a call: an HTTP status and a body of the API. From status 400 on, the body is an error.
 public struct AdminAnswer: Sendable {
     public let status: Int
-    /// Null where there is none.
+    /// Null if there is none.
     public let body: JSONValue
 
-    /// An answer of its parts.
+    /// Memberwise initializer.
     public init(status: Int, body: JSONValue) {
         self.status = status
         self.body = body

@@ -66,7 +66,7 @@ extension AdminAPI {
 }
 
 extension Credential {
-    /// What a list shows: never the secret, nor its hash.
+    /// The members in a list: never the secret or its hash.
     public var administrationJSON: JSONObject {
         JSONObject([
             ("id", .string(id)), ("name", .string(name)), ("role", .string(role.rawValue)),

@@ -82,9 +82,9 @@ extension AdminAPI {
         }
     }
 
-    /// Carries out a decision and answers the device as it is then.
+    /// Makes a decision about a device and responds with the changed device.
     ///
-    /// - Parameter isDone: whether a device that could not be changed is already what it was to become.
+    /// - Parameter isDone: whether a device that could not be changed already is in the requested state.
     private func decide(
         _ request: AdminRequest, isDone: (DeviceRecord) -> Bool = { _ in false },
         _ decision: (DeviceID, AppID) async throws -> Bool
@@ -108,7 +108,7 @@ extension AdminAPI {
 
     private func existingDevice(_ id: DeviceID, of app: AppID) async throws -> DeviceRecord {
         guard let device = try await service.administration.show(id, of: app) else {
-            // The log has no ids of devices; who asked has this one anyway.
+            // The log has no device ids. The caller knows this one.
             throw Refusal(.notFound, "no such device", hint: "\(app) has no device \(id)")
         }
         return device
@@ -116,14 +116,14 @@ extension AdminAPI {
 }
 
 extension UnixTime {
-    /// Reads a time of a query: unix seconds, or ISO 8601.
+    /// Parses a time of a query: unix seconds or ISO 8601.
     init(administration text: String) throws(ContractError) {
         if let seconds = Int64(text) { self.init(seconds) } else { try self.init(iso8601: text) }
     }
 }
 
 extension DeviceQuery.PageToken {
-    /// Reads what `cursor` wrote.
+    /// Parses a `cursor`.
     fileprivate init(cursor: String) throws(ContractError) {
         guard let bytes = Base64.url.decode(cursor),
             let separator = bytes.firstIndex(of: UInt8(ascii: "/")),
@@ -137,8 +137,8 @@ extension DeviceQuery.PageToken {
 }
 
 extension DeviceRecord {
-    /// Everything an operator may see: all but receipts and keys. `app` says which risk metrics are flagged, and which of its
-    /// keys must be rotated.
+    /// The device for operators: everything but receipts and keys. `app` decides whether its metric is flagged and its key must
+    /// rotate.
     func administrationJSON(_ app: AppRecord?, at now: UnixTime) -> JSONObject {
         let demand = app.map { rotationDemand(under: $0.keys, at: now) } ?? mustRotate
         let reason: JSONValue = demand.map { .string($0.reason.rawValue) } ?? .null

@@ -42,7 +42,7 @@ extension AdminRequest {
 }
 
 extension EvidenceSummary {
-    /// What a list shows.
+    /// The members in a list.
     public var administrationJSON: JSONObject {
         JSONObject([
             ("id", .string(id)), ("app_id", .string(appID.text)),

@@ -2,11 +2,11 @@ internal import AuthContract
 internal import AuthService
 internal import StrictJSON
 
-/// Who asks for something, after it is clear that they may.
+/// An authenticated caller.
 struct AdminCaller: Sendable {
-    /// As the audit log names it.
+    /// Its name in the audit log.
     let actor: String
-    /// The apps it is for; empty: all.
+    /// The caller's apps; empty: all.
     let apps: Set<AppID>
 
     /// The bearer of a credential.
@@ -15,24 +15,24 @@ struct AdminCaller: Sendable {
         apps = credential.apps
     }
 
-    /// Whoever may open the store's files, who may do everything.
+    /// A user who can open the store's files. It has every right.
     init(local actor: String) {
         self.actor = actor
         apps = []
     }
 }
 
-/// A request to the admin API whose caller may make it.
+/// An authorized request to the admin API.
 struct AdminRequest: Sendable {
     let caller: AdminCaller
     let parameters: [String: String]
     let query: AdminQuery
-    /// The members of the body; none where there is no body.
+    /// The members of the body; none if there is no body.
     let body: JSONFields
-    /// The version that a change is meant for.
+    /// The version of the record to change.
     var precondition = Precondition.none
 
-    /// Who the audit log says did it.
+    /// The actor in the audit log.
     var actor: String { caller.actor }
 
     /// The app in the path.
@@ -53,12 +53,12 @@ struct AdminRequest: Sendable {
         guard mayAccess(app) else { throw Refusal(.forbidden, "\(actor) is not for \(app)") }
     }
 
-    /// Refuses a credential that is for some apps alone, where all are concerned.
+    /// Refuses a credential that is not for all apps.
     func requireAccessToAll() throws(Refusal) {
         guard caller.apps.isEmpty else { throw Refusal(.forbidden, "\(actor) is for some apps alone") }
     }
 
-    /// The app that a listing is narrowed to; a credential for some apps must name one of them.
+    /// The app whose items are listed; nil: all apps. A credential for some apps must name one of them.
     func narrowedApp() throws -> AppID? {
         guard let app = try query.value("app_id", { try AppID($0) }) else {
             try requireAccessToAll()
@@ -69,11 +69,11 @@ struct AdminRequest: Sendable {
     }
 }
 
-/// The parameters of a query: each known, each once.
+/// The parameters of a query. Each must be known, and appear once.
 struct AdminQuery: Sendable {
     private var values: [String: String] = [:]
 
-    /// A query of these values, held to the same rules.
+    /// A query of these values, under the same rules.
     init(_ items: [(name: String, value: String)], allowing names: [String]) throws(ContractError) {
         for item in items {
             guard names.contains(item.name), values.updateValue(item.value, forKey: item.name) == nil else {
@@ -82,7 +82,7 @@ struct AdminQuery: Sendable {
         }
     }
 
-    /// Reads a query; names other than these are refused, because a mistyped filter must not widen what is listed.
+    /// Parses a query. Refuses other names, because a mistyped filter must not widen a list.
     init(_ text: String?, allowing names: [String]) throws(ContractError) {
         for pair in (text ?? "").split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -99,7 +99,7 @@ struct AdminQuery: Sendable {
         }
     }
 
-    /// A value read by a type's own parser.
+    /// A value, parsed by its type.
     func value<Value>(_ name: String, _ parse: (String) throws -> Value) throws -> Value? {
         try values[name].map(parse)
     }

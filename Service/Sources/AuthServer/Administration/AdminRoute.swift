@@ -11,7 +11,7 @@ public enum AdminRoute: String, CaseIterable, Sendable {
     case listCredentials, createCredential, revokeCredential
     case listSigningKeys, rotateSigningKeys, revokeSigningKey
 
-    /// What every path begins with.
+    /// The prefix of every path.
     public static let base = "/admin/v1"
 
     private typealias Row = (method: String, path: String, role: CredentialRole, summary: String)
@@ -25,7 +25,7 @@ public enum AdminRoute: String, CaseIterable, Sendable {
         case .removeApp: ("DELETE", "/apps/{app_id}", .admin, "Remove an app that has no devices")
         case .listDevices: ("GET", "/devices", .viewer, "Search devices, newest first")
         case .showDevice: ("GET", Self.device, .viewer, "Show a device")
-        case .revokeDevice: ("POST", Self.device + "/revoke", .operator, "Revoke a device, for ever")
+        case .revokeDevice: ("POST", Self.device + "/revoke", .operator, "Revoke a device for good")
         case .approveDevice: ("POST", Self.device + "/approve", .operator, "Let a pending device in")
         case .rejectDevice: ("POST", Self.device + "/reject", .operator, "Turn a pending device away")
         case .forceRotation: ("POST", Self.device + "/force-rotation", .operator, "Make a device rotate its key")
@@ -57,11 +57,11 @@ public enum AdminRoute: String, CaseIterable, Sendable {
     public var method: String { row.method }
     /// The whole path, with parameters in braces.
     public var template: String { Self.base + row.path }
-    /// The least role that may use it.
+    /// The lowest role that may use it.
     public var role: CredentialRole { row.role }
     var summary: String { row.summary }
 
-    /// A route found for a path, and what stood in place of its parameters.
+    /// The route of a path, and the values of its parameters.
     struct Match: Sendable {
         let route: AdminRoute
         let parameters: [String: String]
@@ -69,7 +69,7 @@ public enum AdminRoute: String, CaseIterable, Sendable {
 
     /// The route of a method and path. HEAD counts as GET.
     ///
-    /// - Throws: `MethodRefusal` where the path has other methods; `NOT_FOUND` where there is no such path.
+    /// - Throws: `MethodRefusal` if the path has other methods; `NOT_FOUND` if the path is unknown.
     static func find(method: String, path: String) throws -> Match {
         let method = method == "HEAD" ? "GET" : method
         let matches = allCases.compactMap { route in
@@ -80,8 +80,7 @@ public enum AdminRoute: String, CaseIterable, Sendable {
         throw Refusal(.notFound, "no such path")
     }
 
-    /// A path as it may be logged: the names of its parameters in place of their values, and the app and device among
-    /// them.
+    /// A path for the log, with parameter names in place of values; and the app and device of the path.
     static func logged(_ path: String?) -> (route: String?, app: AppID?, device: DeviceID?) {
         let path = String((path ?? "").prefix { $0 != "?" })
         for route in allCases {
@@ -111,7 +110,7 @@ public enum AdminRoute: String, CaseIterable, Sendable {
 }
 
 extension CredentialRole {
-    /// How much the role may do through the admin API; nil: nothing.
+    /// The rank of the role in the admin API; nil: it has no access.
     private var rank: Int? {
         switch self {
         case .service: nil
@@ -121,7 +120,7 @@ extension CredentialRole {
         }
     }
 
-    /// Whether the role may do what `least` may.
+    /// Whether the role has at least the rights of `least`.
     func includes(_ least: CredentialRole) -> Bool {
         guard let mine = rank, let needed = least.rank else { return false }
         return mine >= needed

@@ -20,11 +20,11 @@ struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 /// The `If-Match` of a request.
 enum Precondition: Sendable {
     case none
-    /// `*`: whatever it is, it is there.
+    /// `*`: any version.
     case any
     case oneOf([String])
 
-    /// - Throws: `ContractError` for a list that is none.
+    /// - Throws: `ContractError` if it is not a list of tags.
     init(_ values: [String]) throws(ContractError) {
         guard !values.isEmpty else {
             self = .none
@@ -50,12 +50,12 @@ enum Precondition: Sendable {
             && !opaque.dropFirst().dropLast().contains("\"")
     }
 
-    /// Whether it names versions.
+    /// Whether it names versions, rather than `*`.
     var isConditional: Bool {
         if case .none = self { false } else { true }
     }
 
-    /// Refuses a record of another version than those that are named.
+    /// Refuses a record whose version is not named.
     func check(_ record: AppRecord) throws(Refusal) {
         guard case .oneOf(let tags) = self, !tags.contains(EntityTag(record).description) else { return }
         throw Refusal(.preconditionFailed, "If-Match names another version of \(record.appID)")

@@ -1,8 +1,8 @@
-/// A configuration that the service refuses to start with.
+/// The service refuses a configuration.
 public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The key at fault, as it stands in a file, such as `server.port`.
+    /// The key at fault as in a file, such as `server.port`.
     public let key: String
-    /// What is wrong with it. Never the value of a secret.
+    /// What is wrong with it. It never has the value of a secret.
     public let reason: String
 
     /// An error about a key.

@@ -6,17 +6,17 @@ internal import Yams
 ///
 /// The file holds secrets. No error shows a value, a line or a part of one: it names the key's path and the line's number.
 public struct ConfigurationFile: Sendable {
-    /// The path, for saying where a value came from.
+    /// The path, as the origin of values.
     public let path: String
-    /// Values by the name under which they stand: of a key, or of a secret's `_file`.
+    /// Values by name: of a key, or of a secret's `_file`.
     let values: [String: JSONValue]
-    /// The line that each name stands on, from 1, where it is known.
+    /// The known line numbers of the names, from 1.
     private let lines: [String: Int]
 
     private static let maximumBytes = 1 << 20
 
-    /// Reads the file at this path; its ending says in which language it is. A pipe such as `/dev/fd/3` has no ending: what
-    /// begins with a brace is JSON then, the rest YAML.
+    /// Reads the file at this path. Its extension tells JSON from YAML. A pipe such as `/dev/fd/3` has no extension: text that
+    /// begins with a brace is JSON, other text is YAML.
     public init(path: String) throws(ConfigurationError) {
         let contents: [UInt8]
         do throws(FileContents.Failure) {
@@ -29,7 +29,7 @@ public struct ConfigurationFile: Sendable {
 
     /// Reads a file's contents.
     ///
-    /// - Throws: `ConfigurationError` for a key that is not known or stands twice.
+    /// - Throws: `ConfigurationError` for a key that is unknown or repeated.
     public init(path: String, contents: [UInt8]) throws(ConfigurationError) {
         guard contents.count <= Self.maximumBytes else { throw ConfigurationError("config", "\(path) is too large") }
         guard let text = String(bytes: contents, encoding: .utf8) else {
@@ -49,7 +49,7 @@ public struct ConfigurationFile: Sendable {
         self.values = values
     }
 
-    /// Where a name stands, as the end of a sentence, such as ` (line 3 of service.yaml)`.
+    /// The place of a name, as the end of a sentence, such as ` (line 3 of service.yaml)`.
     func place(of name: String) -> String { Place(path: path, lines: lines).of(name) }
 
     // MARK: Languages
@@ -96,12 +96,12 @@ public struct ConfigurationFile: Sendable {
             throw yamlError(error, text, path)
         }
         guard let node else { return (.object(JSONObject()), [:]) }
-        // Nodes refer weakly to their anchors, which the parser owns.
+        // The parser owns the anchors; nodes hold them weakly.
         defer { withExtendedLifetime(parser) {} }
         return (try value(node, at: "", path), KeyLines.of(node))
     }
 
-    /// What the parser found, without its description: that holds the line, or the whole text.
+    /// The parser's error without its description, which quotes the line or the whole text.
     private static func yamlError(_ error: any Error, _ text: String, _ path: String) -> ConfigurationError {
         guard let error = error as? YamlError else { return ConfigurationError("config", "\(path) is not YAML") }
         switch error {
@@ -110,7 +110,7 @@ public struct ConfigurationFile: Sendable {
             return ConfigurationError("config", "a key stands twice (line \(context.mark.line) of \(path))")
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
-            // The library's own words, from a fixed list.
+            // One of the library's fixed texts.
             return ConfigurationError(
                 "config", "\(path) is not YAML: \(problem) (line \(mark.line), column \(mark.column))")
         default: return ConfigurationError("config", "\(path) is not YAML: it has a character that YAML does not allow")
@@ -118,7 +118,7 @@ public struct ConfigurationFile: Sendable {
     }
 
     private static func value(_ node: Node, at path: String, _ file: String) throws(ConfigurationError) -> JSONValue {
-        // A node that an alias repeats has the anchor of the first one. Copies of copies grow without end.
+        // Refuse aliases: copies of copies grow exponentially. An alias's node has the anchor of the first one.
         guard node.anchor == nil else { throw refusal(path, "anchors and aliases are not read", node, file) }
         switch node {
         case .scalar(let scalar): return value(scalar, node)
@@ -156,7 +156,7 @@ public struct ConfigurationFile: Sendable {
 
     // MARK: Keys
 
-    /// Walks down to the keys of the table; whatever is on no way to one is not known.
+    /// Walks down to the keys of the table. A name that leads to none is unknown.
     private static func collect(
         _ value: JSONValue, at path: String, _ place: Place, into values: inout [String: JSONValue],
         seen: inout Set<String>
@@ -199,7 +199,7 @@ public struct ConfigurationFile: Sendable {
         })
 }
 
-/// Where the keys of one file stand, for sentences.
+/// The places of one file's keys, for error texts.
 private struct Place {
     let path: String
     let lines: [String: Int]
@@ -212,8 +212,8 @@ enum KeyName {
     private static let maximumLength = 40
     private static let maximumDigits = 3
 
-    /// The path, if each of its names looks like one. After a slip, such as a missing space behind a colon, a value can stand
-    /// where a name is expected.
+    /// The path, if each of its names looks like a name. After a slip, such as a missing space after a colon, a value can be in
+    /// the place of a name.
     static func shown(_ path: String) -> String {
         let names = path.split(separator: ".", omittingEmptySubsequences: false)
         return names.map { isName($0) ? String($0) : "(a name that is not shown)" }.joined(separator: ".")

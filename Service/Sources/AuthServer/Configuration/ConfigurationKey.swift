@@ -1,6 +1,6 @@
 internal import Logging
 
-/// Every setting of the service, in one table: its name in a file, in the environment and as a flag, its type, its default.
+/// Every setting of the service: its name in a file, in the environment and as a flag, its type, its default.
 public enum ConfigurationKey: String, Sendable, CaseIterable {
     case host = "server.host"
     case port = "server.port"
@@ -45,16 +45,16 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     case serviceKey = "service_key"
     case logLevel = "log_level"
 
-    /// What a value may be.
+    /// The type of a value.
     public enum Kind: Sendable, Hashable {
         case text
-        /// Text that is shown nowhere, and that may stand in a file of its own: the same name with `_file` behind it.
+        /// Text that is never shown. It may be in a file of its own, named by the same key with `_file` appended.
         case secret
-        /// The same, or a list of it. In the environment and in a file of its own separated by commas or white space.
+        /// A secret or a list of secrets. In the environment and in a file of its own, commas or white space separate them.
         case secrets
         case boolean
         case integer(ClosedRange<Int64>)
-        /// In the environment separated by commas.
+        /// A list of texts. In the environment, commas separate them.
         case texts
         case choice([String])
     }
@@ -81,7 +81,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
         case .idleSeconds, .headSeconds, .bodySeconds: .integer(1...3600)
         case .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute:
             .integer(1...1_000_000)
-        // More would let one device hold more live claims than the stores are made for.
+        // More would let one device hold more live claims than the stores are built for.
         case .deviceBurst, .devicePerMinute: .integer(1...10_000)
         case .rotationBurst, .rotationPerHour: .integer(1...10_000)
         case .claimsOfOneApp: .integer(1...1_000_000_000)
@@ -90,7 +90,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether the service takes a new value over at SIGHUP. The others need a restart.
+    /// Whether SIGHUP applies a new value. Other settings need a restart.
     public var isReloadable: Bool {
         switch self {
         case .tlsCertificate, .tlsKey, .maximumConnections, .maximumConnectionsPerAddress, .headerBytes,
@@ -109,7 +109,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     /// Whether it concerns Apple's and Google's services.
     public var isProviders: Bool { rawValue.hasPrefix("providers.") }
 
-    /// The variable of the environment.
+    /// The environment variable.
     public var variable: String {
         let name =
             switch self {
@@ -121,10 +121,10 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
         return Self.prefix + name.uppercased()
     }
 
-    /// What every variable begins with.
+    /// The prefix of every variable.
     public static let prefix = "SYNHEART_AUTH_"
 
-    /// The flag of `serve`, where there is one.
+    /// The flag of `serve`; nil if there is none.
     public var flag: String? {
         switch self {
         case .host: "--host"

@@ -1,19 +1,13 @@
 internal import Foundation
 
-#if canImport(Darwin)
-    internal import Darwin
-#else
-    internal import Glibc
-#endif
-
-/// Reads whole files that a person names: regular files, pipes such as `<(…)` and `/dev/fd/3`, devices. What is read is
-/// bounded, and a named pipe that has no writer is an error, not a wait without end.
+/// Reads whole files that a person names: regular files, pipes such as `<(…)` and `/dev/fd/3`, devices. The size is bounded,
+/// and a named pipe without a writer is an error, not a hang.
 package enum FileContents {
-    /// Why a file cannot be read. The sentence names no path: who asks knows it, and where a path is expected may stand a
-    /// secret by mistake.
+    /// Why a file cannot be read. The text has no path: the caller knows it, and a secret may have been given as the path by
+    /// mistake.
     package struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         package let description: String
-        /// What the system said, where it refused.
+        /// The system's error, if there is one.
         var code: Int32?
 
         static var ofSystem: Failure { Failure(description: String(cString: strerror(errno)), code: errno) }
@@ -26,7 +20,7 @@ package enum FileContents {
     ///
     /// - Parameter maximum: the largest size, in bytes.
     package static func read(_ path: String, maximum: Int) throws(Failure) -> [UInt8] {
-        // Opened without blocking: a named pipe without a writer would wait for one inside of `open`.
+        // Non-blocking: `open` would wait for the writer of a named pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw .ofSystem }
         defer { close(descriptor) }
@@ -35,13 +29,13 @@ package enum FileContents {
         return try read(descriptor: descriptor, maximum: maximum)
     }
 
-    /// Whether a path names something else than a regular file, such as a pipe: a second read of it finds nothing.
+    /// Whether a path is not a regular file but, for example, a pipe, which can be read only once.
     package static func isReadOnce(_ path: String) -> Bool {
         var about = stat()
         return stat(path, &about) == 0 && about.st_mode & S_IFMT != S_IFREG
     }
 
-    /// Reads to the end of a file that is open.
+    /// Reads an open file to its end.
     package static func read(descriptor: Int32, maximum: Int) throws(Failure) -> [UInt8] {
         var (contents, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 1 << 16))
         while true {
@@ -59,7 +53,7 @@ package enum FileContents {
     private static func awaitWriter(of descriptor: Int32, _ path: String) throws(Failure) {
         var about = stat()
         guard fstat(descriptor, &about) == 0 else { throw .ofSystem }
-        // A pipe that was open before has its writer, or has its end; a slow one is no error.
+        // A pipe that was already open has a writer or is at its end. A slow writer is not an error.
         let wasOpen = ["/dev/fd/", "/proc/", "/dev/stdin"].contains { path.hasPrefix($0) }
         guard about.st_mode & S_IFMT == S_IFIFO, !wasOpen else { return }
         var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

@@ -1,6 +1,6 @@
 internal import Yams
 
-/// The lines on which the keys of a configuration file stand.
+/// The line numbers of the keys of a configuration file.
 enum KeyLines {
     private static let maximumDepth = 8
 
@@ -11,7 +11,7 @@ enum KeyLines {
         return lines
     }
 
-    /// The same for JSON, which YAML contains all but a few odd forms of; in one of those no line is known.
+    /// The same for JSON. YAML includes JSON except for a few forms; in those no line is known.
     static func ofJSON(_ text: String) -> [String: Int] {
         guard let node = try? Yams.compose(yaml: text) else { return [:] }
         return of(node)

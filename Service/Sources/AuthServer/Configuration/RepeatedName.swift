@@ -1,18 +1,18 @@
 internal import Yams
 
-/// A name that stands twice in one group of a configuration file: its path and both lines.
+/// A name that appears twice in one group of a configuration file: its path and both lines.
 ///
-/// Yams refuses such a text, tells the first name's line and column alone, and builds no tree to find the path in. So the name
-/// there gets a prefix that nothing else has, until the text can be read. Then the tree has the path.
+/// Yams refuses such a text, reports only the first name's line and column, and builds no tree that has the path. So each
+/// repeated name gets a unique prefix until the text can be parsed. Then the tree has the path.
 struct RepeatedName {
     let path: String
     let lines: [Int]
 
     private static let prefix = "synheart-auth-repeated-"
-    /// Each attempt reads the whole text. Without the path the error still has the line.
+    /// The largest number of attempts: each parses the whole text. Without the path, the error still has the line.
     private static let maximumAttempts = 8
 
-    /// The first one that the parser finds; nil where the text cannot be read for another reason.
+    /// The first repeated name that the parser finds; nil if the text cannot be parsed for another reason.
     static func find(in text: String) -> RepeatedName? {
         var text = text
         guard !text.contains(prefix) else { return nil }
@@ -20,7 +20,7 @@ struct RepeatedName {
             do {
                 let parser = try Parser(yaml: text)
                 let node = try parser.singleRoot()
-                // Nodes refer weakly to their anchors, which the parser owns.
+                // The parser owns the anchors; nodes hold them weakly.
                 defer { withExtendedLifetime(parser) {} }
                 return node.flatMap { find(prefix + "0-", in: $0, at: "", depth: 0) }
             } catch YamlError.duplicatedKeysInMapping(_, let context) {
@@ -56,7 +56,7 @@ struct RepeatedName {
         return nil
     }
 
-    /// The text with a marker at the beginning of the name there, behind its quotation mark where it has one.
+    /// The text with a marker before the name there, after its quotation mark if it has one.
     private static func insert(_ marker: String, at mark: Mark, of text: String) -> String? {
         var (line, column) = (1, 1)
         let scalars = text.unicodeScalars

@@ -2,7 +2,7 @@ public import AuthContract
 public import AuthService
 internal import StrictJSON
 
-/// What the settings mean to the server and to the rules.
+/// The settings as the server and the rules take them.
 extension ServiceConfiguration {
     static let protection = ProtectionSettings()
 
@@ -51,7 +51,7 @@ extension ServiceConfiguration {
         return protection
     }
 
-    /// Where clients reach the service.
+    /// The origin at which clients reach the service.
     public var publicOrigin: RequestOrigin? {
         get throws(ConfigurationError) {
             guard let text = text(.publicOrigin) else { return nil }
@@ -63,7 +63,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The keys that seal secrets, where they are configured: each 32 bytes in base64, the one that seals first.
+    /// The configured service keys: 32 bytes in base64 each, the one that seals first; nil if none is.
     public var serviceKey: ServiceKey? {
         get throws(ConfigurationError) {
             guard let texts = secrets(.serviceKey) else { return nil }
@@ -76,21 +76,21 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Reads service keys as text; nil where one is none.
+    /// Parses service keys; nil if one is malformed.
     public static func serviceKey(_ texts: [String]) -> ServiceKey? {
         let keys = texts.compactMap { Base64.standard.decode($0) }
         return keys.count == texts.count ? ServiceKey(keys) : nil
     }
 
-    /// How receipts are exchanged in the background.
+    /// The settings of the receipt exchange.
     public var receiptRefresh: ReceiptRefreshPolicy {
         ReceiptRefreshPolicy(requestsPerHour: Int64(number(.receiptsPerHour)))
     }
 
-    /// Seconds since a list of revoked keys was last confirmed, after which it is not used.
+    /// Seconds since its last confirmation after which a status list is not used.
     public var revocationsMaximumAge: Int64 { Int64(number(.revocationsMaximumAge)) }
 
-    /// Settings that cannot hold together; part of reading them, so that nothing starts that could not work.
+    /// Refuses inconsistent settings. It is part of reading them, so that no service starts that cannot work.
     func checkCombinations() throws(ConfigurationError) {
         switch (text(.tlsCertificate), text(.tlsKey)) {
         case (_?, nil):
@@ -101,7 +101,8 @@ extension ServiceConfiguration {
         }
         guard !texts(.operationsHosts).isEmpty else {
             throw ConfigurationError(
-                ConfigurationKey.operationsHosts.rawValue, "must name a host, or nobody is answered")
+                ConfigurationKey.operationsHosts.rawValue, "must name a host; otherwise the listener answers no request"
+            )
         }
         let (host, port) = (number(.port), number(.operationsPort))
         guard host == 0 || host != port || text(.host) != text(.operationsHost) else {

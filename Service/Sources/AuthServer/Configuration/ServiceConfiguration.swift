@@ -2,9 +2,10 @@ internal import AuthService
 internal import Foundation
 public import StrictJSON
 
-/// The settings that the service starts with: flags over environment over file over defaults, and where each came from.
+/// The settings of the service and their origins. Flags override the environment, the environment overrides the file, and the
+/// file overrides the defaults.
 public struct ServiceConfiguration: Sendable {
-    /// Where a value came from.
+    /// The origin of a value.
     public enum Origin: Sendable, Hashable, CustomStringConvertible {
         case standard
         case file(String)
@@ -26,19 +27,18 @@ public struct ServiceConfiguration: Sendable {
         public let key: ConfigurationKey
         let value: JSONValue
         public let origin: Origin
-        /// The path of the file of its own that a secret came from; nil: it stands in `origin` itself.
+        /// The path of the file that holds a secret; nil: the secret is in `origin` itself.
         public var secretFile: String?
 
-        /// The value as it may be shown: a secret only as being there.
+        /// The value for display. A secret shows only that it is set.
         public var shown: JSONValue { key.kind.isSecret && !value.isNull ? "(secret)" : value }
     }
 
-    /// What the settings are read for.
+    /// The purpose of reading the settings.
     public enum Scope: Sendable {
-        /// The service: everything must be there and hold together.
+        /// The service: all settings must be complete and consistent.
         case service
-        /// A command beside it, which only opens the store: that the service's other files, such as its TLS key, can be read
-        /// is no concern of it.
+        /// A command that only opens the store. It need not be able to read the service's other files, such as the TLS key.
         case store
 
         fileprivate var keys: [ConfigurationKey] {
@@ -51,14 +51,14 @@ public struct ServiceConfiguration: Sendable {
     /// Every setting, in the order of the table.
     public var all: [Setting] { ConfigurationKey.allCases.compactMap { settings[$0] } }
 
-    /// Puts the sources together.
+    /// Merges the sources.
     ///
     /// - Parameters:
-    ///   - file: the file that was read; nil: none.
-    ///   - environment: all variables of the process; those that begin with `ConfigurationKey.prefix` and are not known are refused.
-    ///   - flags: what the command line says, as text.
-    ///   - scope: which settings there are: the service's, or those that administration needs.
-    /// - Throws: `ConfigurationError` for what is not known, of the wrong type, or impossible together.
+    ///   - file: the parsed file; nil: none.
+    ///   - environment: all variables of the process. Unknown ones that begin with `ConfigurationKey.prefix` are refused.
+    ///   - flags: the flags of the command line, as text.
+    ///   - scope: all settings of the service, or those that administration needs.
+    /// - Throws: `ConfigurationError` for an unknown key, a value of the wrong type, or values that exclude each other.
     public init(
         file: ConfigurationFile? = nil, environment: [String: String] = [:],
         flags: [ConfigurationKey: [String]] = [:], for scope: Scope = .service
@@ -74,18 +74,18 @@ public struct ServiceConfiguration: Sendable {
         if scope == .service { try checkCombinations() }
     }
 
-    /// The keys whose values are not those of another configuration, in the order of the table.
+    /// The keys whose values differ from another configuration, in the order of the table.
     public func changes(from other: ServiceConfiguration) -> [ConfigurationKey] {
         ConfigurationKey.allCases.filter { value($0) != other.value($0) }
     }
 
-    /// The value in effect; null where there is none.
+    /// The value in effect; null if there is none.
     func value(_ key: ConfigurationKey) -> JSONValue { settings[key]?.value ?? .null }
 
-    /// The text of a secret, where one is configured.
+    /// The text of a secret; nil if it is not set.
     public func secret(_ key: ConfigurationKey) -> String? { value(key).string }
 
-    /// The texts of a secret that may be a list, where it is configured.
+    /// The texts of a secret that may be a list; nil if it is not set.
     public func secrets(_ key: ConfigurationKey) -> [String]? {
         switch value(key) {
         case .string(let text): text.split { $0 == "," || $0.isWhitespace }.map { String($0) }
@@ -94,7 +94,7 @@ public struct ServiceConfiguration: Sendable {
         }
     }
 
-    /// A text setting, where there is one.
+    /// A text setting; nil if it is not set.
     public func text(_ key: ConfigurationKey) -> String? { key.kind.isSecret ? nil : value(key).string }
 
     // MARK: Sources
@@ -158,7 +158,7 @@ public struct ServiceConfiguration: Sendable {
         return Setting(key: key, value: value, origin: origin)
     }
 
-    /// The text in a secret's file. The path is not shown: the secret itself may stand in its place by mistake.
+    /// The text in a secret's file. Errors do not show the path: it may be the secret itself, given by mistake.
     private static func contents(
         of path: String, named name: String, _ place: String = ""
     ) throws(ConfigurationError) -> JSONValue {
@@ -228,10 +228,10 @@ public struct ServiceConfiguration: Sendable {
 }
 
 extension ConfigurationKey.Kind {
-    /// Whether the value is shown nowhere, and may stand in a file of its own.
+    /// Whether the value is never shown, and may be in a file of its own.
     public var isSecret: Bool { self == .secret || self == .secrets }
 
-    /// Whether a value is of this type and range.
+    /// Whether a value has this type and range.
     func allows(_ value: JSONValue) -> Bool {
         switch self {
         case .text, .secret: value.string.map { !$0.isEmpty } ?? false
@@ -243,7 +243,7 @@ extension ConfigurationKey.Kind {
         }
     }
 
-    /// What a value must be, for a person who wrote another one.
+    /// The expected value, for error texts.
     var sentence: String {
         switch self {
         case .text, .secret: "must be text that is not empty"

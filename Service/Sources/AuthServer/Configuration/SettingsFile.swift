@@ -11,7 +11,7 @@ enum SettingsFile {
     ///
     /// - Parameters:
     ///   - path: a file, or something that can be read once, such as `/dev/fd/3`.
-    ///   - limit: the most bytes that it may have.
+    ///   - limit: the largest size, in bytes.
     static func contents(of path: String, upTo limit: Int) throws(Unreadable) -> [UInt8] {
         do throws(FileContents.Failure) {
             return try FileContents.read(path, maximum: limit)

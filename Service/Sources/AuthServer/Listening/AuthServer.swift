@@ -20,7 +20,7 @@ public struct AuthServer: Sendable {
     private let metrics: ServerMetrics
     private let gauges: [MetricsSource]
 
-    /// Where the server listens, once it does.
+    /// The addresses that the server listens at.
     public struct Addresses: Sendable {
         /// `http://HOST:PORT` of the public listener, `https` behind TLS.
         public let publicURL: String
@@ -32,13 +32,13 @@ public struct AuthServer: Sendable {
     ///
     /// - Parameters:
     ///   - service: the rules.
-    ///   - stores: the stores that the service stands on: what is ready, and what is scraped, is asked of them.
+    ///   - stores: the service's stores, for readiness and metrics.
     ///   - settings: addresses, limits, certificate.
-    ///   - readiness: what `/readyz` asks; nil: each store, the service key and the clock.
-    ///   - metrics: where is counted; nil: metrics of this server alone.
-    ///   - gauges: what is scraped beside the service's own metrics.
-    ///   - logger: one line for each request goes there.
-    ///   - random: of request ids.
+    ///   - readiness: the checks of `/readyz`; nil: each store, the service key and the clock.
+    ///   - metrics: counts; nil: metrics of this server alone.
+    ///   - gauges: further metrics.
+    ///   - logger: gets one line for each request.
+    ///   - random: makes request ids.
     public init(
         service: AuthService, stores: AuthService.Stores, settings: ServerSettings, readiness: Readiness? = nil,
         metrics: ServerMetrics? = nil, gauges: [MetricsSource] = [], logger: Logger,
@@ -56,24 +56,24 @@ public struct AuthServer: Sendable {
         self.metrics.describe(gauges)
     }
 
-    /// Takes over limits, deadlines, bounds of connections and certificate while the server runs; everything else needs a
-    /// new server. Connections that are open keep the deadlines and the certificate that they began with.
+    /// Changes limits, deadlines, connection bounds and certificate while the server runs. Everything else needs a new server.
+    /// Open connections keep their deadlines and their certificate.
     ///
-    /// - Throws: `ConfigurationError` for settings that are refused; then nothing has changed.
+    /// - Throws: `ConfigurationError` if the settings are refused. Then nothing has changed.
     public func apply(_ new: ServerSettings) throws(ConfigurationError) {
         try new.check()
         try live.apply(new)
     }
 
-    /// Listens until cancellation or, where `stopsOnSignals`, SIGTERM or SIGINT; requests in flight are finished, for at
-    /// most `ServerSettings.shutdown`.
+    /// Listens until it is cancelled, or until SIGTERM or SIGINT if `stopsOnSignals`. Requests in flight may finish, for at most
+    /// `ServerSettings.shutdown`.
     ///
     /// - Parameters:
-    ///   - stopsOnSignals: whether the first SIGTERM or SIGINT lets requests finish, and the second one does not.
+    ///   - stopsOnSignals: whether SIGTERM and SIGINT stop the server: the first lets requests finish, the second does not.
     ///   - onSecondSignal: called at the second signal, before everything is cancelled.
-    ///   - background: further work for as long as the server runs; it is cancelled at its end.
+    ///   - background: further work while the server runs. It is cancelled at the end.
     ///   - onReady: called once, when both listeners accept connections.
-    /// - Throws: `ConfigurationError` for settings that are refused; what the certificate files or the sockets throw.
+    /// - Throws: `ConfigurationError` if the settings are refused; errors of the certificate files and the sockets.
     public func run(
         stopsOnSignals: Bool = true, onSecondSignal: @escaping @Sendable () -> Void = {},
         background: @escaping @Sendable () async -> Void = {},
@@ -103,8 +103,8 @@ public struct AuthServer: Sendable {
             host: settings.operations.host, port: settings.operations.port, certificate: nil
         ) { await rendezvous.operationsListener(at: $0) }
 
-        // Shut down in reverse order: /readyz turns, the public listener finishes its requests, then the operations listener,
-        // and what they left is written down.
+        // Shut down in reverse order: /readyz answers 503, the public listener finishes its requests, then the operations
+        // listener, and the background work writes its last changes.
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(
                 service: Background(
@@ -124,7 +124,7 @@ public struct AuthServer: Sendable {
             let group = ServiceGroup(configuration: configuration)
             try await Self.run(group, stopsOnSignals: stopsOnSignals, onSecondSignal)
         } catch {
-            // The library's error does not say which address it is about.
+            // The library's error does not name the address.
             guard await !rendezvous.isReady, let refused = await settings.unavailableListeners().first else {
                 throw error
             }
@@ -132,12 +132,12 @@ public struct AuthServer: Sendable {
         }
     }
 
-    /// The first signal lets requests finish, the second one does not.
+    /// The first signal lets requests finish. The second does not.
     private static func run(
         _ group: ServiceGroup, stopsOnSignals: Bool, _ onSecondSignal: @escaping @Sendable () -> Void
     ) async throws {
         guard stopsOnSignals else { return try await group.run() }
-        // Before anything says that the service is ready: a signal right after that must not end the process.
+        // Before the ready line: a signal right after it must not kill the process.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
@@ -154,8 +154,7 @@ public struct AuthServer: Sendable {
         }
     }
 
-    // Not as an `Application` of Hummingbird's: what that does for each request beside calling the responder, a logger and a
-    // date of its own, costs a tenth of a signature.
+    // Not a Hummingbird `Application`: the logger and the date that it makes for each request cost a tenth of a signature.
     private func listener(
         _ name: String, _ responder: some ListenerResponder, host: String, port: Int, certificate: TLSCertificate?,
         onRunning: @escaping @Sendable (String) async -> Void
@@ -177,14 +176,14 @@ public struct AuthServer: Sendable {
             }, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quietLogger)
     }
 
-    /// For libraries: they write addresses before both listeners are ready, and at lower levels everything that they hold.
+    /// The logger of libraries: they log addresses before both listeners are ready, and at lower levels everything they hold.
     private var quietLogger: Logger {
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)
         return quiet
     }
 
-    /// What is answered to bytes that are not a request.
+    /// The response to bytes that are not a request.
     private func malformedAnswer(listener: String) -> ExchangeHandler.MalformedAnswer {
         let log = RequestLog(logger: logger)
         return { [service, random, metrics] status in
@@ -203,7 +202,7 @@ public struct AuthServer: Sendable {
         }
     }
 
-    /// The service's own work: following the store, writing down when devices were seen, logging audit heads.
+    /// The service's background work: following the store, writing last-seen times, logging audit heads.
     private struct Background: Service {
         let service: AuthService
         let heads: AuditHeadLog
@@ -220,7 +219,7 @@ public struct AuthServer: Sendable {
         }
     }
 
-    /// Turns `/readyz` as soon as the server begins to stop.
+    /// Makes `/readyz` answer 503 as soon as the server begins to stop.
     private struct Draining: Service {
         let readiness: Readiness
 
@@ -230,7 +229,7 @@ public struct AuthServer: Sendable {
         }
     }
 
-    /// Looks whether the certificate's files changed.
+    /// Polls the certificate's files for changes.
     private struct CertificateWatch: Service {
         let certificate: TLSCertificate
         let logger: Logger

@@ -7,7 +7,7 @@ internal import NIOHTTPTypes
 
 /// The connection that a request came over.
 struct ConnectionContext: Sendable {
-    /// The peer's address; nil where the socket has none.
+    /// The peer address; nil if the socket has none.
     let peer: IPAddress?
     /// The address that rate limits apply to, unless a trusted proxy forwarded another one.
     let address: ClientAddress
@@ -36,11 +36,11 @@ protocol ListenerResponder: Sendable {
 }
 
 extension RequestProvenance {
-    /// Where a request came from and where it was sent, as far as the peer can be believed.
+    /// The origin and the destination of a request, as far as the peer is trusted.
     ///
     /// `X-Forwarded-…` counts only if the peer is a trusted proxy.
     ///
-    /// - Throws: `ContractError` unless `Host` stands exactly once.
+    /// - Throws: `ContractError` unless there is exactly one `Host`.
     init(
         of request: HTTPRequest, over connection: ConnectionContext, trusting proxies: TrustedProxies
     ) throws(ContractError) {
@@ -53,7 +53,7 @@ extension RequestProvenance {
             return
         }
         let client = proxies.client(of: peer, forwardedFor: request.headerFields[values: .forwardedFor])
-        // The nearest proxy appended the last element. Some proxies set no X-Forwarded-Host, and the client's gets through.
+        // The nearest proxy appended the last element. Some proxies do not set X-Forwarded-Host, so the client's gets through.
         let authority = Self.lastElement(request.headerFields[values: .forwardedHost]) ?? host
         self.init(
             address: ClientAddress(client.description),

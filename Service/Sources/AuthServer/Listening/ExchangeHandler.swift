@@ -7,36 +7,36 @@ internal import NIOHTTPTypes
 /// Stands between NIO's HTTP/1 codec and the listener: translates requests and answers, moves the connection's deadline, and
 /// ends the connection when that is due.
 ///
-/// It is one handler, because each handler costs every part of a request about as much as one header field.
+/// It is one handler, because each handler adds about the cost of one header field to every part of a request.
 final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPRequestPart
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// Makes the answer to what is not HTTP, for a status of the HTTP library's.
+    /// Makes the response to bytes that are not HTTP, for a status of the HTTP library.
     typealias MalformedAnswer = @Sendable (_ status: Int) -> (head: HTTPResponse, body: ByteBuffer)
 
     private let scheme: String
     private let deadline: ConnectionDeadline
     private let malformed: MalformedAnswer
-    /// The requests that wait for their answers, oldest first.
+    /// The unanswered requests, oldest first.
     private var waiting: CircularBuffer<Waiting> = []
     /// Whether the server is shutting down.
     private var isQuiescing = false
-    /// Whether the answer being written takes the place of the library's.
+    /// Whether the response being written replaces one of the library.
     private var isReplacing = false
 
     private struct Waiting {
-        /// Whether its client lets the connection live on behind it.
+        /// Whether the client keeps the connection open after it.
         let keepsAlive: Bool
-        /// Whether it asks for another protocol. The decoder reads nothing behind such a request.
+        /// Whether it asks for another protocol. The decoder stops after such a request.
         let changesProtocol: Bool
-        /// Whether its client sends the body only after `100 Continue`.
+        /// Whether the client sends the body only after `100 Continue`.
         var awaitsContinue: Bool
 
-        /// Whether the connection can serve another request behind this one. If the client never got its `100 Continue`,
-        /// nobody can tell whether the next bytes are that body or a new request (RFC 9110 section 10.1.1).
+        /// Whether the connection can serve another request after this one. If the client never got its `100 Continue`, the next
+        /// bytes may be that body or a new request (RFC 9110 section 10.1.1).
         var allowsNext: Bool { keepsAlive && !awaitsContinue }
 
         init(_ head: HTTPRequestHead) {
@@ -65,9 +65,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .body(let body): context.fireChannelRead(wrapInboundOut(.body(body)))
         case .end:
             if waiting.last?.changesProtocol == true { deadline.ignoreInput() }
-            // An answer may leave before the body has been read, and then nothing is waited for.
+            // A response may be sent before the body is read. Then nothing waits for the body.
             deadline.enter(waiting.isEmpty ? .idle : .answer)
-            // Trailers are signed by neither scheme, so nobody may see them.
+            // Neither scheme signs trailers, so no handler may see them.
             context.fireChannelRead(wrapInboundOut(.end(nil)))
         }
     }
@@ -76,7 +76,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         switch unwrapOutboundIn(data) {
         case .head(let response) where response.status == .continue: writeContinue(context, promise)
         case .head(let response):
-            // Ours all have an id: this is what the library answers by itself.
+            // All our responses have an id: this one is the library's.
             guard response.status.kind != .informational, !response.headerFields.contains(.requestID) else {
                 return write(response, context, promise)
             }
@@ -99,7 +99,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Sends the interim answer where the client waits for it.
+    /// Sends `100 Continue` if the client waits for it.
     private func writeContinue(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
         guard waiting.first?.awaitsContinue == true else {
             promise?.succeed()
@@ -113,12 +113,12 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.write(wrapOutboundOut(.head(WireTranslation.head(response, isLast: isLastAnswer))), promise: promise)
     }
 
-    /// Whether the connection ends after the answer to the oldest request: its client asked for that, in its version's way,
-    /// or what follows it cannot be read as a request, or the server ends and nothing else is waited for, or it answers no
-    /// request at all.
+    /// Whether the connection ends after the response to the oldest request: the client asked for it, in the way of its HTTP
+    /// version; or the following bytes cannot be parsed as a request; or the server shuts down and no other request waits; or
+    /// the response answers no request.
     private var isLastAnswer: Bool { waiting.first?.allowsNext != true || (isQuiescing && waiting.count == 1) }
 
-    /// Requests in flight are finished; the next one is not waited for.
+    /// Finishes the requests in flight, and waits for no other.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is ChannelShouldQuiesceEvent else { return context.fireUserInboundEventTriggered(event) }
         isQuiescing = true
@@ -127,8 +127,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
 }
 
 extension HTTPRequestHead {
-    /// Whether the client waits for `100 Continue` before it sends a body (RFC 9110 section 10.1.1). HTTP/1.0 does not have
-    /// it, and a request without a body has nothing to wait with.
+    /// Whether the client waits for `100 Continue` before it sends a body (RFC 9110 section 10.1.1). HTTP/1.0 and requests
+    /// without a body do not have it.
     fileprivate var awaitsContinue: Bool {
         guard version != .http1_0, headers.contains(name: "Expect") else { return false }
         let hasBody =
@@ -144,7 +144,7 @@ extension HTTPRequestHead {
 /// It keeps what the usual codec drops and the rules need: the target exactly as on the wire (also the absolute form, which
 /// is refused), and every `Host` line.
 enum WireTranslation {
-    /// The request; nil if two servers could read it differently.
+    /// The request; nil if two servers could parse it differently.
     ///
     /// - Parameter scheme: `https` behind a TLS handler, else `http`.
     static func request(_ head: HTTPRequestHead, scheme: String) -> HTTPRequest? {
@@ -152,8 +152,8 @@ enum WireTranslation {
         var fields = HTTPFields()
         fields.reserveCapacity(head.headers.count)
         for (name, value) in head.headers {
-            // Spaces and tabs around a value are no part of it (RFC 9110 section 5.5). HTTPField would replace control bytes
-            // with spaces, and the value would no longer be what was sent.
+            // Spaces and tabs around a value are not part of it (RFC 9110 section 5.5). HTTPField would replace control bytes
+            // with spaces, and so change the value.
             let value = value.trimmingOptionalWhitespace
             guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else { return nil }
             fields.append(HTTPField(name: name, value: value))
@@ -163,8 +163,8 @@ enum WireTranslation {
             headerFields: fields)
     }
 
-    /// Whether every server finds the end of the request in the same place: the only transfer coding is `chunked`, and
-    /// HTTP/1.0 has none (RFC 9112 section 6.1). The decoder has refused everything else.
+    /// Whether every server finds the same end of the request: the only transfer coding is `chunked`, and HTTP/1.0 has none
+    /// (RFC 9112 section 6.1). The decoder has refused everything else.
     private static func hasOneLength(_ head: HTTPRequestHead) -> Bool {
         let codings = head.headers["Transfer-Encoding"]
         guard !codings.isEmpty else { return true }

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Sends what the requests of one turn of the event loop were answered together, at the end of the turn: a system call that
-/// wakes the client for each answer costs more than encoding it.
+/// Flushes the responses of one turn of the event loop together, at its end. A system call for each response, which wakes the
+/// client, costs more than encoding the response.
 final class FlushTogether: ChannelOutboundHandler, RemovableChannelHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

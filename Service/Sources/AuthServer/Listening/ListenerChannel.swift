@@ -5,7 +5,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTPTypes
 
-/// The pipeline of one connection: TLS, deadlines, HTTP/1.1 within its limits, answers to what is not HTTP.
+/// The pipeline of one connection: TLS, deadlines, HTTP/1.1 within its limits, and responses to bytes that are not HTTP.
 struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
@@ -57,7 +57,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
         }
     }
 
-    /// Serves the connection. It is cancelled when the time for requests in flight is over, and then ends at once.
+    /// Serves the connection. It is cancelled when the shutdown time is over, and then ends at once.
     func handle(value: Value, logger: Logger) async {
         var connection = self
         connection.responder = answering(over: ConnectionContext(value.channel))
@@ -80,7 +80,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
             do {
                 try await writer.write(response: response.head, body: response.body)
             } catch let error as HTTPParserError {
-                // The library would answer an HTTPParserError, in the middle of the answer that was begun.
+                // The library would answer an HTTPParserError in the middle of the response that was begun.
                 throw BrokenOff(cause: error)
             }
         }

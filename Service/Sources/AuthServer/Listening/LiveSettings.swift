@@ -1,6 +1,6 @@
 internal import NIOConcurrencyHelpers
 
-/// The settings that connections and requests are served by. Those that begin after a change see the new ones.
+/// The current settings of connections and requests. Those that begin after a change see the new settings.
 final class LiveSettings: Sendable {
     private let settings: NIOLockedValueBox<ServerSettings>
     let bodies: BodyBudget
@@ -11,7 +11,7 @@ final class LiveSettings: Sendable {
         bodies = BodyBudget(bytes: settings.limits.allBodies)
     }
 
-    /// Nil until the server runs, and where it runs without TLS.
+    /// Nil until the server runs, and if it runs without TLS.
     var certificate: TLSCertificate? {
         get { heldCertificate.withLockedValue { $0 } }
         set { heldCertificate.withLockedValue { $0 = newValue } }
@@ -24,7 +24,7 @@ final class LiveSettings: Sendable {
 
     /// Takes over what can change while the server runs.
     ///
-    /// - Throws: `ConfigurationError` for a certificate that cannot be used; then nothing has changed.
+    /// - Throws: `ConfigurationError` if the certificate cannot be used. Then nothing has changed.
     func apply(_ new: ServerSettings) throws(ConfigurationError) {
         // Pipes were read once, at the start.
         if let certificate, let files = new.tls, files != certificate.loaded.files || files.canBeReadAgain {

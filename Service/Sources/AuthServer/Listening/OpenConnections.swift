@@ -30,10 +30,10 @@ final class OpenConnections: Sendable {
         self.logger = logger
     }
 
-    /// Counts a new connection until it closes; false where its peer holds its share already.
+    /// Counts a new connection until it closes. Returns false if its peer already has its share.
     func admit(_ channel: any Channel) -> Bool {
         let address = IPAddress(channel.remoteAddress)
-        // A trusted proxy brings everybody's requests.
+        // A trusted proxy carries the requests of many clients.
         let peer = address.flatMap { proxies.contain($0) ? nil : ClientAddress($0.description) }
         guard take(peer) else {
             metrics.refusedConnection(listener: listener)
@@ -70,7 +70,7 @@ final class OpenConnections: Sendable {
         metrics.connections(all, listener: listener)
     }
 
-    /// At most once a minute: whoever is refused tries again.
+    /// At most once a minute: refused clients retry.
     private func logRefusal(of peer: ClientAddress?) {
         let isDue = counts.withLockedValue { counts in
             guard counts.loggedAt.map({ $0.duration(to: .now) >= Self.logInterval }) ?? true else { return false }
@@ -84,7 +84,7 @@ final class OpenConnections: Sendable {
     }
 }
 
-/// Whether another connection is accepted, by the maximum that holds now. The others wait in the listener's backlog.
+/// Decides whether to accept another connection, by the current maximum. Others wait in the listener's backlog.
 struct ConnectionLimit: AvailableConnectionsDelegate {
     let settings: LiveSettings
     private var open = 0

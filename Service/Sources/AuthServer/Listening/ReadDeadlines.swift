@@ -17,9 +17,9 @@ public struct ReadDeadlines: Sendable {
 
 }
 
-/// What a connection waits for, and until when. Lives on the connection's event loop.
+/// The deadline of a connection. It lives on the connection's event loop.
 ///
-/// An idle time-out alone would not do: a client that sends a byte now and then is never idle.
+/// An idle timeout is not enough: a client that sends a byte now and then is never idle.
 final class ConnectionDeadline {
     enum Phase {
         case idle, head, body, answer
@@ -30,7 +30,7 @@ final class ConnectionDeadline {
     private let body: TimeAmount
     private let answer: TimeAmount
     private(set) var phase = Phase.head
-    /// Whether what still arrives is thrown away: no decoder takes it, and a client could fill the memory with it.
+    /// Whether arriving bytes are discarded. No decoder takes them any more, so they would fill the memory.
     private(set) var ignoresInput = false
     private var deadline: NIODeadline
 
@@ -42,7 +42,7 @@ final class ConnectionDeadline {
         deadline = .now() + head
     }
 
-    /// How often to look.
+    /// The interval of the timer.
     var tick: TimeAmount {
         let shortest = min(idle, head, body, answer).nanoseconds
         return .nanoseconds(min(max(shortest / 4, 5_000_000), 1_000_000_000))
@@ -65,8 +65,8 @@ final class ConnectionDeadline {
     }
 }
 
-/// Closes a connection whose client is too slow. It stands where the bytes arrive, and sees a request begin; the rest of what
-/// moves the deadline `ExchangeHandler` sees.
+/// Closes a connection whose client is too slow. It comes first in the pipeline, so that it sees the first byte of a request.
+/// `ExchangeHandler` moves the deadline on all later events.
 final class DeadlineHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -77,7 +77,7 @@ final class DeadlineHandler: ChannelInboundHandler, RemovableChannelHandler {
     init(_ deadline: ConnectionDeadline) { self.deadline = deadline }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        // One timer a connection: setting one for each request would cost more than it protects.
+        // One timer for the connection: a timer for each request would cost more than it protects.
         let (channel, tick) = (context.channel, deadline.tick)
         let deadline = NIOLoopBound(deadline, eventLoop: context.eventLoop)
         checking = context.eventLoop.scheduleRepeatedTask(initialDelay: tick, delay: tick) { _ in

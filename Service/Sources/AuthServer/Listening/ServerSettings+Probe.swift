@@ -3,7 +3,7 @@ internal import NIOCore
 internal import NIOPosix
 
 extension ServerSettings {
-    /// Tries to listen at both addresses, for a moment, and says which of them are not to be had.
+    /// Tries to listen at both addresses for a moment, and returns those that fail.
     public func unavailableListeners() async -> [ConfigurationError] {
         var errors: [ConfigurationError] = []
         for (key, host, port) in [

@@ -1,34 +1,34 @@
 internal import Bytes
 
-/// Where and how the service listens.
+/// Addresses, certificate and limits of the listeners.
 public struct ServerSettings: Sendable {
-    /// The address of the public listener. Port 0 picks a free one.
+    /// The address of the public listener. Port 0 picks a free port.
     public var host = "127.0.0.1"
     public var port = 8080
     /// Certificate and key of the public listener; nil: plain HTTP.
     public var tls: TLSFiles?
-    /// Proxies whose `X-Forwarded-…` counts.
+    /// The trusted proxies: their `X-Forwarded-…` headers count.
     public var trustedProxies = TrustedProxies.none
-    /// Whether another address than loopback may be served without TLS and without trusted proxies.
+    /// Whether an address other than loopback may be served without TLS and without trusted proxies.
     public var insecureHTTP = false
     public var operations = OperationsSettings()
     /// Where clients reach the public listener, for the description of the API; nil: not known.
     public var publicOrigin: String?
     public var limits = RequestLimits()
     public var deadlines = ReadDeadlines()
-    /// Connections at once, on each listener. So many that clients which only hold theirs keep nobody out.
+    /// The largest number of connections on each listener. Large enough that idle connections lock no client out.
     public var maximumConnections = 16_384
-    /// Connections of one peer address at once, on each listener, unless it is a trusted proxy's; nil: a quarter of all.
+    /// The largest number of connections of one peer address on each listener, except for trusted proxies; nil: a quarter of all.
     public var maximumConnectionsOfOnePeer: Int?
-    /// How long requests in flight may take to finish after the signal to stop.
+    /// How long requests in flight may take after the signal to stop.
     public var shutdown: Duration = .seconds(10)
 
     /// The defaults.
     public init() {}
 
-    /// Refuses settings that would serve strangers without encryption, and a certificate that cannot be used.
+    /// Refuses settings that would serve other machines without encryption, and a certificate that cannot be used.
     ///
-    /// - Throws: `ConfigurationError`, with the key at fault.
+    /// - Throws: `ConfigurationError`, which names the key at fault.
     public func check() throws(ConfigurationError) {
         guard Self.isLoopback(host) || tls != nil || !trustedProxies.isEmpty || insecureHTTP else {
             throw ConfigurationError(
@@ -53,16 +53,16 @@ public struct ServerSettings: Sendable {
         return try TLSCertificate(tls)
     }
 
-    /// The connections that one peer address may have now.
+    /// The number of connections that one peer address may have.
     var connectionsOfOnePeer: Int { max(1, maximumConnectionsOfOnePeer ?? maximumConnections / 4) }
 
-    /// Whether nobody but this machine can reach this host.
+    /// Whether only this machine can reach this host.
     public static func isLoopback(_ host: String) -> Bool {
         IPAddress(host)?.isLoopback ?? Loopback.contains(host: host)
     }
 }
 
-/// Certificate and key, PEM files; read again when they change.
+/// Certificate and key as PEM files. The server re-reads them when they change.
 public struct TLSFiles: Sendable, Hashable {
     /// The chain, leaf first.
     public let certificate: String
@@ -75,34 +75,34 @@ public struct TLSFiles: Sendable, Hashable {
     }
 }
 
-/// Where the operations listener listens, and whom it answers.
+/// The address of the operations listener, and the names it answers to.
 public struct OperationsSettings: Sendable {
     /// The address; port 0 picks a free one.
     public var host = "127.0.0.1"
     public var port = 9464
-    /// The names that `Host` may have, without ports. Another one is a browser that was led here.
+    /// The names allowed in `Host`, without ports. Any other name comes from a browser that a web page led here.
     public var hosts = ["localhost", "127.0.0.1", "[::1]"]
-    /// Whether another address than loopback may be served: credentials cross it in the clear.
+    /// Whether an address other than loopback may be served. Credentials are then sent unencrypted.
     public var insecureHTTP = false
 
     /// The defaults.
     public init() {}
 }
 
-/// What a request may not exceed, in bytes.
+/// Size limits of a request, in bytes.
 public struct RequestLimits: Sendable {
     /// The request line's target and all header fields.
     public var headerBlock = 16 * 1024
     public var headerCount = 100
     public var deviceBody = 64 * 1024
-    /// The decoded body of a request that `/verify` is asked about.
+    /// The decoded body of a request that `/verify` judges.
     public var verifiedBody = 1024 * 1024
-    /// The bodies of all requests that were not answered yet, without the first 16 KiB of each.
+    /// The bodies of all unanswered requests together, without the first 16 KiB of each.
     public var allBodies = 256 * 1024 * 1024
 
     /// The defaults.
     public init() {}
 
-    /// The body of `/verify` itself: base64 of the other one and what stands around it.
+    /// The body of a `/verify` call: the judged body in base64, and the other members.
     var verifyBody: Int { verifiedBody / 3 * 4 + deviceBody }
 }

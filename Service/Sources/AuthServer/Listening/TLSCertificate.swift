@@ -4,23 +4,22 @@ internal import NIOConcurrencyHelpers
 internal import NIOSSL
 
 extension TLSFiles {
-    /// Whether neither is a pipe.
+    /// Whether neither file is a pipe.
     var canBeReadAgain: Bool { !FileContents.isReadOnce(certificate) && !FileContents.isReadOnce(key) }
 
-    /// Reads both files as the listener does, and says when the certificate is good.
+    /// Reads both files as the listener does, and returns the certificate's validity.
     ///
-    /// - Throws: what is wrong with them, such as a key of another certificate.
+    /// - Throws: an error that says what is wrong, such as a key of another certificate.
     public func validity() throws(ConfigurationError) -> ClosedRange<UnixTime> {
         try TLSCertificate(self).validity
     }
 }
 
-/// The certificate of the public listener, read again when its files change. Connections that are open keep the one that
-/// they began with.
+/// The certificate of the public listener. It is re-read when its files change. Open connections keep theirs.
 final class TLSCertificate: Sendable {
     private let current: NIOLockedValueBox<Loaded>
 
-    /// Files as they were read, and what was made of them.
+    /// The content of the files, and the TLS context made from it.
     struct Loaded: Sendable {
         let files: TLSFiles
         fileprivate let version: Version
@@ -28,7 +27,7 @@ final class TLSCertificate: Sendable {
         let validity: ClosedRange<UnixTime>
     }
 
-    /// What changes whenever a file does.
+    /// A value that changes whenever a file does.
     fileprivate struct Version: Equatable, Sendable {
         let certificate: [UInt8]
         let key: [UInt8]
@@ -44,11 +43,11 @@ final class TLSCertificate: Sendable {
         NIOSSLServerHandler(context: current.withLockedValue(\.context))
     }
 
-    /// When the certificate is good.
+    /// The validity of the certificate.
     var validity: ClosedRange<UnixTime> { current.withLockedValue(\.validity) }
 
-    /// Takes the files as they are now, where they changed; throws, and keeps what it has, where they do not fit together.
-    /// Keeps what it has, too, where a file is a pipe: it was read once and is empty now.
+    /// Re-reads the files if they changed. Throws and keeps the certificate if they do not fit together. Also keeps it if a file
+    /// is a pipe, which can be read only once.
     ///
     /// - Returns: whether they had changed.
     func reload() throws(ConfigurationError) -> Bool {
@@ -59,11 +58,11 @@ final class TLSCertificate: Sendable {
         return replace(known, with: try Self.load(known.files, read))
     }
 
-    /// What is in use now.
+    /// The files in use.
     var loaded: Loaded { current.withLockedValue { $0 } }
 
-    /// Uses other files in the place of those that they were compared with. False where others were put in their place
-    /// meanwhile, such as by a reload of the configuration: files of before must not come back.
+    /// Replaces the files that the new ones were compared with. Returns false if others replaced them meanwhile, such as a
+    /// reload of the configuration: old files must not come back.
     func replace(_ known: Loaded, with new: Loaded) -> Bool {
         current.withLockedValue { current in
             guard current.files == known.files, current.version == known.version else { return false }
@@ -72,7 +71,7 @@ final class TLSCertificate: Sendable {
         }
     }
 
-    /// Uses files that were loaded, perhaps from other paths.
+    /// Uses loaded files, perhaps from other paths.
     func use(_ loaded: Loaded) { current.withLockedValue { $0 = loaded } }
 
     /// Reads files and checks that they fit together.

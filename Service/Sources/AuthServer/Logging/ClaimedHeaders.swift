@@ -10,8 +10,8 @@ extension HeaderFields {
     /// The device, if the header holds an id.
     var claimedDevice: DeviceID? { values(HeaderName.deviceID).first.flatMap { try? DeviceID($0) } }
 
-    /// When the request says that it was signed, in unix seconds: its timestamp under scheme 1, the `created` parameter of
-    /// its `Signature-Input` (RFC 9421 section 2.3) under scheme 2.
+    /// The claimed time of the signature, in unix seconds: the timestamp of scheme 1, or the `created` parameter of
+    /// `Signature-Input` (RFC 9421 section 2.3).
     var claimedTime: Int64? {
         if let timestamp = values(HeaderName.timestamp).first.flatMap({ Int64($0) }) { return timestamp }
         guard let input = values(HeaderName.signatureInput).first, let found = input.firstRange(of: ";created=") else {
@@ -24,7 +24,7 @@ extension HeaderFields {
 extension DeviceID {
     /// The id as it is logged: the first 16 hexadecimal digits of the SHA-256 of its text.
     ///
-    /// An id has 122 random bits, so its hash does not lead back to it. Whoever has the id finds its lines:
+    /// An id has 122 random bits, so its hash does not reveal it. With the id, find its lines by
     /// `printf %s "$DEVICE_ID" | sha256sum | cut -c1-16`.
     var logged: String {
         let digest = SHA256.hash(data: Array(text.utf8))

@@ -1,13 +1,13 @@
 internal import AuthContract
 internal import AuthService
 
-/// When credentials, signing keys and the certificate end, so that an alert can come first: set at each scrape.
+/// The expiry of credentials, signing keys and the certificate, for alerts: set at each scrape.
 extension ServerMetrics {
     private static let credentialExpiry = "synheart_credential_expiry_timestamp_seconds"
     private static let credentialUse = "synheart_credential_last_use_timestamp_seconds"
     private static let signingKeyExpiry = "synheart_signing_key_expiry_timestamp_seconds"
     private static let certificateExpiry = "synheart_tls_certificate_expiry_timestamp_seconds"
-    /// Credentials that are shown, those that end first.
+    /// The number of credentials that are shown: those that expire first.
     private static let maximumCredentials = 500
 
     func describeExpiry() {

@@ -2,13 +2,13 @@ internal import NIOConcurrencyHelpers
 
 /// Counters, gauges and histograms, and their text for Prometheus.
 ///
-/// Plain and small on purpose: label values come from fixed sets (routes, codes, platforms), so the number of series is
-/// bounded by construction, and a limit holds where somebody forgets that.
+/// Plain and small on purpose. Label values come from fixed sets (routes, codes, platforms), which bounds the number of series.
+/// A limit holds if a caller breaks that rule.
 final class MetricsRegistry: Sendable {
     /// Name and value of each label, in the order in which they are written.
     typealias Labels = [(name: String, value: String)]
 
-    /// What a family is.
+    /// The kind of a family.
     enum Kind: Sendable {
         case counter, gauge
         /// With the upper bounds of its buckets.
@@ -23,7 +23,7 @@ final class MetricsRegistry: Sendable {
         }
     }
 
-    /// A number of its own lock: whoever changes one again and again keeps it, and looks nothing up.
+    /// A number with its own lock. Keep one that changes often, to save the lookup.
     final class Value: Sendable {
         private let number = NIOLockedValueBox(0.0)
 
@@ -34,7 +34,7 @@ final class MetricsRegistry: Sendable {
         fileprivate var current: Double { number.withLockedValue { $0 } }
     }
 
-    /// Counters by a key of their own, each looked up in the registry once.
+    /// Counters by key. Each is looked up in the registry once.
     final class Counters<Key: Hashable & Sendable>: Sendable {
         private let known = NIOLockedValueBox<[Key: Value]>([:])
         private let find: @Sendable (Key) -> Value
@@ -53,7 +53,7 @@ final class MetricsRegistry: Sendable {
         }
     }
 
-    /// How a quantity is distributed.
+    /// The distribution of a quantity.
     final class Histogram: Sendable {
         private let bounds: [Double]
         private let state: NIOLockedValueBox<(counts: [UInt64], sum: Double)>
@@ -99,19 +99,19 @@ final class MetricsRegistry: Sendable {
     /// Upper bounds of the buckets of a latency, in seconds.
     static let latencyBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
     private static let maximumSeries = 2000
-    /// Of a family whose series are all set at once, and bounded by whoever sets them.
+    /// No limit: for families whose series are all set at once, by a caller that bounds them.
     private static let maximumReplaced = 20_000
 
     private let families: NIOLockedValueBox<[String: Family]>
 
     init() { families = NIOLockedValueBox([:]) }
 
-    /// Says what a family is; a name that was never described is not counted.
+    /// Describes a family. A name that was never described is not counted.
     func describe(_ name: String, _ kind: Kind, _ help: String) {
         families.withLockedValue { $0[name] = Family(kind: kind, help: help) }
     }
 
-    /// A counter or gauge, made where it is new. One that may not be made counts for nobody.
+    /// The counter or gauge with these labels. Beyond the limit it is a dummy that is not exposed.
     func value(_ name: String, _ labels: Labels = []) -> Value {
         let series = series(name, labels) { kind in
             if case .histogram = kind { nil } else { .value(Value()) }
@@ -120,7 +120,7 @@ final class MetricsRegistry: Sendable {
         return value
     }
 
-    /// A histogram, made where it is new. One that may not be made counts for nobody.
+    /// The histogram with these labels. Beyond the limit it is a dummy that is not exposed.
     func histogram(_ name: String, _ labels: Labels = []) -> Histogram {
         let series = series(name, labels) { kind in
             if case .histogram(let bounds) = kind { .histogram(Histogram(bounds)) } else { nil }
@@ -132,7 +132,7 @@ final class MetricsRegistry: Sendable {
     /// Adds to a counter.
     func count(_ name: String, _ labels: Labels = [], by amount: Double = 1) { value(name, labels).add(amount) }
 
-    /// Sets every series of a gauge at once; those that are not named any more are gone.
+    /// Replaces all series of a gauge.
     func replace(_ name: String, with series: [(labels: Labels, value: Double)]) {
         let named = series.prefix(Self.maximumReplaced).map { series in
             let value = Value()

@@ -1,10 +1,10 @@
 /// A metric that is read at each scrape, such as the size of a store.
 public struct MetricsSource: Sendable {
-    /// What the figure is.
+    /// The kind of metric.
     public enum Kind: Sendable {
-        /// It goes up and down.
+        /// A gauge: it goes up and down.
         case gauge
-        /// It only grows, from 0 at the start of the process.
+        /// A counter: it only grows, from 0 at the start of the process.
         case counter
     }
 
@@ -17,9 +17,9 @@ public struct MetricsSource: Sendable {
     ///
     /// - Parameters:
     ///   - name: such as `synheart_replay_claims`.
-    ///   - kind: what the figure is.
-    ///   - help: one sentence, for whoever looks at it.
-    ///   - read: the value now; nil: the one before stays.
+    ///   - kind: counter or gauge.
+    ///   - help: one sentence.
+    ///   - read: returns the present value; nil: the last one stays.
     public init(_ name: String, kind: Kind = .gauge, help: String, read: @escaping @Sendable () async -> Double?) {
         self.name = name
         self.kind = kind

@@ -1,6 +1,6 @@
 #if canImport(Darwin)
     extension ProcessMetrics {
-        /// Nothing: the service is run on Linux.
+        /// Nil: the service runs on Linux.
         static func read() -> ProcessMetrics? { nil }
     }
 #endif

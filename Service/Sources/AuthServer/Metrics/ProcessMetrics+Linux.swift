@@ -2,10 +2,10 @@
     internal import Foundation
 
     extension ProcessMetrics {
-        /// From `/proc/self` (proc(5)); nil where it cannot be read.
+        /// From `/proc/self` (proc(5)); nil if it cannot be read.
         static func read() -> ProcessMetrics? {
             guard let stat = text("/proc/self/stat"), let end = stat.lastIndex(of: ")") else { return nil }
-            // The second field is the name in parentheses, with anything in it: fields are counted from behind it.
+            // The second field is the name in parentheses. It may contain anything, so count fields from its end.
             let fields = stat[end...].split(separator: " ").dropFirst().map { Double($0) ?? 0 }
             let ticks = Double(max(sysconf(Int32(_SC_CLK_TCK)), 1))
             guard fields.count > 21 else { return nil }

@@ -1,6 +1,6 @@
 internal import Dispatch
 
-/// What the system says of this process, under the names that all Prometheus clients use.
+/// The system's figures for this process, under the names that all Prometheus clients use.
 struct ProcessMetrics: Sendable {
     var cpuSeconds: Double
     var openFiles: Int
@@ -27,7 +27,7 @@ struct ProcessMetrics: Sendable {
         for family in families { registry.describe(family.name, family.kind, family.help) }
     }
 
-    /// Reads the figures and shows them. Reading takes longer the more files are open, so not on an event loop.
+    /// Reads and sets the figures. The time grows with the number of open files, so do not call it on an event loop.
     static func update(_ registry: MetricsRegistry) async {
         let metrics = await withCheckedContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(returning: ProcessMetrics.read()) }

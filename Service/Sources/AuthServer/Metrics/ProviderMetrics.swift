@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import AuthService
 
-/// What was asked of Google, and how old the lists are that it gave: set at each scrape. Labels are packages and sources,
-/// of which the app records bound the number.
+/// The requests to Google, and the age of its lists: set at each scrape. Labels are packages and sources, so the app records
+/// bound their number.
 extension ServerMetrics {
     private static let integrityRequests = "synheart_play_integrity_requests_today"
     private static let integrityRefusals = "synheart_play_integrity_quota_refusals_today"

@@ -2,8 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import NIOConcurrencyHelpers
 
-/// How the risk metrics of devices are spread, counted in the store at most once a minute: whoever scrapes does not decide
-/// how busy the store is.
+/// The distribution of the devices' risk metrics. The store counts them at most once a minute, so that scrapes cannot load it.
 struct RiskCensus: Sendable {
     /// The devices of one app.
     struct App: Sendable {
@@ -14,16 +13,16 @@ struct RiskCensus: Sendable {
 
         func devices(in range: Range) -> Int { counts.reduce(0) { range.contains($1.key) ? $0 + $1.value : $0 } }
 
-        /// Nil where the app flags none.
+        /// Nil if the app flags none.
         var overThreshold: Int? {
             threshold.map { threshold in counts.reduce(0) { $1.key > threshold ? $0 + $1.value : $0 } }
         }
     }
 
-    /// Metrics that are counted together.
+    /// A range of metrics that are counted together.
     struct Range: Sendable {
         let lower: Int
-        /// Nil: without an end.
+        /// Nil: no upper bound.
         let upper: Int?
 
         func contains(_ metric: Int) -> Bool { metric >= lower && upper.map { metric <= $0 } ?? true }
@@ -31,7 +30,7 @@ struct RiskCensus: Sendable {
         var name: String { upper.map { $0 == lower ? "\(lower)" : "\(lower)-\($0)" } ?? "\(lower)+" }
     }
 
-    /// A device that attests once a month has 1; who makes keys by machine is far above.
+    /// A device that attests once a month has 1. Automated attestation has far more.
     static let ranges = [(0, 0), (1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, nil)].map {
         Range(lower: $0.0, upper: $0.1)
     }
@@ -42,7 +41,7 @@ struct RiskCensus: Sendable {
 
     init(service: AuthService) { self.service = service }
 
-    /// The apps with devices on Apple's platforms; nil where they were counted a moment ago, or cannot be.
+    /// The apps with devices on Apple's platforms; nil if they were counted within the last minute, or cannot be.
     func apps() async -> [App]? {
         let isDue = countedUntil.withLockedValue { until in
             guard until.map({ ContinuousClock.now >= $0 }) ?? true else { return false }
@@ -53,7 +52,7 @@ struct RiskCensus: Sendable {
         var apps: [App] = []
         for record in records {
             guard let ios = record.ios else { continue }
-            // A store that does not answer is not asked once for each app.
+            // If the store fails once, do not ask it for every other app.
             guard let counts = try? await service.administration.riskMetrics(of: record.appID) else { return nil }
             apps.append(App(id: record.appID, counts: counts, threshold: ios.flagRiskMetricAbove))
         }

@@ -2,7 +2,7 @@ public import AuthContract
 public import AuthService
 internal import NIOConcurrencyHelpers
 
-/// What the service counts, by the names under which it is scraped.
+/// The service's metrics, with the names under which they are scraped.
 public struct ServerMetrics: Sendable {
     let registry = MetricsRegistry()
     private let latencies: [Route?: MetricsRegistry.Histogram]
@@ -91,7 +91,7 @@ public struct ServerMetrics: Sendable {
         ),
     ]
 
-    /// Metrics of a process that began at this time.
+    /// Metrics of a process that started at this time.
     public init(startedAt: UnixTime = SystemClock().now) {
         for (name, kind, help) in Self.families { registry.describe(name, kind, help) }
         registry.value(Name.start).set(Double(startedAt.seconds))
@@ -101,7 +101,7 @@ public struct ServerMetrics: Sendable {
                 registry.count(Name.storeErrors, Self.labels(operation, failure), by: 0)
             }
         }
-        // What every request touches is looked up once.
+        // Counters that every request needs are looked up once.
         let registry = registry
         latencies = Dictionary(
             uniqueKeysWithValues: ([nil] + Route.allCases).map { route in
@@ -132,7 +132,7 @@ public struct ServerMetrics: Sendable {
         startSeries()
     }
 
-    /// Makes every series that can be known before anything happens.
+    /// Creates every series that is known at the start.
     private func startSeries() {
         for name in [Name.replays, Name.signingKeyAge, Name.auditEvents] { registry.count(name, by: 0) }
         for outcome in StartingSeries.outcomes { requests.count(outcome, by: 0) }
@@ -183,13 +183,13 @@ public struct ServerMetrics: Sendable {
         case ErrorCode.invalidAttestation.rawValue: judgement = "refused"
         case ErrorCode.providerUnavailable.rawValue: judgement = "unavailable"
         case _ where RegistrationStatus(rawValue: result) != nil: judgement = "accepted"
-        // Refused before or after anybody looked at the proof.
+        // Refused before or after its proof was verified.
         default: return
         }
         registry.count(Name.attestations, [("provider", Self.provider(of: request)), ("result", judgement)])
     }
 
-    /// Who vouches for a registration.
+    /// The providers that vouch for a registration.
     private static func provider(of request: RegisterRequest) -> String {
         if request.proof == RegisterRequest.developmentProof { return "development" }
         return switch (request.platform, request.proof, request.keyAttestation) {
@@ -200,7 +200,7 @@ public struct ServerMetrics: Sendable {
         }
     }
 
-    /// - Parameter app: nil where the request names no app of its credential.
+    /// - Parameter app: nil if the request names no app of its credential.
     func verdict(_ verdict: String, of app: AppID?) { verdicts.count(verdict, of: app) }
 
     /// A request whose signature verified.
@@ -230,7 +230,7 @@ public struct ServerMetrics: Sendable {
         registry.count(Name.refusedConnections, [("listener", listener)])
     }
 
-    /// Notes the use of a credential.
+    /// Records the use of a credential.
     func used(_ credential: Credential, at now: UnixTime) { uses.withLockedValue { $0[credential.id] = now } }
 
     var credentialUses: [String: UnixTime] { uses.withLockedValue { $0 } }
@@ -249,7 +249,7 @@ public struct ServerMetrics: Sendable {
         registry.value(Name.readiness, [("check", name)]).set(isReady ? 1 : 0)
     }
 
-    /// Takes in metrics beside the service's own.
+    /// Adds further metrics.
     func describe(_ sources: [MetricsSource]) {
         for source in sources {
             registry.describe(source.name, source.kind == .counter ? .counter : .gauge, source.help)
@@ -257,7 +257,7 @@ public struct ServerMetrics: Sendable {
         }
     }
 
-    /// The text for Prometheus, with what is only known by asking.
+    /// The text for Prometheus, with the gauges that are read at each scrape.
     func text(
         of service: AuthService, _ stores: AuthService.Stores, with sources: [MetricsSource]
     ) async -> String {
@@ -282,7 +282,7 @@ public struct ServerMetrics: Sendable {
         return text()
     }
 
-    /// Shows how the risk metrics of each app's devices are spread.
+    /// Sets the distribution of risk metrics for each app.
     func risk(_ apps: [RiskCensus.App]) {
         registry.replace(
             Name.riskMetrics,

@@ -2,16 +2,16 @@ internal import AuthContract
 internal import AuthService
 
 /// The label values that metrics can have, from the tables that also route and describe the API. Prometheus' `increase()`
-/// sees the first event of a series only where the series was there before, with 0.
+/// counts the first event of a series only if the series existed before, with 0.
 enum StartingSeries {
-    /// What a request to the public API can become.
+    /// The outcomes of a request to the public API.
     struct Outcome: Hashable, Sendable {
         let route: Route?
         let status: Int
         let outcome: String
     }
 
-    /// Every outcome of every route, and of paths that are none.
+    /// Every outcome of every route, and of unknown paths.
     static let outcomes: [Outcome] =
         refusals(of: nil, [.notFound])
         + Route.allCases.flatMap { route in
@@ -39,10 +39,10 @@ enum StartingSeries {
         .unauthorized, .forbidden, .payloadTooLarge, .unsupportedMediaType,
     ]).union([.invalidRequest])
 
-    /// What `/verify` can answer for an app in mode enforce.
+    /// The outcomes of `/verify` for an app in mode `enforce`.
     static let verdicts = ["verified"] + judged.map(\.rawValue).sorted()
 
-    /// And in mode observe, where nothing is refused that is not our own failure.
+    /// The outcomes in mode `observe`, where only the service's own failures refuse.
     private static let observed = judged.filter { $0.httpStatus < 500 }.map { "observed_\($0.rawValue)" }
 
     /// Platform and result of registrations.
@@ -52,12 +52,12 @@ enum StartingSeries {
         }
     }
 
-    /// Who vouches for a registration, and what came of it.
+    /// The providers of a registration, and their results.
     static let attestations: [(provider: String, result: String)] = [
         "app_attest", "play_integrity", "key_attestation", "play_integrity_and_key_attestation", "development",
     ].flatMap { provider in ["accepted", "refused", "unavailable"].map { (provider, $0) } }
 
-    /// What a request with the development header can become.
+    /// The outcomes of a request with the development header.
     static let development = Set(outcomes.filter { $0.route != .verify && $0.route != .keySet }.map(\.outcome)).sorted()
 
     /// Area and status of the operations listener.
@@ -73,7 +73,7 @@ enum StartingSeries {
     static let listeners = ["public", "operations"]
 }
 
-/// What an honest client does not do.
+/// The outcomes that an honest client does not cause.
 enum SecurityEvent: String, CaseIterable, Sendable {
     case developmentModeRefused = "development_mode_refused"
     case serviceCredentialRefused = "service_credential_refused"

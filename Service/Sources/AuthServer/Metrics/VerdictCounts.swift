@@ -3,20 +3,20 @@ internal import NIOConcurrencyHelpers
 
 /// Verdicts by app: the busiest apps by name, all others together as `other`.
 ///
-/// Every series only ever grows. What an app counted as one of the others stays with them when it becomes one of the
-/// busiest, and an app that no longer is keeps its own count for when it is again.
+/// Every series only grows. When an app becomes one of the busiest, its verdicts so far stay in `other`. When it no longer is,
+/// it keeps its own count for the next time.
 final class VerdictCounts: Sendable {
-    /// Apps that have series of their own.
+    /// The largest number of apps with their own series.
     static let namedApps = 200
-    /// Apps that are told apart at all; the verdicts on any further app count as `other`.
+    /// The largest number of apps that are counted separately. Further apps count as `other`.
     private static let knownApps = 20_000
     static let other = "other"
 
     private struct App: Sendable {
-        /// All its verdicts, by which the busiest are found.
+        /// All its verdicts. They decide which apps are the busiest.
         var total = 0
         var isNamed = false
-        /// Those that were counted under its name.
+        /// The verdicts counted under its name.
         var byVerdict: [String: Int] = [:]
     }
 
@@ -24,10 +24,10 @@ final class VerdictCounts: Sendable {
         var apps: [AppID: App] = [:]
         var named: Set<AppID> = []
         var others: [String: Int] = [:]
-        /// No named app has fewer verdicts than this: it need not be looked for.
+        /// A lower bound for the verdicts of every named app, which saves a search.
         var fewest = 0
 
-        /// Gives an app a name where there is room, or where it has become busier than one that has a name.
+        /// Names an app if there is room, or if it has become busier than a named app.
         mutating func considerNaming(_ id: AppID, _ app: inout App) {
             if named.count >= VerdictCounts.namedApps {
                 guard app.total > fewest else { return }
@@ -45,7 +45,7 @@ final class VerdictCounts: Sendable {
 
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter id: nil where the request names no app of its credential.
+    /// - Parameter id: nil if the request names no app of its credential.
     func count(_ verdict: String, of id: AppID?) {
         state.withLockedValue { state in
             guard let id, var app = state.apps[id] ?? (state.apps.count < Self.knownApps ? App() : nil) else {
@@ -63,7 +63,7 @@ final class VerdictCounts: Sendable {
         }
     }
 
-    /// Every series: of a named app all of `verdicts`, with 0 where there were none, and what else was counted.
+    /// Every series: for a named app all of `verdicts`, also those with 0, and any other that was counted.
     func series(of verdicts: [String]) -> [(labels: MetricsRegistry.Labels, value: Double)] {
         let (named, others) = state.withLockedValue { state in
             (state.named.map { ($0.text, state.apps[$0]?.byVerdict ?? [:]) }, state.others)

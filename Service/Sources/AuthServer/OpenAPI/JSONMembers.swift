@@ -1,6 +1,6 @@
 internal import StrictJSON
 
 extension JSONValue {
-    /// An object of these members, in this order, where a name is not a literal.
+    /// An object with these members in this order, for names that are not literals.
     static func members(_ members: (String, JSONValue)...) -> JSONValue { .object(JSONObject(members)) }
 }

@@ -2,9 +2,9 @@ internal import AuthContract
 internal import AuthService
 public import StrictJSON
 
-/// The OpenAPI 3.1 description of everything that the service answers, built from the tables that also route it.
+/// The OpenAPI 3.1 description of the service's APIs, built from the tables that also route them.
 public enum OpenAPIDocument {
-    /// Every operation there is.
+    /// All operations.
     static let operations: [OpenAPIOperation] =
         Route.allCases.map { OpenAPIOperation($0) } + AdminRoute.allCases.map { OpenAPIOperation($0) } + [
             OpenAPIOperation(
@@ -68,7 +68,7 @@ public enum OpenAPIDocument {
                 item["servers"] = [["url": .string(server), "description": "The public listener"]]
             }
             var json = operation.json
-            // Not ready is an answer of its own form, not an error.
+            // "Not ready" has its own body, which is not an error.
             if operation.id == "readiness", var object = json.object, var responses = object["responses"]?.object {
                 responses["503"] = responses["200"]
                 object["responses"] = .object(responses)
@@ -81,7 +81,7 @@ public enum OpenAPIDocument {
     }
 
     private static var schemas: JSONValue {
-        // What does not parse leaves the document without schemas, which its test would not let pass.
+        // If the schemas did not parse, the document would have none, and its test would fail.
         var schemas =
             (try? JSONValue(parsing: OpenAPISchemas.text, limits: .init(bytes: 1 << 20, depth: 32)))?.object
             ?? JSONObject()

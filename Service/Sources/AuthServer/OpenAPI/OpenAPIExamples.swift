@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import StrictJSON
 
-/// What the document shows of bodies and parameters, by schema. A test holds each example against its schema.
+/// Examples of bodies and parameters, by schema. A test validates each example against its schema.
 enum OpenAPIExamples {
     static let bySchema: JSONObject =
         (try? JSONValue(parsing: text, limits: .init(bytes: 1 << 20, depth: 32)))?.object ?? JSONObject()
@@ -92,7 +92,7 @@ enum OpenAPIExamples {
         }
         """#
 
-    /// A value for a parameter of a path or a query; nil where its schema says enough.
+    /// An example of a path or query parameter; nil if its schema is enough.
     static func parameter(_ name: String) -> JSONValue? {
         switch name {
         case "app_id": "com.example.app"
@@ -105,12 +105,12 @@ enum OpenAPIExamples {
         }
     }
 
-    /// The text that the metrics endpoint answers with.
+    /// An example of the metrics.
     static let metrics: JSONValue = "# TYPE synheart_ready gauge\nsynheart_ready{check=\"apps\"} 1\n"
 }
 
 extension Route {
-    /// What a developer needs to know beside the summary.
+    /// What a developer needs to know beyond the summary.
     var explanation: String {
         switch self {
         case .challenge:
@@ -132,7 +132,7 @@ extension Route {
 }
 
 extension AdminRoute {
-    /// What an operator needs to know beside the summary.
+    /// What an operator needs to know beyond the summary.
     var explanation: String {
         switch self {
         case .listApps: "Records with their secrets masked; those that the credential is for."
@@ -140,7 +140,7 @@ extension AdminRoute {
             "Members that are left out have their defaults; unknown members are refused. 409 if the id is taken."
         case .showApp: "The record with its secrets masked. `ETag` names its version."
         case .changeApp:
-            "Replaces the whole record. Secrets that stand masked, as they were read, stay as they are. With `If-Match` it is refused if somebody changed the record since."
+            "Replaces the whole record. Masked secrets stay as they are. With `If-Match` it is refused if the record was changed since."
         case .removeApp: "Only an app that never had a device can be removed: disable the others."
         case .listDevices: "Narrow it by the query. `next_cursor` is the `cursor` of the next page, null on the last."
         case .showDevice: "Everything that an operator may see of a device: no receipts, no keys."

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import StrictJSON
 
-/// What the document says of one operation.
+/// The description of one operation.
 struct OpenAPIOperation: Sendable {
     let id: String
     let method: String
@@ -12,7 +12,7 @@ struct OpenAPIOperation: Sendable {
     let description: String
     /// Names of a schema; nil: no body.
     var requestSchema: String?
-    /// Whether the body may be left out.
+    /// Whether the body is optional.
     var requestIsOptional = false
     var successStatus = 200
     var successSchema: String?
@@ -20,10 +20,10 @@ struct OpenAPIOperation: Sendable {
     var successMediaType: String?
     var security: Security = .none
     var queryNames: [String] = []
-    /// What it refuses with, beside what every operation may.
+    /// The errors of the operation, besides those that every operation has.
     var errors: Set<ErrorCode> = []
 
-    /// How the caller says who it is.
+    /// How the caller authenticates.
     enum Security: String, Sendable {
         case none, deviceSignature, serviceCredential, adminCredential
     }
@@ -125,10 +125,10 @@ struct OpenAPIOperation: Sendable {
         return .object(parameter)
     }
 
-    /// Whether it answers an app record, whose version `ETag` names.
+    /// Whether the response is an app record, whose version is in `ETag`.
     private var hasVersion: Bool { successSchema == "AppRecord" }
 
-    /// The version that a change is meant for.
+    /// The version of the record to change.
     private var preconditions: [JSONValue] {
         guard errors.contains(.preconditionFailed) else { return [] }
         return [Self.parameter("If-Match", in: "header", isRequired: false, ["type": "string"])]
@@ -149,7 +149,7 @@ struct OpenAPIOperation: Sendable {
         }
     }
 
-    /// The headers of scheme 1; a request of scheme 2 has those of RFC 9421 in their place, so none is required here.
+    /// The headers of scheme 1. None is required, because a scheme 2 request has those of RFC 9421 instead.
     private var signatureHeaders: [JSONValue] {
         guard security == .deviceSignature else { return [] }
         return [
@@ -212,7 +212,7 @@ extension OpenAPIOperation {
             operation.security = .deviceSignature
             operation.errors = signed.union(posted).union([.devicePending, .keyExpired])
         case .verify:
-            operation = make("verify", "Check a request that somebody else received")
+            operation = make("verify", "Verify a request that another service received")
             (operation.requestSchema, operation.successSchema) = ("VerifyRequest", "VerifyResponse")
             operation.security = .serviceCredential
             operation.errors = signed.union(posted).union([

@@ -88,13 +88,13 @@ struct OperationsResponder: ListenerResponder {
         }
     }
 
-    /// What a load balancer or Prometheus asks, by whatever name or address it reaches this listener.
+    /// The paths for load balancers and Prometheus. They answer under any name or address.
     private static let probes: Set = ["/healthz", "/readyz", "/metrics"]
 
-    /// A web page whose name was made to resolve to this address sends that name, and learns nothing.
+    /// A web page whose name resolves to this address (DNS rebinding) sends that name, and is refused.
     private func requireKnownHost(_ head: HTTPRequest, for target: RequestTarget) throws(Refusal) {
         let values = head.headerFields[values: .host]
-        // A probe of HTTP/1.0 has no Host at all.
+        // An HTTP/1.0 probe has no Host.
         if Self.probes.contains(target.path.text), values.count <= 1 { return }
         guard values.count == 1, let host = values.first, hosts.contains(Self.name(of: host)) else {
             throw Refusal(.invalidRequest, "Host is none of operations.hosts", hint: "Host is none of operations.hosts")
@@ -112,7 +112,7 @@ struct OperationsResponder: ListenerResponder {
         guard request.method == .get || request.method == .head else { throw MethodRefusal(allowed: ["GET", "HEAD"]) }
     }
 
-    /// Runs the checks and shows them as metrics.
+    /// Runs the checks and sets their metrics.
     private func checkReadiness() async -> [Readiness.Finding] {
         let findings = await readiness.findings()
         for finding in findings { metrics.ready(finding.name, finding.failure == nil) }
@@ -131,7 +131,7 @@ struct OperationsResponder: ListenerResponder {
     }
 }
 
-/// A method that a path does not answer.
+/// A path does not have the method.
 struct MethodRefusal: Error {
     let allowed: [String]
 }

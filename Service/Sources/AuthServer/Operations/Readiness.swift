@@ -2,24 +2,24 @@ public import AuthContract
 public import AuthService
 internal import NIOConcurrencyHelpers
 
-/// What must work for the service to answer, each by name.
+/// The named checks that must pass for the service to be ready.
 public struct Readiness: Sendable {
-    /// One thing that is asked.
+    /// One check.
     public struct Check: Sendable {
         let name: String
         let ask: @Sendable () async throws -> Void
 
-        /// A check that throws where the thing does not work.
+        /// Throws if the check fails.
         public init(_ name: String, _ ask: @escaping @Sendable () async throws -> Void) {
             self.name = name
             self.ask = ask
         }
     }
 
-    /// What a check found.
+    /// The result of a check.
     struct Finding: Sendable {
         let name: String
-        /// Nil: it works.
+        /// Nil: the check passed.
         let failure: String?
     }
 
@@ -33,17 +33,17 @@ public struct Readiness: Sendable {
     private struct State: Sendable {
         var isDraining = false
         var remembered: (findings: [Finding], until: ContinuousClock.Instant)?
-        /// The checks that run now, for everybody who asks meanwhile.
+        /// The checks in progress, shared by all callers.
         var running: Task<[Finding], Never>?
         /// The checks that have no answer yet.
         var unanswered: Set<String> = []
     }
 
-    /// Readiness of these.
+    /// Memberwise initializer.
     ///
     /// - Parameters:
-    ///   - checks: what is asked.
-    ///   - deadline: the longest that one check is waited for; longer than the deadline of a store.
+    ///   - checks: the checks.
+    ///   - deadline: the longest time to wait for one check. It must be longer than the deadline of a store.
     public init(_ checks: [Check], deadline: Duration = .seconds(5)) {
         self.init(checks, deadline: deadline, memory: .seconds(1))
     }
@@ -54,10 +54,10 @@ public struct Readiness: Sendable {
         self.memory = memory
     }
 
-    /// The service stops: it finishes what it has, and is not ready for more.
+    /// The service shuts down: it finishes its requests and is not ready for others.
     func beginDraining() { state.withLockedValue { $0.isDraining = true } }
 
-    /// What each check found, at most a second ago: whoever asks in a loop does not ask the stores in one.
+    /// The result of each check, at most a second old, so that a caller in a loop does not load the stores.
     func findings() async -> [Finding] {
         let isDraining = state.withLockedValue(\.isDraining)
         let accepting = Finding(name: Self.accepting, failure: isDraining ? "the service is stopping" : nil)
@@ -76,7 +76,7 @@ public struct Readiness: Sendable {
         return await running.value
     }
 
-    /// Asks everything at once: a check that hangs delays the answer by its deadline alone.
+    /// Runs all checks at once. A check that hangs delays the result by one deadline.
     private func ask() async -> [Finding] {
         let findings = await withTaskGroup(of: (Int, Finding).self) { group in
             for (index, check) in checks.enumerated() {
@@ -91,8 +91,8 @@ public struct Readiness: Sendable {
         return findings
     }
 
-    /// Why a check fails; nil: it works. A check that hangs may not react to cancellation, so it is left behind. It is not
-    /// asked again before it has answered: a scrape every few seconds must not leave one more behind each time.
+    /// The reason why a check fails; nil if it passes. A check that hangs may ignore cancellation, so it is left behind. It is
+    /// not started again before it ends: a scrape every few seconds must not leave one more behind each time.
     private func failure(of check: Check) async -> String? {
         guard state.withLockedValue({ $0.unanswered.insert(check.name).inserted }) else {
             return "it has not answered an earlier question yet"
@@ -127,8 +127,8 @@ extension Readiness {
     /// - Parameters:
     ///   - service: the service.
     ///   - stores: its stores.
-    ///   - random: of what is written and read again.
-    ///   - further: what the stores' implementation adds.
+    ///   - random: makes the values that the checks write and read back.
+    ///   - further: checks that the stores' implementation adds.
     public init(
         service: AuthService, stores: AuthService.Stores, random: any RandomSource = SystemRandom(),
         further: [Check] = []
@@ -142,7 +142,7 @@ extension Readiness {
                 Check("replay") { try await Self.claim(in: stores.replay, at: clock.now, random) },
                 Check("audit") { _ = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 1) },
                 Check("credentials") { _ = try await stores.credentials.credential("readiness") },
-                // What is sealed opens only with the service key that sealed it.
+                // Only the service key that sealed the keys opens them.
                 Check("service_key") {
                     _ = try await service.apps.records()
                     _ = try await service.signingKeys.keySet()
@@ -152,7 +152,7 @@ extension Readiness {
             ] + further)
     }
 
-    /// Anchors that an operator gave; those of the makers are part of the program, and tested with it.
+    /// The operators' trust anchors. Apple's and Google's are part of the program, and its tests cover them.
     private static func checkAnchors(of apps: AppRegistry) async throws {
         for record in try await apps.records() where record.enabled {
             guard !(record.ios?.trustAnchors ?? []).isEmpty || !(record.android?.trustAnchors ?? []).isEmpty else {
@@ -164,12 +164,12 @@ extension Readiness {
         }
     }
 
-    /// A claim that nothing else will ever make: whether claims are taken, and whether history was lost.
+    /// Makes a claim that no request makes: fails if claims cannot be taken, or if history was lost.
     private static func claim(in replay: any ReplayStore, at now: UnixTime, _ random: any RandomSource) async throws {
         let bytes = random.bytes(16)
         let halves = [bytes.prefix(8), bytes.suffix(8)].map { $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
         let claim = ReplayClaim(high: halves[0], low: halves[1])
-        // Dated now, as a request would be.
+        // Dated now, like a request.
         switch try await replay.claim([claim], timestamp: now, expiresAt: now + 660, now: now, futureWindow: 60) {
         case .claimed, .taken: return
         case .historyLost(let retryAfter):
@@ -178,9 +178,9 @@ extension Readiness {
         }
     }
 
-    /// A clock that runs behind what the store has already seen would refuse honest clients and let old requests in.
+    /// A clock that is behind the store's latest event would refuse honest clients and accept old requests.
     private static func compareClock(_ now: UnixTime, with audit: any AuditLog) async throws {
-        // Several, because the last ones may be dated by the same clock that is behind now.
+        // Several events, because the last ones may already have the slow clock's dates.
         let events = try await audit.events(app: nil, device: nil, before: nil, limit: 100)
         guard let newest = events.map(\.event.at).max() else { return }
         let behind = newest - now

@@ -8,7 +8,7 @@ import Testing
 
 @testable import AuthServer
 
-/// The admin API: who may do what, and what it does.
+/// The admin API: roles, and the effect of each call.
 @Suite struct AdminTests {
     static let device = "/apps/com.example.app/devices/0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
 
@@ -20,7 +20,9 @@ import Testing
             .replacing("{credential_id}", with: "none").replacing("{evidence_id}", with: "none").description
     }
 
-    @Test(arguments: AdminRoute.allCases) func nobodyEntersWithoutACredentialOfTheRole(route: AdminRoute) async throws {
+    @Test(arguments: AdminRoute.allCases) func `a call without a credential of the role is refused`(
+        route: AdminRoute
+    ) async throws {
         try await TestServer.with { server in
             for credential in [nil, "", "sya_x_y", "nonsense"] as [String?] {
                 let response = try await server.administer(route.method, Self.path(route), credential)
@@ -338,7 +340,7 @@ import Testing
             #expect(try await server.administer("DELETE", "/signing-keys/\(before[0])", admin).status == 204)
             let after = try await published()
             #expect(after.count == 2 && after.first == before.last)
-            // Revoking what is revoked is done; what never was a key is not there.
+            // Revoking a revoked key succeeds. An unknown key is not found.
             #expect(try await server.administer("DELETE", "/signing-keys/\(before[0])", admin).status == 204)
             #expect(try await server.administer("DELETE", "/signing-keys/unknown", admin).status == 404)
             let bound = try await server.credential(.admin, apps: [TestServer.appID])
@@ -409,7 +411,7 @@ import Testing
                 #expect(answer.status == 403 && answer.code == "FORBIDDEN", "\(record) \(answer.text)")
                 #expect(answer.json["message"]?.string?.contains("for all apps") == true)
             }
-            // What the operator named stays, also where the record is sent back with its secrets masked.
+            // The operator's source stays, also if the record is sent back with masked secrets.
             var masked = try await server.administer("GET", "/apps/com.example.play", bound).json
             masked["name"] = "renamed"
             #expect(try await put(bound, .object(masked)).status == 200)
@@ -420,7 +422,7 @@ import Testing
                 let answer = try await put(bound, Self.record(list: list, tokens: tokens))
                 #expect(answer.status == 200, "\(answer.text)")
             }
-            // What was given up is new again, and whoever is for all apps may name anything.
+            // A removed source counts as new. A credential for all apps may name any source.
             #expect(try await put(bound, Self.record(list: list, tokens: tokens)).status == 403)
             #expect(try await put(operators, Self.record(list: "/etc/other.json", tokens: proxy)).status == 200)
         }
@@ -449,7 +451,7 @@ import Testing
             let text = try #require(head.json["head"]?.string, "\(head.text)")
             let key = try Curve25519.Signing.PublicKey(
                 rawRepresentation: #require(head.json["public_key"]?.string.flatMap { Base64.standard.decode($0) }))
-            // Whoever has the public key can check a head without the service.
+            // The public key verifies a head without the service.
             let parsed = try AuditHead(text)
             let signed = try #require(text.split(separator: ".").dropLast().joined(separator: ".").data(using: .utf8))
             #expect(key.isValidSignature(parsed.signature, for: signed))

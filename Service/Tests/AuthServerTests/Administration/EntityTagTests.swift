@@ -17,7 +17,7 @@ import Testing
         return .object(record)
     }
 
-    @Test func `Every answer with a record has its version`() async throws {
+    @Test func `every answer with a record has its version`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let read = try #require(try await server.administer("GET", Self.path, admin).value("ETag"))
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `A secret that changes changes the version, though it is masked`() throws {
+    @Test func `a changed secret changes the version, although it is masked`() throws {
         func record(_ secret: String) throws -> AppRecord {
             var record = TestServer.record
             record["android"] = [
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: ["PUT", "DELETE"])
-    func `A change that is meant for an older version is refused and changes nothing`(method: String) async throws {
+    func `a change with an older version is refused and changes nothing`(method: String) async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let read = try #require(try await server.administer("GET", Self.path, admin).value("ETag"))
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `A change that is meant for the present version is made`() async throws {
+    @Test func `a change with the present version is made`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let read = try #require(try await server.administer("GET", Self.path, admin).value("ETag"))
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: ["abc", "\"a", "", "*, \"a\"", "\"a\"b\""])
-    func `An If-Match that is none is refused`(text: String) async throws {
+    func `a malformed If-Match is refused`(text: String) async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let response = try await server.administer(
@@ -129,7 +129,7 @@ import Testing
 
     /// - Parameter read: after which of the two reads of a change another one comes between.
     @Test(arguments: [1, 2], [true, false])
-    func `Of two changes at once one is refused`(read: Int, isConditional: Bool) async throws {
+    func `of two simultaneous changes one is refused`(read: Int, isConditional: Bool) async throws {
         let armed = NIOLockedValueBox(0)
         let service = NIOLockedValueBox<AuthService?>(nil)
         try await TestServer.with(changing: { stores in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Refusals that were recorded, through the admin API; what is said of devices that look as if somebody should.
+/// Recorded refusals through the admin API, and flags of devices with a high risk metric.
 @Suite struct EvidenceTests {
     /// The app with these members changed.
     private func change(_ server: TestServer, _ members: [String: JSONValue]) async throws {

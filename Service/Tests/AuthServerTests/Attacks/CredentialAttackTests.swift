@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// What a bearer without the right credential tries, and what a page of somebody else's makes a browser send.
+/// Attacks without the right credential, and requests that a foreign web page makes a browser send.
 @Suite struct CredentialAttackTests {
     @Test func noOtherFormOfACredentialIsAccepted() async throws {
         try await TestServer.with { server in
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// Ids that nobody has are counted as signatures that nobody made: each costs a look into the store.
+    /// Unknown ids count like failed signatures: each costs a read of the store.
     @Test func guessingDeviceIDsIsLimited() async throws {
         var protection = ProtectionSettings()
         protection.failedSignatures = Rate(burst: 3, perMinute: 1)

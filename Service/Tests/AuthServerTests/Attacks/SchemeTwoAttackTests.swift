@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Requests signed under scheme 2 over the wire: where they may be sent to, and that every header stands once in its form.
+/// Scheme 2 requests on the wire: the allowed targets, and exactly one well-formed header of each kind.
 @Suite struct SchemeTwoAttackTests {
     private typealias Lines = [(String, String)]
 

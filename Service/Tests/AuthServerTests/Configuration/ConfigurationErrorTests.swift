@@ -4,7 +4,7 @@ import Testing
 
 @testable import AuthServer
 
-/// What is wrong with a configuration is named by key and line. No error shows what stands there: it may be a secret.
+/// Errors name the key and the line of a fault in the configuration. None shows the value: it may be a secret.
 @Suite struct `Configuration errors show no values` {
     private static let secret = "c2VjcmV0IHRoYXQgaXMgbmV2ZXIgc2hvd24gdG8gYW55"
 
@@ -27,7 +27,7 @@ import Testing
         ("a: SECRET\na: SECRET\nb: 1\nb: 2\n", "a", "lines 1 and 2"),
         ("server: {port: 1}\nserver.port: 2\nservice_key: SECRET", "server.port", "line"),
         ("service_key: SECRET\nservice_key: null\n", "service_key", "lines 1 and 2"),
-    ]) func `a name that stands twice is named by its path and lines`(text: String, key: String, place: String) throws {
+    ]) func `an error names a repeated key by its path and lines`(text: String, key: String, place: String) throws {
         let error = try error(text.replacingOccurrences(of: "SECRET", with: Self.secret))
         #expect(error.key == key)
         #expect(error.reason.contains("stands twice"), "\(error)")
@@ -43,7 +43,8 @@ import Testing
         ("{\n\n\"service_key\": SECRET}", "config", "line 3"),
         (#"{"service_key": [["SECRET"]]}"#, "service_key", "line 1"), (#"["SECRET"]"#, "config", ""),
         (#"{"SECRET": 1}"#, "(a name that is not shown)", "line 1"), (#"{"": {"database": "SECRET"}}"#, "config", ""),
-    ]) func `and so it is in JSON`(text: String, key: String, place: String) throws {
+    ]) func `an error names a repeated JSON key by its path and lines`(text: String, key: String, place: String) throws
+    {
         let error = try error(text.replacingOccurrences(of: "SECRET", with: Self.secret), in: "c.json")
         #expect(error.key == key)
         #expect(place.isEmpty || error.reason.contains(place), "\(error)")
@@ -59,7 +60,7 @@ import Testing
         ("service_key: SECRET\n--- \ndatabase: b", "line"), ("service_key: SECRET\u{1}", ""),
         ("database: x\n\nlimits:\n  header_bytes: SECRET", "line 4"), ("service_key: *SECRET", "line 1"),
         ("'': {database: SECRET}", "line 1"), ("service_key: !!SECRET x", ""), ("%SECRET x\n---\n", ""),
-    ]) func `text that is no configuration is named by its line`(text: String, place: String) throws {
+    ]) func `an error names the line of text that is not a configuration`(text: String, place: String) throws {
         let error = try error(text.replacingOccurrences(of: "SECRET", with: Self.secret))
         #expect(place.isEmpty || error.reason.contains(place), "\(error)")
         #expect(!error.description.contains(Self.secret), "\(error)")
@@ -71,7 +72,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ConfigurationKey.allCases) func `a secret under a wrong key stays unseen`(
+    @Test(arguments: ConfigurationKey.allCases) func `a secret under an unknown key is not shown`(
         key: ConfigurationKey
     ) throws {
         let secret = Self.secret
@@ -129,7 +130,7 @@ import Testing
         #expect(try ServiceConfiguration(file: file).text(.database) == "x")
     }
 
-    @Test func `a secret's file may be a pipe, and is never empty`() throws {
+    @Test func `a secret's file may be a pipe, but not empty`() throws {
         let key = Data(repeating: 3, count: 32).base64EncodedString()
         let (full, empty) = (try pipe(key + "\n"), try pipe("\n"))
         func configuration(_ pipe: Pipe) throws -> ServiceConfiguration {
@@ -140,7 +141,7 @@ import Testing
         #expect(throws: ConfigurationError.self) { try configuration(empty) }
     }
 
-    @Test func `what has no end is bounded`() {
+    @Test func `an endless file is bounded`() {
         let error = #expect(throws: ConfigurationError.self) {
             try ServiceConfiguration(environment: ["SYNHEART_AUTH_SERVICE_KEY_FILE": "/dev/zero"])
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// One file, the environment over it, flags over both; what is not understood is refused by name.
+/// The environment overrides the file, flags override both, and an error names each unknown key.
 @Suite struct ConfigurationTests {
     private func file(_ text: String, _ name: String = "c.yaml") throws -> ConfigurationFile {
         try ConfigurationFile(path: name, contents: Array(text.utf8))

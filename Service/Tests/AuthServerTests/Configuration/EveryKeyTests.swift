@@ -126,7 +126,7 @@ import Testing
         #expect(configuration.text(.database) == "d")
         #expect(try configuration.serviceKey != nil)
         #expect(configuration.all.map(\.key) == [.database, .serviceKey])
-        // What is not known is refused to a command as well.
+        // A command refuses unknown keys too.
         #expect(throws: ConfigurationError.self) {
             try ServiceConfiguration(environment: ["SYNHEART_AUTH_PROT": "1"], for: .store)
         }

@@ -10,7 +10,7 @@ import Testing
 @Suite struct BodyBudgetTests {
     private static let large = 60_000
 
-    /// Room for two bodies of which 50,000 bytes are here, and not for a whole one beside them.
+    /// Enough for two bodies with 50,000 arrived bytes each, and not for another whole one.
     private static var narrow: ServerSettings {
         var settings = ServerSettings()
         settings.limits.verifiedBody = 0
@@ -26,7 +26,7 @@ import Testing
 
     private static func spaces(_ count: Int) -> [UInt8] { [UInt8](repeating: 0x20, count: count) }
 
-    /// A whole large body; 400, because it is not signed, where there is room for it.
+    /// Sends a whole large body. The status is 400 if the budget has space, because it is not signed.
     private static func whole(_ server: TestServer) async throws -> RawResponse {
         try await server.send(
             "POST", Route.token.rawValue,
@@ -48,7 +48,7 @@ import Testing
         try await TestServer.with(settings: Self.narrow) { server in
             let device = try await TestDevice.register(at: server)
             #expect(try await Self.whole(server).status == 400)
-            // Who had room keeps it, and gives it back with the answer.
+            // Running requests keep their share, and release it with their response.
             let first = try await Self.partly(server, finishing: true) {
                 let second = try await Self.partly(server, finishing: true) {
                     let refused = try #require(try await Self.becomes(503, server))
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// Sends most of a large body, and the rest, where it is to be finished, after something else was done; its status.
+    /// Sends most of a large body, runs other work, and sends the rest if the body must end. Returns the status.
     @discardableResult
     private static func partly(
         _ server: TestServer, finishing: Bool, _ body: @escaping @Sendable () async throws -> Void

@@ -20,7 +20,7 @@ import Testing
     private static let h2c =
         "Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA\r\nUpgrade: h2c"
 
-    @Test func `A request to upgrade is answered without the upgrade, and the connection ends`() async throws {
+    @Test func `a request to upgrade is answered without the upgrade, and the connection ends`() async throws {
         try await TestServer.with { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 try await connection.send(Self.head(Self.h2c) + Self.body)
@@ -35,7 +35,7 @@ import Testing
 
     @Test(arguments: [
         "Upgrade: websocket\r\nConnection: Upgrade", "Upgrade: h2c", "Upgrade: TLS/1.0\r\nConnection: upgrade, close",
-    ]) func `Whatever the upgrade is to, also on the operations listener`(fields: String) async throws {
+    ]) func `any upgrade is ignored, also on the operations listener`(fields: String) async throws {
         try await TestServer.with { server in
             for (port, target) in [
                 (server.publicPort, Route.keySet.rawValue), (server.operationsPort, "/healthz"),
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `A tunnel is refused, and the connection ends`() async throws {
+    @Test func `a tunnel is refused, and the connection ends`() async throws {
         try await TestServer.with { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 try await connection.send("CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `A client that waits is told to go on once its head is accepted`() async throws {
+    @Test func `a waiting client gets 100 Continue once its head is accepted`() async throws {
         try await TestServer.with { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 for expect in ["100-continue", "100-Continue"] {
@@ -87,7 +87,7 @@ import Testing
         (head("Expect: 100-continue").replacing("application/json", with: "text/plain"), 415),
         (head("Expect: 100-continue").replacing("POST", with: "PUT"), 405),
     ])
-    func `A client whose head is refused is not told to go on, and the connection ends`(
+    func `a client whose head is refused gets no 100 Continue, and the connection ends`(
         head: String, status: Int
     ) async throws {
         try await TestServer.with { server in
@@ -95,14 +95,14 @@ import Testing
                 try await connection.send(head)
                 let response = try #require(try await connection.response())
                 #expect(response.status == status)
-                // What comes next may be the body or a new request: nobody can tell.
+                // The next bytes may be the body or a new request.
                 #expect(response.value("Connection") == "close")
                 #expect(await connection.isEnded())
             }
         }
     }
 
-    @Test func `A refused body is never read as the next request`() async throws {
+    @Test func `a refused body is never read as the next request`() async throws {
         try await TestServer.with { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 let smuggled = "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func `HTTP 1 0 and a request without a body get no interim answer`() async throws {
+    @Test func `HTTP 1 0 and a request without a body get no 100 Continue`() async throws {
         try await TestServer.with { server in
             for request in [
                 Self.head("Expect: 100-continue").replacing("HTTP/1.1", with: "HTTP/1.0") + Self.body,
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func `Any other expectation is refused`() async throws {
+    @Test func `any other expectation is refused`() async throws {
         try await TestServer.with { server in
             for port in [server.publicPort, server.operationsPort] {
                 let response = try await RawConnection.exchange(
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `The admin API tells its client to go on too`() async throws {
+    @Test func `the admin API sends 100 Continue too`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let body = "{\"name\":\"x\",\"role\":\"viewer\"}"

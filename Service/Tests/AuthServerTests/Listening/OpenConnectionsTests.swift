@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `By default one peer has a quarter of all connections`() async throws {
+    @Test func `by default one peer has a quarter of all connections`() async throws {
         try await TestServer.with(settings: Self.settings(all: 12)) { server in
             let served1 = try await Self.served(5, at: server.publicPort)
             #expect(served1 == [true, true, true, false, false])
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `The share can be configured, and changed while the server runs`() async throws {
+    @Test func `the share can be configured, and changed while the server runs`() async throws {
         try await TestServer.with(settings: Self.settings(all: 12, one: 1)) { server in
             let served3 = try await Self.served(2, at: server.publicPort)
             #expect(served3 == [true, false])
@@ -50,14 +50,14 @@ import Testing
         }
     }
 
-    @Test func `A trusted proxy is not bounded`() async throws {
+    @Test func `a trusted proxy is not bounded`() async throws {
         try await TestServer.with(settings: Self.settings(all: 12, one: 1, proxies: ["127.0.0.1"])) { server in
             let served5 = try await Self.served(5, at: server.publicPort)
             #expect(served5 == [true, true, true, true, true])
         }
     }
 
-    @Test func `Connections that are open are counted`() async throws {
+    @Test func `open connections are counted`() async throws {
         try await TestServer.with { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 try await connection.send(Self.get)
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `Limits change while the server runs, and a refused change changes nothing`() async throws {
+    @Test func `limits change while the server runs, and a refused change changes nothing`() async throws {
         try await TestServer.with { server in
             let body = [UInt8](repeating: 0x20, count: 5000)
             func status() async throws -> Int {

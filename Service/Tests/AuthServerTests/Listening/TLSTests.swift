@@ -93,7 +93,7 @@ import X509
         #expect(try certificate.reload())
     }
 
-    @Test func `A certificate in a pipe is read once, and kept at every reload`() throws {
+    @Test func `a certificate in a pipe is read once, and kept at every reload`() throws {
         try writeCertificate()
         defer { try? FileManager.default.removeItem(at: folder) }
         let pem = try Data(contentsOf: URL(fileURLWithPath: files.certificate))
@@ -111,7 +111,7 @@ import X509
         #expect(certificate.loaded.files == files)
     }
 
-    @Test func `A reload that others overtook does not bring the old certificate back`() throws {
+    @Test func `an overtaken reload does not restore the old certificate`() throws {
         try writeCertificate()
         defer { try? FileManager.default.removeItem(at: folder) }
         let certificate = try TLSCertificate(files)
@@ -147,7 +147,7 @@ import X509
             ),
             (true, "folder", "server.tls_key: must name a PEM file with a private key, but KEY is a folder"),
         ] as [(Bool, String?, String)])
-    func `An error says what was expected, what was found, and what to do`(
+    func `an error says what was expected, what was found, and what to do`(
         hasCertificate: Bool, key: String?, message: String
     ) throws {
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -166,7 +166,7 @@ import X509
         #expect(error?.description == wanted)
     }
 
-    @Test func `A certificate that holds none is named`() throws {
+    @Test func `an error names a certificate file without a certificate`() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         try writeCertificate()
         try Data("none".utf8).write(to: URL(fileURLWithPath: files.certificate))
@@ -175,7 +175,7 @@ import X509
         #expect(error?.reason.contains("holds no certificate that can be read") == true)
     }
 
-    @Test func `When the certificate ends is scraped`() async throws {
+    @Test func `the expiry of the certificate is a metric`() async throws {
         let pem = try writeCertificate()
         defer { try? FileManager.default.removeItem(at: folder) }
         let end = try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)).first?.notValidAfter

@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `Failed credentials count for the forwarded address on the operations listener too`() async throws {
+    @Test func `failed credentials count for the forwarded address on the operations listener too`() async throws {
         var protection = ProtectionSettings()
         protection.failedSignatures = Rate(burst: 1, perMinute: 1)
         for (trusted, expected) in [(["127.0.0.1"], 401), ([], 429)] {

@@ -7,9 +7,9 @@ import Testing
 
 @testable import AuthServer
 
-/// The log never blocks whoever logs, loses lines only where nobody reads them, and says so.
+/// The log never blocks its callers, drops lines only if the reader is too slow, and reports that.
 @Suite struct LogWriterTests {
-    /// A reader that reads nothing until it is told to.
+    /// A reader that waits for a signal before it reads.
     private final class SlowReader: Sendable {
         private let open = DispatchSemaphore(value: 0)
         private let reached = DispatchSemaphore(value: 0)
@@ -41,7 +41,7 @@ import Testing
         return bounds
     }
 
-    @Test func `Lines are written in their order`() {
+    @Test func `lines are written in their order`() {
         let reader = SlowReader()
         reader.startReading()
         let writer = LogWriter { reader.take($0) }
@@ -51,7 +51,7 @@ import Testing
         #expect(writer.dropped == 0)
     }
 
-    @Test func `A reader that does not read stops nobody, and the lines beyond the bound are dropped and reported`()
+    @Test func `a stuck reader blocks no logger, and lines beyond the bound are dropped and reported`()
         throws
     {
         let reader = SlowReader()
@@ -73,7 +73,7 @@ import Testing
         #expect(writer.dropped == 150)
     }
 
-    @Test func `The bytes that wait are bounded as the lines are`() {
+    @Test func `the waiting bytes are bounded like the lines`() {
         let reader = SlowReader()
         let writer = LogWriter(bounds: Self.bounds(bytes: 100)) { reader.take($0) }
         writer.write(Self.line(0))
@@ -83,7 +83,7 @@ import Testing
         reader.startReading()
     }
 
-    @Test func `A flush ends in time though nobody reads`() {
+    @Test func `a flush ends in time without a reader`() {
         let reader = SlowReader()
         let writer = LogWriter { reader.take($0) }
         writer.write(Self.line(0))
@@ -93,7 +93,7 @@ import Testing
         #expect(writer.flush(within: .seconds(20)))
     }
 
-    @Test func `Lines that cannot be written count as dropped`() {
+    @Test func `lines that cannot be written count as dropped`() {
         let isBroken = NIOLockedValueBox(true)
         let written = NIOLockedValueBox<[UInt8]>([])
         let writer = LogWriter { batch in
@@ -113,7 +113,7 @@ import Testing
         #expect(text.contains("\"dropped\":2"))
     }
 
-    @Test func `A pipe that was made non-blocking gets every line`() throws {
+    @Test func `a non-blocking pipe gets every line`() throws {
         let pipe = Pipe()
         let descriptor = pipe.fileHandleForWriting.fileDescriptor
         _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
@@ -134,13 +134,13 @@ import Testing
             ("\u{9b}\u{2028}\u{202e}", 512, "\\u{9b}\\u{2028}\\u{202e}"), ("é", 512, "é"), ("ééé", 5, "éé"),
             ("\u{1}\u{1}", 9, "\\u{1}"), ("abc", 3, "abc"), ("abcd", 3, "abc"),
         ])
-    func `Text from outside is bounded, and its control characters are escaped`(
+    func `text from outside is bounded, and its control characters are escaped`(
         text: String, limit: Int, logged: String
     ) {
         #expect(LogText.bounded(text, to: limit) == logged)
     }
 
-    @Test func `A request of 18 KB makes a short line`() throws {
+    @Test func `a request of 18 KB makes a short line`() throws {
         let reader = SlowReader()
         reader.startReading()
         let writer = LogWriter { reader.take($0) }
@@ -156,7 +156,7 @@ import Testing
         #expect(reader.lines.allSatisfy { $0.utf8.count < 8192 })
     }
 
-    @Test func `The level of all loggers changes at once, except of those that have their own`() {
+    @Test func `the level of all loggers without their own changes at once`() {
         let level = LogLevel(.info)
         let writer = LogWriter { $0.count }
         let first = Logger(label: "first") { JSONLogHandler(label: $0, level: level, writer: writer) }

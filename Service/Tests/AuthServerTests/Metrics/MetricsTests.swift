@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// What is scraped: a text that Prometheus reads, with every series from the start.
+/// The metrics: text that Prometheus parses, with every series from the start.
 @Suite struct MetricsTests {
     /// Families whose labels name what operators made: apps, credentials, keys, packages, lists.
     private static let growing: Set = [
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `What the process takes and which build it is stands there`() async throws {
+    @Test func `metrics have the process's figures and the build`() async throws {
         try await TestServer.with { server in
             let series = try await Self.scrape(server).series
             #expect(series["synheart_build_info{version=\"\(Build.version)\"}"] == 1)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `Credentials show when they end and when they were used`() async throws {
+    @Test func `credentials have metrics of their expiry and last use`() async throws {
         try await TestServer.with { server in
             let text = try await server.credential(.viewer)
             let gone = try await server.credential(.operator)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `A signing key ends when its successor signs`() async throws {
+    @Test func `a signing key ends when its successor signs`() async throws {
         try await TestServer.with { server in
             // The key that signs and the standby.
             #expect(try await Self.keyExpiries(server) == [.infinity, .infinity])
@@ -149,7 +149,7 @@ import Testing
         return Dictionary(uniqueKeysWithValues: series)
     }
 
-    @Test func `The busiest apps are named, and no series ever falls`() throws {
+    @Test func `the busiest apps are named, and no series ever falls`() throws {
         let counts = VerdictCounts()
         var seen: [String: Double] = [:]
         var total = 0
@@ -172,13 +172,13 @@ import Testing
         #expect(seen.values.reduce(0, +) == Double(total))
     }
 
-    @Test func `A request that names no app of its credential counts as other`() {
+    @Test func `a request that names no app of its credential counts as other`() {
         let counts = VerdictCounts()
         counts.count("INVALID_REQUEST", of: nil)
         #expect(Self.values(counts) == ["other INVALID_REQUEST": 1, "other verified": 0])
     }
 
-    @Test func `An app has all its series as soon as it is counted once`() async throws {
+    @Test func `an app has all its series as soon as it is counted once`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let credential = try await server.credential(.service, apps: [TestServer.appID])

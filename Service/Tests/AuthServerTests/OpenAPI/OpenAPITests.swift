@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `Every operation says more than its summary, and shows an example of each body`() {
+    @Test func `every operation has a description and an example of each body`() {
         for operation in OpenAPIDocument.operations {
             let json = self.operation(operation.method, operation.path)
             let description = json?["description"]?.string ?? ""
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `Every example is one of its schema`() {
+    @Test func `every example fits its schema`() {
         let schemas = document["components"]?.object?["schemas"]?.object ?? JSONObject()
         #expect(OpenAPIExamples.bySchema.members.count > 30)
         for (name, example) in OpenAPIExamples.bySchema.members.map({ ($0.name, $0.value) }) {
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: [nil, "https://auth.example.com"])
-    func `The device API names the configured server, or none`(origin: String?) {
+    func `the device API names the configured server, or none`(origin: String?) {
         let path = OpenAPIDocument.json(publicOrigin: origin).object?["paths"]?.object?[Route.verify.rawValue]?.object
         #expect(path?["servers"]?.array?.first?.object?["url"]?.string == origin ?? "/")
         #expect(!OpenAPIDocument.json(publicOrigin: origin).text().contains("127.0.0.1"))

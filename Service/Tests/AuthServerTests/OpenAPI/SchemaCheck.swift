@@ -4,7 +4,7 @@ import StrictJSON
 struct SchemaCheck {
     let schemas: JSONObject
 
-    /// What is wrong with a value, each with its place.
+    /// The faults of a value, each with its place.
     func failures(of value: JSONValue, in schema: JSONValue, at place: String) -> [String] {
         guard let schema = schema.object else { return [] }
         var failures: [String] = []

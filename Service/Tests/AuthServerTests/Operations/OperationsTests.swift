@@ -7,7 +7,7 @@ import Testing
 
 @testable import AuthServer
 
-/// The operations listener: whom it answers, health, readiness, metrics.
+/// The operations listener: the hosts it answers, health, readiness, metrics.
 @Suite struct OperationsTests {
     @Test(arguments: ["/healthz", "/readyz", "/metrics", "/openapi.json"])
     func whatIsReadNeedsNoCredentialAndAnswersGetAlone(path: String) async throws {
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ["/healthz", "/readyz", "/metrics"])
-    func `Probes are answered under any Host, or none`(path: String) async throws {
+    func `probes are answered under any Host, or none`(path: String) async throws {
         try await TestServer.with { server in
             for host in ["10.1.2.3:9464", "evil.example.com", "", nil] {
                 let response = try await RawConnection.exchange(
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `The checks run when metrics are scraped, also where nobody asks whether the service is ready`()
+    @Test func `the checks run when metrics are scraped, also without a readiness probe`()
         async throws
     {
         try await TestServer.with { server in
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `Whoever asks while the checks run gets what they find`() async {
+    @Test func `callers during the checks share their results`() async {
         let asked = NIOLockedValueBox(0)
         let gate = AsyncStream.makeStream(of: Void.self)
         let readiness = Readiness([
@@ -149,7 +149,7 @@ import Testing
                 "synheart_replay_refusals_total 1",
                 #"synheart_attestations_total{provider="development",result="accepted"} 1"#,
                 "synheart_key_age_seconds_count 2", #"synheart_key_age_seconds_bucket{le="86400"} 2"#,
-                // A replay is refused: its time says nothing of anybody's clock.
+                // A replay is refused: its time tells nothing about a client's clock.
                 #"synheart_clock_offset_seconds_count{direction="ahead"} 2"#,
                 #"synheart_cache_lookups_total{cache="devices",result="hit"} 2"#,
                 #"synheart_cache_lookups_total{cache="apps",result="miss"} 1"#,

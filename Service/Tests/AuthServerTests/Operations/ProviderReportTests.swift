@@ -42,7 +42,7 @@ import Testing
         ],
     ]
 
-    @Test func `Metrics have what was asked today and how old each list is`() async throws {
+    @Test func `metrics have today's requests and the age of each list`() async throws {
         try await TestServer.with(providers: Reporting()) { server in
             let text = try await server.operations("/metrics").text
             for line in [
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `What is gone from a report is gone from the gauge`() {
+    @Test func `a source that leaves the report leaves the gauge`() {
         let registry = MetricsRegistry()
         registry.describe("g", .gauge, "A gauge.")
         registry.replace("g", with: [([("a", "1")], 1), ([("a", "2")], 2)])
@@ -66,7 +66,7 @@ import Testing
         #expect(registry.text().hasSuffix("# TYPE g gauge\ng{a=\"2\"} 3\n"))
     }
 
-    @Test func `Statistics have each app's own, and not another's`() async throws {
+    @Test func `statistics of an app have only its own figures`() async throws {
         try await TestServer.with(providers: Reporting()) { server in
             _ = try await server.service.apps.add(AppRecord(JSONFields(Self.record)), actor: "test")
             let viewer = try await server.credential(.viewer)

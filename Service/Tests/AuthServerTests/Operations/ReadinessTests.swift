@@ -4,7 +4,7 @@ import Testing
 @testable import AuthServer
 
 @Suite struct ReadinessTests {
-    @Test func `A check that hangs fails within its deadline, and is not asked again before it answers`() async throws {
+    @Test func `a hanging check fails at its deadline, and is not started again before it ends`() async throws {
         let (released, release) = AsyncStream.makeStream(of: Void.self)
         let asked = NIOLockedValueBox(0)
         let readiness = Readiness(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AuthServer
 
-/// What goes with every answer, and the exact codes of what is not found, not allowed, too large or not JSON.
+/// The headers of every response, and the exact codes of requests that are not found, not allowed, too large or not JSON.
 @Suite struct AnswerTests {
     /// Requests of every kind of refusal, as bytes.
     static let refused: [String] = [

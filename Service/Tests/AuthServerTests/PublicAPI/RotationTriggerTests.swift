@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Each reason for which a device must rotate, over HTTP: how it is told, what it may still do, and that rotating settles it.
+/// Each reason to rotate, over HTTP: how the device learns it, what the device may still do, and that a rotation ends it.
 @Suite struct RotationTriggerTests {
     private static let day: Int64 = 86_400
 
@@ -54,7 +54,7 @@ import Testing
         try #require(changed.status == 200, "\(changed.text)")
     }
 
-    /// The device rotates, and nobody says any more that it must.
+    /// The device rotates, and then no response demands it any more.
     private func settles(_ device: TestDevice, _ server: TestServer) async throws {
         let (response, next) = try await rotate(device, server)
         #expect(response.status == 200, "\(response.text)")
@@ -109,7 +109,7 @@ import Testing
             let old = try await TestDevice.register(at: server)
             server.clock.advance(100)
             let fresh = try await TestDevice.register(at: server)
-            // Announced for a time to come, it asks nobody yet.
+            // A compromise with a future date demands nothing yet.
             let (before, by) = (server.clock.now + 10, server.clock.now + 60)
             let policy = JSONObject([("keys_before", .string(before.iso8601)), ("rotate_by", .string(by.iso8601))])
             try await change(server, keys: ["compromise": .object(policy)])
@@ -128,7 +128,7 @@ import Testing
             (expired.token, expired.verified) = ("KEY_EXPIRED", "KEY_EXPIRED")
             #expect(try await meets(old, server) == expired)
             #expect(try await meets(later, server) == trusted)
-            // Past the time only a new registration helps: whoever stole the key could rotate it too.
+            // After the time only a new registration helps: a thief of the key could rotate it too.
             let (refused, _) = try await rotate(old, server)
             #expect(refused.status == 403 && refused.code == "KEY_EXPIRED", "\(refused.text)")
             #expect(try await old.send(.device, to: server).status == 204)
@@ -171,7 +171,7 @@ import Testing
                 try await change(server, keys: ["compromise": .object(policy)])
                 let status = try await device.send(.status, to: server)
                 #expect(status.values("X-Synheart-Rotate") == ["required; by=\(now + sooner); reason=compromise"])
-                // An operator sees what the device is told.
+                // An operator sees the same demand as the device.
                 let shown = try await server.administer(
                     "GET", "/apps/\(TestServer.appID)/devices/\(device.id)", try await server.credential(.admin))
                 #expect(shown.json["must_rotate_by"]?.string == (now + sooner).iso8601)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// `/verify` over HTTP: what is a verdict on another's request, and what is an error of the caller's own.
+/// `/verify` over HTTP: verdicts on devices' requests, and errors of the caller itself.
 @Suite struct VerifyTests {
     private func ask(
         _ server: TestServer, _ question: JSONValue, _ credential: String?

@@ -112,7 +112,7 @@ final class RawConnection {
 
     func send(_ text: String) async throws { try await send(Array(text.utf8)) }
 
-    /// The next response; nil where the connection ends first.
+    /// The next response; nil if the connection ends first.
     func response(omitsBody: Bool = false) async throws -> RawResponse? {
         let end = Array("\r\n\r\n".utf8)
         while buffer.firstRange(of: end) == nil {
