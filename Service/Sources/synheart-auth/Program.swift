@@ -1,7 +1,7 @@
 import Dispatch
 import Glibc
 
-/// The process: its standard streams, the command, and the exit code that comes of it.
+/// The process: its standard streams, the command and its exit code.
 @main
 enum Program {
     // Not `async`: the concurrency runtime opens files before an asynchronous `main` begins, and they would get the

@@ -16,7 +16,7 @@ struct SynheartAuthCommand: AsyncParsableCommand {
             Exit codes:
               0   what was asked holds
               1   it does not: refused, not found
-              2   it was not possible: no database, no connection, output that nobody gets
+              2   it was not possible: no database, no connection, output without a reader
               64  the command line is wrong
             """,
         version: Build.version,
@@ -46,7 +46,7 @@ struct SynheartAuthCommand: AsyncParsableCommand {
         }
     }
 
-    /// Says what the parser has to say: help and completion scripts as output, the rest as an error.
+    /// Prints the parser's message: help and completion scripts to standard output, errors to standard error.
     private static func tell(_ error: any Error) -> Int32 {
         let (code, text) = (exitCode(for: error), fullMessage(for: error))
         guard !text.isEmpty else { return code.rawValue }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct BatchTests {
     private static let line = Data((#"{"format":"app-attest-receipt","object":"oA==","name":"one"}"# + "\n").utf8)
 
-    @Test func `A line in a pipe is answered before the next one comes`() async throws {
+    @Test func `a line in a pipe is answered before the next one comes`() async throws {
         let process = Process()
         process.executableURL = Binary.url
         process.arguments = ["attestation", "verify", "--batch", "-"]
@@ -34,7 +34,7 @@ import Testing
         #expect(process.terminationStatus == 0)
     }
 
-    @Test func `What cannot be read is named in a sentence`() async throws {
+    @Test func `an error names an unreadable input`() async throws {
         for (path, reason) in [("/nonexistent", "No such file or directory"), ("/", "Is a directory")] {
             let result = try await Binary.run(["attestation", "verify", "--batch", path])
             #expect(result.status == 2)
@@ -72,7 +72,7 @@ import Testing
         return (result.status, try? JSONValue(parsing: result.output, limits: .init(bytes: 1 << 20)).object)
     }
 
-    @Test func `The operator's policy wins over the line's own, unless --line-policies is given`() async throws {
+    @Test func `the operator's policy wins over the line's own, unless --line-policies is given`() async throws {
         let strict = #"{"ios": {"categories": [2]}}"#
         let own: [(String, JSONValue)] = [("policy", ["categories": [4]])]
         let refused = try await run(own, policy: strict)
@@ -83,21 +83,21 @@ import Testing
         #expect(allowed.verdict?["outcome"] == "verified")
     }
 
-    @Test func `An unknown member of a policy is a matter of the lines, and the run goes on`() async throws {
+    @Test func `an unknown member of a policy fails its lines, and the run continues`() async throws {
         let result = try await run([], policy: #"{"ios": {"require_categry": true}}"#)
         #expect(result.status == 0)
         #expect(result.verdict?["outcome"] == "could-not-check")
         #expect(result.verdict?["code"] == "POLICY_UNREADABLE")
     }
 
-    @Test func `Options of the other form are refused`() async throws {
+    @Test func `options of the other form are refused`() async throws {
         let object = ["attestation", "verify", "/nonexistent", "--line-policies"]
         #expect(try await Binary.run(object).status == 64)
         let batch = ["attestation", "verify", "--batch", "-", "--attested-extensions"]
         #expect(try await Binary.run(batch).status == 64)
     }
 
-    @Test func `An option file that is no JSON ends the run before the first line`() async throws {
+    @Test func `an option file that is not JSON ends the run before the first line`() async throws {
         let result = try await run([], policy: "{")
         #expect(result.status == 2)
         #expect(result.verdict == nil)

@@ -7,7 +7,7 @@ import Testing
 /// The disk fills up while the service serves.
 @Suite struct DiskFull {
     @Test(.enabled(if: TinyDisk.canBeMounted, "a file system of a few megabytes needs the right to mount one"))
-    func `A full disk is 503 until there is room, and nothing that was accepted is accepted again`() async throws {
+    func `a full disk is 503 until there is space, and no request is accepted twice`() async throws {
         let disk = try #require(TinyDisk(kilobytes: 65_536))
         let fixture = try await ServiceFixture(database: disk.path("db.sqlite"))
         let service = try await fixture.start()

@@ -53,7 +53,7 @@ import Testing
         try queue.close()
     }
 
-    @Test func `A service that others reach without a public origin is told what to set`() async throws {
+    @Test func `doctor names the missing public origin of a service that others reach`() async throws {
         let proxied = try await doctor(["--trusted-proxy", "10.0.0.0/8"])
         #expect(proxied.state("public_origin") == "warn")
         let advice = proxied.checks.first { $0["check"] == "public_origin" }?["advice"]?.string
@@ -122,7 +122,7 @@ import Testing
         #expect(report.messages("service_key").contains("mode 644"))
     }
 
-    @Test func `a file of secrets that others can read is named, and is not ok`() async throws {
+    @Test func `doctor names a secret file that others can read`() async throws {
         try await provision()
         let key = folder.path("other.key")
         try FileManager.default.moveItem(atPath: database + ".key", toPath: key)

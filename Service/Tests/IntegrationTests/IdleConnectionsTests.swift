@@ -11,7 +11,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test func `Signed requests are served within a second while others hold idle connections`() async throws {
+    @Test func `signed requests are served within a second while others hold idle connections`() async throws {
         OpenFileLimit.raise()
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
         // So that none is cut off before the others are there.
@@ -27,7 +27,7 @@ import Testing
         let read = WireRequest(method: "GET", target: Route.keySet.rawValue)
         for number in 0..<Self.count {
             let connection = try #require(
-                WireConnection(port: service.port), "\(number) connections: nobody listens any more")
+                WireConnection(port: service.port), "\(number) connections: the service no longer listens")
             idle.append(connection)
             // Some have said nothing, some half a request, some have been answered.
             switch number % 3 {

@@ -14,7 +14,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test func `Nothing acknowledged is lost and no claim forgotten, however often the service is killed`() async throws
+    @Test func `nothing acknowledged is lost and no claim forgotten, however often the service is killed`() async throws
     {
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
         var random = SeededGenerator(seed: Self.seed)

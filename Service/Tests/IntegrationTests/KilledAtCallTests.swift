@@ -18,7 +18,7 @@ import Testing
     @Test(
         .enabled(if: Tracer.canAttach, "scripts/prepare strace, and the right to trace"),
         arguments: LoadClient.Act.allCases)
-    func `Nothing acknowledged is lost and nothing is half there, whichever call was the last`(
+    func `nothing acknowledged is lost or half written, whichever call was the last`(
         act: LoadClient.Act
     ) async throws {
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))

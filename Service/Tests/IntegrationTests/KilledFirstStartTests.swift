@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(.enabled(if: canTrace, "scripts/prepare strace, and the right to trace"), arguments: calls)
-    func `A first use that is killed leaves what the next one can use`(_ call: String) async throws {
+    func `a killed first use leaves a usable state`(_ call: String) async throws {
         // The first calls are the loader's.
         let occurrences =
             call == "openat"
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `Simultaneous first uses all work`() async throws {
+    @Test func `simultaneous first uses all work`() async throws {
         let database = folder.path("db.sqlite")
         let count = Self.isThorough ? 150 : 40
         let failures = try await withThrowingTaskGroup(of: String?.self) { group in

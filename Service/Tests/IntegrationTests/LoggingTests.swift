@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Standard error of the service is a pipe, and nobody reads it.
+/// Standard error of the service is a pipe without a reader.
 @Suite struct Logging {
     let folder: TemporaryFolder
 
@@ -28,7 +28,7 @@ import Testing
         #expect(await service.exitCode() == 0)
     }
 
-    @Test func `A full standard error stops neither the listeners nor SIGTERM`() async throws {
+    @Test func `a full standard error stops neither the listeners nor SIGTERM`() async throws {
         let pipe = Pipe()
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
         let service = try await fixture.start(errors: pipe.fileHandleForWriting)
@@ -40,7 +40,7 @@ import Testing
         #expect(logged.count <= 1 << 16 && logged.count > 1 << 15)
     }
 
-    @Test func `A standard error whose reader is gone ends nothing`() async throws {
+    @Test func `a standard error without a reader does not stop the service`() async throws {
         let pipe = Pipe()
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
         let service = try await fixture.start(errors: pipe.fileHandleForWriting)
@@ -49,7 +49,7 @@ import Testing
         await expectAlive(service)
     }
 
-    @Test func `What was logged is written when the service ends`() async throws {
+    @Test func `the log is complete when the service ends`() async throws {
         let log = folder.path("log")
         try Data().write(to: URL(fileURLWithPath: log))
         let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: log))

@@ -24,7 +24,7 @@ import Testing
         try await Binary.run(["playintegrity", "open-keys", file, "--private-key", key], in: folder.url)
     }
 
-    @Test func `The keys come out as an app record takes them`() async throws {
+    @Test func `the printed keys fit into an app record`() async throws {
         let result = try await open()
         #expect(result.status == 0, "\(result.errors)")
         let keys = try JSONValue(parsing: result.output)
@@ -46,7 +46,7 @@ import Testing
         #expect(!shown.output.contains(try #require(keys.object?["decryption_key"]?.string)))
     }
 
-    @Test func `Another's key, another file, no key and no file are told apart`() async throws {
+    @Test func `a wrong key, another file, no key and no file have different errors`() async throws {
         try Data([UInt8](repeating: 7, count: 256)).write(to: url("garbage.enc"))
         let garbage = try await open("garbage.enc")
         #expect(garbage.status == 1)

@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `In every disguise, at once and right after a restart`() async throws {
+    @Test func `every form of a replay is refused, at once and right after a restart`() async throws {
         let request = try await running { service in
             let device = try await service.device()
             let request = try device.request("GET", Route.status.rawValue, at: clock.now)
@@ -60,7 +60,7 @@ import Testing
         try await running { service in try await expectRefused(request, by: service) }
     }
 
-    @Test func `Through other workers at the same time: of 64 copies one passes`() async throws {
+    @Test func `of 64 simultaneous copies through several workers one passes`() async throws {
         try await running { service in
             let device = try await service.device()
             let request = try device.request("GET", Route.status.rawValue, at: clock.now)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `Dated 300 s ahead where that is allowed, for as long as it is fresh, across restarts`() async throws {
+    @Test func `a replay of a request dated 300 s ahead is refused while it is fresh, across restarts`() async throws {
         let request = try await running { service in
             try await service.change(signature: [("future_window_seconds", 300), ("past_window_seconds", 600)])
             let device = try await service.device()
@@ -96,7 +96,7 @@ import Testing
         try await running { service in try await expectRefused(request, by: service, code: "CLOCK_SKEW") }
     }
 
-    @Test func `After the window was raised`() async throws {
+    @Test func `a replay is refused after the window was raised`() async throws {
         let request = try await running { service in
             try await service.change(signature: [("past_window_seconds", 30)])
             let device = try await service.device()
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: [60, 700, 3600] as [Int64])
-    func `After the clock stepped back, before a restart and after it`(step: Int64) async throws {
+    func `a replay is refused after the clock stepped back, before a restart and after it`(step: Int64) async throws {
         let request = try await running { service in
             let device = try await service.device()
             let request = try device.request("GET", Route.status.rawValue, at: clock.now)
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func `At another route: what one of our own routes took, verify refuses, and the other way round`()
+    @Test func `a request that one route accepted is refused by verify, and vice versa`()
         async throws
     {
         try await running { service in

@@ -41,11 +41,11 @@ import Testing
         try await device.sdk.resetDeviceIdentity(appId: app, reason: .userRequested)
     }
 
-    @Test func `An app that accepts scheme 2 alone is served from the first request on`() async throws {
+    @Test func `an app that accepts only scheme 2 is served from the first request on`() async throws {
         try await running(#"{"minimum_scheme": 2}"#) { _, device in try await expectWholeLife(device) }
     }
 
-    @Test func `After one request under scheme 2 everything else still works`() async throws {
+    @Test func `after one scheme 2 request everything else still works`() async throws {
         try await running("{}") { service, device in
             let status = TransportRequest(
                 method: "GET", url: service.publicURL + Route.status.rawValue, headers: HeaderFields([]), body: [])

@@ -39,7 +39,7 @@ import Testing
     ]
 
     @Test(arguments: commands)
-    func `Without the key's variable a command is refused and makes no key`(_ command: String) async throws {
+    func `without the key's variable a command is refused and creates no key`(_ command: String) async throws {
         try await make(key: first)
         #expect(!FileManager.default.fileExists(atPath: keyFile))
         let before = try sealed()
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: commands)
-    func `Under another key a command is refused, and says which key is meant`(_ command: String) async throws {
+    func `a command under another key is refused, and names the key`(_ command: String) async throws {
         try await make(key: first)
         let before = try sealed()
         let result = try await run(command, key: second, input: DevelopmentDevice.app)
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: commands)
-    func `A key file that is gone is not made again`(_ command: String) async throws {
+    func `a missing key file is not created again`(_ command: String) async throws {
         try await make()
         try FileManager.default.removeItem(atPath: keyFile)
         let result = try await run(command, input: DevelopmentDevice.app)
@@ -72,7 +72,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: keyFile))
     }
 
-    @Test func `Another key file is refused by its name`() async throws {
+    @Test func `another key file is refused by its name`() async throws {
         try await make()
         try Data(second.utf8).write(to: URL(fileURLWithPath: keyFile))
         let result = try await run("apps list")
@@ -80,7 +80,7 @@ import Testing
         #expect(result.errors.contains("(\(keyFile))"), "\(result.errors)")
     }
 
-    @Test func `The key file is for its owner alone, and so is the database`() async throws {
+    @Test func `only the owner can read the key file and the database`() async throws {
         try await make()
         for file in [keyFile, database] {
             let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
@@ -92,7 +92,7 @@ import Testing
         #expect(left == ["db.sqlite.key"])
     }
 
-    @Test func `A key is rotated: both are needed until it is done, then only the new one`() async throws {
+    @Test func `during a rotation both keys are needed, afterwards only the new one`() async throws {
         try await make(key: first)
         let both = "\(second), \(first)"
         #expect(try await run("apps list", key: both).status == 0)
@@ -110,7 +110,7 @@ import Testing
         #expect(try await run("audit list", key: second).output.contains("service_key.rotated"))
     }
 
-    @Test func `A rotation beside a service that knows only the old key is refused`() async throws {
+    @Test func `a rotation beside a service that knows only the old key is refused`() async throws {
         try await make(key: first)
         let service = try await RunningService(database: database, environment: [variable: first])
         let result = try await run("service-key rotate", key: "\(second),\(first)")
@@ -119,7 +119,7 @@ import Testing
         #expect(try await run("apps list", key: first).status == 0)
     }
 
-    @Test func `Beside a service with the old key, a command with a new list reads, and changes nothing`() async throws
+    @Test func `beside a service with the old key, a command with a new list reads, and changes nothing`() async throws
     {
         try await make(key: first)
         let both = "\(second),\(first)"
@@ -135,7 +135,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    @Test func `The way back to the old key is refused beside a service, and open without one`() async throws {
+    @Test func `going back to the old key is refused beside a service and allowed without one`() async throws {
         try await make(key: first)
         let service = try await RunningService(database: database, environment: [variable: "\(second),\(first)"])
         let result = try await run("service-key rotate", key: "\(first),\(second)")
@@ -145,7 +145,7 @@ import Testing
         #expect(try await run("apps list", key: first).status == 0)
     }
 
-    @Test func `A key file may list two keys, and a configuration file may too`() async throws {
+    @Test func `a key file may list two keys, and a configuration file may too`() async throws {
         try await make()
         let old = try String(contentsOfFile: keyFile, encoding: .utf8)
         try Data("\(second)\n\(old)".utf8).write(to: URL(fileURLWithPath: keyFile))
@@ -159,7 +159,7 @@ import Testing
         #expect(try await run("apps list", key: second).status == 2)
     }
 
-    @Test func `A database of an earlier version is adopted by the key that opens it, and by no other`() async throws {
+    @Test func `only the key that opens a database of an earlier version adopts it`() async throws {
         try await make(key: first)
         let queue = try DatabaseQueue(path: database)
         try await queue.write { try $0.execute(sql: "DELETE FROM facts WHERE name = 'service_key_checks'") }
@@ -172,7 +172,7 @@ import Testing
         #expect(count == 1)
     }
 
-    @Test func `Through a link the key and the claims beside the file itself are used`() async throws {
+    @Test func `through a link the key and the claims beside the file itself are used`() async throws {
         try await make()
         let name = folder.path("link.sqlite")
         try FileManager.default.createSymbolicLink(atPath: name, withDestinationPath: "db.sqlite")
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test(arguments: ["", "AAAA", "\(Self.key(1)) x", "\(Self.key(1)),\(Self.key(1))"])
-    func `A key file that holds no key is refused, and stays`(_ text: String) async throws {
+    func `a key file without a key is refused and kept`(_ text: String) async throws {
         try await make()
         try Data(text.utf8).write(to: URL(fileURLWithPath: keyFile))
         let result = try await run("apps list")
@@ -195,13 +195,13 @@ import Testing
         #expect(try String(contentsOfFile: keyFile, encoding: .utf8) == text)
     }
 
-    @Test func `A pipe as a key file is refused and not waited for`() async throws {
+    @Test func `a pipe as a key file is refused without a wait`() async throws {
         try #require(mkfifo(keyFile, 0o600) == 0)
         #expect(try await run("apps add --file -", input: DevelopmentDevice.app).status == 2)
     }
 
     @Test(.enabled(if: TinyDisk.canBeMounted, "a file system of a few megabytes needs the right to mount one"))
-    func `A full disk leaves no empty key, and with room the same command works`() async throws {
+    func `a full disk leaves no empty key, and with room the same command works`() async throws {
         let disk = try #require(TinyDisk(kilobytes: 16_384))
         try disk.fill()
         let arguments = ["apps", "add", "--file", "-", "--database", disk.path("db.sqlite")]

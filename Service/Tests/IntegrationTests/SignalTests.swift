@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: [SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE])
-    func `A signal that is no end ends nothing`(number: Int32) async throws {
+    func `a signal that does not mean stop does not stop the service`(number: Int32) async throws {
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
         let service = try await fixture.start()
         for _ in 0..<3 { service.signal(number) }
@@ -35,7 +35,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    @Test func `SIGHUP takes over what it can, and says what needs a restart`() async throws {
+    @Test func `SIGHUP applies what it can, and names what needs a restart`() async throws {
         let (file, log) = (folder.path("service.yaml"), folder.path("log"))
         func configure(_ yaml: String) throws { try Data(yaml.utf8).write(to: URL(fileURLWithPath: file)) }
         try configure("log_level: error\n")
@@ -97,7 +97,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    @Test func `SIGHUP changes nothing where the configuration came from a pipe`() async throws {
+    @Test func `SIGHUP changes nothing if the configuration came from a pipe`() async throws {
         let (pipe, log) = (folder.path("service.yaml"), folder.path("log"))
         try #require(mkfifo(pipe, 0o600) == 0)
         try Data().write(to: URL(fileURLWithPath: log))
@@ -119,7 +119,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    @Test func `SIGHUP takes another certificate`() async throws {
+    @Test func `SIGHUP loads another certificate`() async throws {
         let (first, second) = (try TemporaryFolder(), try TemporaryFolder())
         let file = folder.path("service.yaml")
         func serve(_ files: (certificate: String, key: String)) throws {
@@ -146,7 +146,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    @Test func `A service that stops is not ready, and a second signal stops it at once`() async throws {
+    @Test func `a service that stops is not ready, and a second signal stops it at once`() async throws {
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
         let service = try await fixture.start(environment: [
             "SYNHEART_AUTH_SHUTDOWN_SECONDS": "600", "SYNHEART_AUTH_LIMITS_BODY_SECONDS": "600",

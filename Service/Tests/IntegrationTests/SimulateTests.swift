@@ -19,7 +19,7 @@ import Testing
         ) { $1 }
     }
 
-    @Test func `A fleet of all kinds works against a service of its own`() async throws {
+    @Test func `a fleet of all kinds works against a service of its own`() async throws {
         let result = try await Binary.run(
             ["simulate", "--devices", "9", "--requests", "60", "--rotate-percent", "10", "--json"], in: folder.url)
         #expect(result.status == 0, "\(result.errors)")
@@ -39,7 +39,7 @@ import Testing
         #expect(left == [], "an embedded service leaves nothing behind")
     }
 
-    @Test func `A backend's questions, at a rate, as a table`() async throws {
+    @Test func `a simulation of a backend at a rate prints a table`() async throws {
         let result = try await Binary.run([
             "simulate", "--devices", "2", "--platform", "android", "--operation", "verify", "--rate", "100",
             "--duration", "0.2", "--rotate-percent", "0",
@@ -51,7 +51,7 @@ import Testing
         #expect(!result.output.contains("rotate"))
     }
 
-    @Test func `A running service with an app of the example's record is loaded; one that is gone is unreachable`()
+    @Test func `a running service with an app of the example's record is loaded; one that is gone is unreachable`()
         async throws
     {
         let example = try await Binary.run(["apps", "example"] + authorities)
@@ -71,7 +71,7 @@ import Testing
         let development = try await Binary.run(arguments + ["--platform", "development"] + authorities)
         #expect(development.status == 1)
         #expect(try operations(development)["register"]?["errors"]?.object?["DEV_MODE_NOT_ALLOWED"] == 4)
-        #expect(development.errors.contains("4 operations did not come to their end"))
+        #expect(development.errors.contains("4 operations did not finish"))
 
         service.stop()
         let gone = try await Binary.run(arguments + authorities)
@@ -82,7 +82,7 @@ import Testing
     @Test(arguments: [
         ["--devices", "0"], ["--requests", "1", "--duration", "1"], ["--rate", "0"], ["--platform", "windows"],
         ["--operation", "verify", "--url", "http://127.0.0.1:1"], ["--concurrency", "5000"],
-    ]) func `What cannot be meant is a wrong command line`(_ arguments: [String]) async throws {
+    ]) func `contradictory options are a usage error`(_ arguments: [String]) async throws {
         #expect(try await Binary.run(["simulate"] + arguments).status == 64)
     }
 }

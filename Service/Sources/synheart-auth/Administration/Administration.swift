@@ -2,19 +2,19 @@ import AuthContract
 import AuthServer
 import StrictJSON
 
-/// The admin API, by one of two ways: straight to the store, or over HTTP to a running service. Commands know only this.
+/// The admin API, on the store or over HTTP to a running service. Commands do not see the difference.
 protocol Administration: Sendable {
-    /// Carries out a call; throws where no answer came.
+    /// Makes a call. Throws if there is no response.
     func answer(_ call: AdminCall) async throws -> AdminAnswer
 
-    /// Lets go of what it holds open.
+    /// Closes the store or the connection.
     func close() async
 }
 
 extension Administration {
-    /// Carries out a call and gives the body of its success.
+    /// Makes a call and returns the body of its success.
     ///
-    /// - Throws: `CommandFailure`: refused where the answer says that it does not hold, impossible where nobody could tell.
+    /// - Throws: `CommandFailure`: `refused` if the response is a refusal, `impossible` if the outcome is unknown.
     func ask(
         _ route: AdminRoute, _ parameters: [String: String] = [:], query: [(String, String?)] = [],
         body: JSONObject? = nil
@@ -24,23 +24,23 @@ extension Administration {
         guard let fields = try? JSONFields(answer.body), let error = try? ErrorBody(fields) else {
             throw CommandFailure(.impossible, "the answer, with status \(answer.status), is not the admin API's")
         }
-        // A path without parameters is there on every operations listener.
+        // Every operations listener has the paths without parameters.
         if error.code == ErrorCode.notFound.rawValue, !route.template.contains("{") {
             throw CommandFailure(.impossible, "there is no admin API there: --url names the operations listener")
         }
         throw CommandFailure(Self.kind(answer.status), Self.sentence(error))
     }
 
-    /// The elements of a list in an answer.
+    /// The elements of a list in a response.
     func list(_ route: AdminRoute, _ member: String, query: [(String, String?)] = []) async throws -> [JSONObject] {
         (try await ask(route, query: query)[member]?.array ?? []).compactMap(\.object)
     }
 
-    /// Elements of a list that comes in pages: at most `limit`, however many pages they are on.
+    /// At most `limit` elements of a paged list, over any number of pages.
     ///
     /// - Parameters:
-    ///   - cursor: the parameter that says where a page begins, and the member of an answer that says where the next one does.
-    ///   - start: where the first one begins; nil: at the newest.
+    ///   - cursor: the query parameter that a page starts from, and the response member with the start of the next page.
+    ///   - start: the start of the first page; nil: the newest element.
     func list(
         _ route: AdminRoute, _ member: String, limit: Int, cursor: (parameter: String, next: String),
         from start: String? = nil, query: [(String, String?)]
@@ -62,7 +62,7 @@ extension Administration {
         }
     }
 
-    /// What is particular about an error, without the sentence that all of its code have.
+    /// The specific part of an error, without the sentence that every error of its code has.
     private static func sentence(_ error: ErrorBody) -> String {
         guard let general = ErrorCode(rawValue: error.code)?.message, error.message.hasPrefix(general) else {
             return error.message

@@ -2,12 +2,12 @@ import ArgumentParser
 import AuthServer
 import Foundation
 
-/// Which store a command reads or changes, and how it shows what it found.
+/// The options for the store that a command uses, and for its output.
 struct AdministrationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The SQLite database.",
-            discussion: "Default: what the configuration says, else synheart-auth.sqlite."))
+            discussion: "Default: that of the configuration, else synheart-auth.sqlite."))
     var database: String?
     @Option(help: "The service's configuration file, for database and service key. Default: $SYNHEART_AUTH_CONFIG.")
     var config: String?
@@ -31,7 +31,7 @@ struct AdministrationOptions: ParsableArguments {
         if credentialFile != nil, database != nil { throw ValidationError("--credential-file goes with --url") }
     }
 
-    /// The way to the store that these options say.
+    /// The administration that these options name.
     func open(creating: Bool = false) async throws -> any Administration {
         let environment = ProcessInfo.processInfo.environment
         let variable = environment[ConfigurationKey.prefix + "URL"]
@@ -46,10 +46,10 @@ struct AdministrationOptions: ParsableArguments {
     }
 }
 
-/// A command that works on the store, whichever way it is reached.
+/// A command that works on the store, directly or over HTTP.
 protocol AdministrationCommand: AsyncParsableCommand {
     var options: AdministrationOptions { get }
-    /// Whether it makes the database where there is none.
+    /// Whether it creates the database if there is none.
     static var makesDatabase: Bool { get }
 
     func perform(_ administration: any Administration, _ output: OutputOptions) async throws
@@ -66,9 +66,9 @@ extension AdministrationCommand {
     }
 }
 
-/// How many elements of a list a command shows.
+/// The number of elements that a command lists.
 struct LimitOptions: ParsableArguments {
-    @Option(help: "At most so many.") var limit = 50
+    @Option(help: "The largest number of elements.") var limit = 50
 
     func validate() throws {
         guard (1...1_000_000).contains(limit) else { throw ValidationError("--limit is from 1 to 1000000") }

@@ -3,7 +3,7 @@ import AuthServer
 import AuthService
 import Foundation
 
-/// Where a credential comes from: a file or the environment, never the command line, which every process can read.
+/// The source of a credential: a file or the environment, never the command line, which every process can read.
 enum CredentialSource {
     private static let variable = ConfigurationKey.prefix + "CREDENTIAL"
 

@@ -3,15 +3,15 @@ import AuthService
 import Foundation
 import SQLiteStores
 
-/// Administration straight on the database, beside a service that may be running.
+/// Administration directly on the database. A service may be running.
 struct LocalStore: Administration {
     private let stores: SQLiteStores
     private let key: StoreKey
     private let administration: LocalAdministration
 
-    /// Opens the database that the configuration names, under its own service key.
+    /// Opens the database of the configuration under its service key.
     ///
-    /// - Parameter creating: whether to make it where there is none.
+    /// - Parameter creating: whether to create it if there is none.
     static func open(_ configuration: ServiceConfiguration, creating: Bool) async throws -> LocalStore {
         let path = configuration.databasePath
         try configuration.checkDatabasePlace()
@@ -27,7 +27,7 @@ struct LocalStore: Administration {
         return LocalStore(stores, key)
     }
 
-    /// A person waits longer for a database that others are changing than a request does.
+    /// A person can wait longer for a busy database than a request.
     static var options: SQLiteStores.Options {
         var options = SQLiteStores.Options()
         options.deadline = .seconds(60)

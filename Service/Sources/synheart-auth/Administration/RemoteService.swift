@@ -11,11 +11,10 @@ struct RemoteService: Administration {
     private let transport = URLSessionTransport()
 
     private static let maximumAnswer = 64 << 20
-    /// As long as the service takes for an answer: a long audit log is followed event by event.
+    /// Long enough for the slowest call: the service verifies a long audit log event by event.
     private static let deadline: Duration = .seconds(60)
 
-    /// The service at this address. A credential crosses the network, so that elsewhere than on this machine it must be
-    /// encrypted.
+    /// The service at this address. The credential must be encrypted on the way to another machine.
     init(url: String, credential: Secret) throws {
         self.credential = credential
         do {

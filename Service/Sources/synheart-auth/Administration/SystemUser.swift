@@ -1,8 +1,8 @@
 import Glibc
 
-/// Who works on a database, for the audit log.
+/// The user of a command, for the audit log.
 enum SystemUser {
-    /// `cli:` and the name of the user that this process runs as; the number of a user without a name.
+    /// `cli:` and the name of the process's user, or the user's number if it has no name.
     static var actor: String { "cli:\(name ?? String(geteuid()))" }
 
     private static var name: String? {

@@ -16,7 +16,7 @@ struct AppsCommand: AsyncParsableCommand {
             """,
         subcommands: [Add.self, Change.self, List.self, Show.self, Remove.self, Example.self])
 
-    /// An app record in a file, as the API takes it.
+    /// An app record in a file, in the form of the API.
     struct Record: ParsableArguments {
         @Option(help: "The app record, JSON; - for standard input.") var file: String
 
@@ -39,7 +39,7 @@ struct AppsCommand: AsyncParsableCommand {
         @OptionGroup var record: Record
         @OptionGroup var options: AdministrationOptions
 
-        /// Reads the record before the store is opened: one that cannot be read makes no database.
+        /// Reads the record before the store is opened, so that an unreadable one creates no database.
         func run() async throws {
             try await reporting {
                 let record = try record.read()

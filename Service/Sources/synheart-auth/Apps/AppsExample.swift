@@ -32,7 +32,7 @@ extension AppsCommand {
             }
         }
 
-        /// A production record. Its placeholders fit nothing real: the digest is of no certificate.
+        /// A production record with placeholders that fit no real app.
         static func productionRecord(app: AppID) throws -> JSONObject {
             let record: JSONValue = [
                 "app_id": .string(app.text), "name": .string(app.text),

@@ -1,9 +1,9 @@
 import ArgumentParser
 
-/// Looks into attestations and judges them.
+/// Shows and verifies attestations.
 struct AttestationCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "attestation", abstract: "Look into attestations and verify them, one or many, now or again.",
+        commandName: "attestation", abstract: "Inspect and verify attestations, one or many, and replay refusals.",
         discussion: """
               synheart-auth attestation inspect object.bin
               synheart-auth attestation verify object.bin --app-id TEAMID1234.com.example.app --key-id KEY --challenge Y2g=

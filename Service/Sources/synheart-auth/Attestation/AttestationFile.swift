@@ -3,11 +3,11 @@ import AuthContract
 import Foundation
 import StrictJSON
 
-/// One piece of evidence in a file: binary as it came, or the text that it usually travels as.
+/// An object in a file: binary, or in its usual text form.
 struct AttestationFile {
-    /// The bytes that a format looks into.
+    /// The bytes of the object.
     let bytes: [UInt8]
-    /// The file as text; empty where it is binary.
+    /// The file as text; empty if it is binary.
     private let text: String
 
     init(_ path: String) throws {
@@ -19,10 +19,10 @@ struct AttestationFile {
         bytes = text.isEmpty ? file : Base64.standard.decode(joined) ?? file
     }
 
-    /// The format that knows the bytes.
+    /// The format of the bytes.
     var format: String? { ObjectTree.inspect(bytes)?.format }
 
-    /// The members by which an input line carries the evidence.
+    /// The members of an input line that carry the object.
     func members(of format: String) -> [(String, JSONValue)] {
         switch format {
         case "android-key-attestation": [("chain_pem", .string(text))]

@@ -3,7 +3,7 @@ import AttestationInspection
 import StrictJSON
 
 extension AttestationCommand {
-    /// Comes to a recorded refusal once more.
+    /// Repeats the checks of a recorded refusal.
     struct ReplayCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "replay", abstract: "Make the checks of recorded evidence again, offline.",
@@ -34,7 +34,7 @@ extension AttestationCommand {
                 do {
                     evidence = try EvidenceFile(parsing: try InputFile.bytes(file))
                 } catch let error as JSONError {
-                    throw CommandFailure(.impossible, "\(file) is no evidence: \(error)")
+                    throw CommandFailure(.impossible, "\(file) is not evidence: \(error)")
                 }
                 var changes = EvidenceFile.Changes()
                 changes.policy = try policy.map { try InputFile.json($0) }

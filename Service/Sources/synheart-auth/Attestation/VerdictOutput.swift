@@ -2,7 +2,7 @@ import AttestationInspection
 import StrictJSON
 
 extension OutputOptions {
-    /// Prints a verdict: its checks as a table and what they come to, or all of it as JSON.
+    /// Prints a verdict: its checks as a table and the outcome, or everything as JSON.
     func show(
         _ verdict: Verdict, of format: String, further: [(String, JSONValue)] = []
     ) throws(CommandFailure) {

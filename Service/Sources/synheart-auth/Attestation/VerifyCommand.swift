@@ -6,7 +6,7 @@ import Foundation
 import StrictJSON
 
 extension AttestationCommand {
-    /// Judges one object, or a stream of lines.
+    /// Verifies one object or a stream of lines.
     struct VerifyCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "verify", abstract: "Verify one object, or with --batch one a line.",
@@ -25,7 +25,7 @@ extension AttestationCommand {
             String?
         @Option(help: "Verify JSON lines from this file; - is standard input.") var batch: String?
 
-        @Option(help: "The format, where the object does not tell: app-attest-attestation, play-integrity, …")
+        @Option(help: "The format, if the object does not tell it: app-attest-attestation, play-integrity, …")
         var format: String?
         @Option(name: .customLong("app-id"), help: "Apple: team id and bundle id.") var appID: String?
         @Option(name: .customLong("key-id"), help: "Apple: the key id, base64.") var keyID: String?
@@ -36,7 +36,7 @@ extension AttestationCommand {
         @Option(help: "Apple: production or development.") var environment: String?
         @Option(name: .customLong("public-key"), help: "Assertions and receipts: the attested key, X9.63 in base64.")
         var publicKey: String?
-        @Option(name: .customLong("previous-counter"), help: "Assertions: the counter that was stored last.")
+        @Option(name: .customLong("previous-counter"), help: "Assertions: the stored counter.")
         var previousCounter: Int64?
         @Flag(
             name: .customLong("attested-extensions"),
@@ -64,7 +64,7 @@ extension AttestationCommand {
         var linePolicies = false
         @Option(
             name: .customLong("save-evidence"),
-            help: "Where the one object is refused, write all that it takes to refuse it again to this file.")
+            help: "If the object is refused, write the evidence to this file: everything that the refusal depends on.")
         var evidence: String?
         @OptionGroup var output: OutputOptions
 
@@ -86,7 +86,7 @@ extension AttestationCommand {
                 options.statusList = try statusList.map { try InputFile.json($0) }
                 options.playKeys = try playKeys.map { try InputFile.json($0) }
                 options.policy = try policy.map { try InputFile.json($0) }
-                // The line of one object is made of this command's own options.
+                // The options of this command make the line of one object.
                 options.linePoliciesWin = linePolicies || batch == nil
                 if let batch { return try verify(lines: batch, options) }
                 if let file { try verify(file, options) }
@@ -105,7 +105,7 @@ extension AttestationCommand {
         private func verify(_ path: String, _ options: VerificationOptions) throws {
             let evidence = try AttestationFile(path)
             guard let name = format ?? evidence.format, let judge = AttestationFormats.named(name) else {
-                throw CommandFailure(.impossible, "\(path) is of no known format: name one with --format")
+                throw CommandFailure(.impossible, "\(path) has no known format: name one with --format")
             }
             try options.validate()
             let line = line(name, evidence)
@@ -132,7 +132,7 @@ extension AttestationCommand {
             try OutputFile.write(JSONValue.object(file.json).text(.pretty) + "\n", to: path)
         }
 
-        /// The input line that says what the options say.
+        /// The input line with the same content as the options.
         private func line(_ format: String, _ evidence: AttestationFile) -> JSONObject {
             let time = at ?? SystemClock().now.iso8601
             let hexadecimalChallenge = challenge.flatMap { Base64.standard.decode($0) }.map { Hexadecimal.encode($0) }

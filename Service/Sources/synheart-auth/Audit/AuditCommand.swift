@@ -5,7 +5,7 @@ import StrictJSON
 /// The audit log.
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "audit", abstract: "Read the audit log, and check that nobody changed it.",
+        commandName: "audit", abstract: "Read the audit log, and verify that it is unchanged.",
         discussion: """
             Each event has the hash of the one before it, so that a change or a gap is found. A head says, signed, where the
             log ended; the service logs one every hour. One that was kept elsewhere also finds a cut end and a whole new log.
@@ -40,7 +40,7 @@ struct AuditCommand: AsyncParsableCommand {
 
     struct Verify: AdministrationCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Check the whole log; exit code 1 where it was changed.",
+            abstract: "Verify the whole log; exit code 1 if it was changed.",
             discussion: """
                 A head of another service, or one that was changed, is refused with exit code 1 as well.
 
@@ -64,7 +64,7 @@ struct AuditCommand: AsyncParsableCommand {
 
     struct Head: AdministrationCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print where the log ends, signed: one word, to be kept elsewhere.",
+            abstract: "Print the signed head of the log: one word, to keep elsewhere.",
             discussion: """
                   synheart-auth audit head > head
                 """)

@@ -2,7 +2,7 @@ import ArgumentParser
 import AuthServer
 import StrictJSON
 
-/// Looks at the configuration without starting anything.
+/// Checks and shows the configuration without starting the service.
 struct ConfigCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config", abstract: "Check and show the service's configuration.",

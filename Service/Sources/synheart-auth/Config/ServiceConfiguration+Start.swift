@@ -4,9 +4,9 @@ import AuthServer
 import Foundation
 import Glibc
 
-/// What only the start of the service needs of its settings. `serve` and `config check` ask the same, so that they agree.
+/// Checks of settings that only the start of the service needs. `serve` and `config check` share them, so that they agree.
 extension ServiceConfiguration {
-    /// Refuses what `serve` would refuse, beyond what reading the settings refuses.
+    /// Refuses what `serve` refuses, beyond the checks of reading the settings.
     func checkStart() async throws(ConfigurationError) {
         _ = try await deviceCheckKey()
         try checkDatabasePlace()
@@ -17,7 +17,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The key that signs requests about receipts; nil: none is configured.
+    /// The key that signs receipt requests; nil: none is configured.
     func deviceCheckKey() async throws(ConfigurationError) -> DeviceCheckKey? {
         guard let team = text(.appleTeamID), let id = text(.appleKeyID), let pem = secret(.appleKey) else { return nil }
         do throws(ContractError) {
@@ -27,7 +27,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Refuses a database that is something else than a file: SQLite would wait for ever for the writer of a named pipe.
+    /// Refuses a database that is not a file: SQLite would wait forever for the writer of a named pipe.
     func checkDatabasePlace() throws(ConfigurationError) {
         var about = stat()
         guard stat(databasePath, &about) == 0, about.st_mode & S_IFMT != S_IFREG else { return }

@@ -2,7 +2,7 @@ import ArgumentParser
 import AuthServer
 import Foundation
 
-/// What says how the service starts: a file, the environment over it, flags over both.
+/// The sources of the settings: a file, overridden by the environment, overridden by flags.
 struct ServiceOptions: ParsableArguments {
     @Option(help: "The configuration file, .json or .yaml. Default: $SYNHEART_AUTH_CONFIG, else none.") var config:
         String?
@@ -15,7 +15,7 @@ struct ServiceOptions: ParsableArguments {
     var publicOrigin: String?
     @Option(name: .customLong("tls-certificate"), help: "The public listener's certificate chain, PEM, leaf first.")
     var tlsCertificate: String?
-    @Option(name: .customLong("tls-key"), help: "Its private key, PEM. Both are read again when they change.")
+    @Option(name: .customLong("tls-key"), help: "Its private key, PEM. The service re-reads both when they change.")
     var tlsKey: String?
     @Option(
         name: .customLong("trusted-proxy"),
@@ -34,10 +34,10 @@ struct ServiceOptions: ParsableArguments {
         try ServiceConfiguration.inEffect(config: config, flags: flags, for: scope)
     }
 
-    /// The settings in effect, read again while the service runs.
+    /// The settings in effect, re-read while the service runs.
     ///
-    /// - Throws: where the configuration file is no regular file. A pipe was read at the start and is empty now: the service
-    ///   would take over a configuration without a single setting.
+    /// - Throws: if the configuration file is not a regular file. A pipe can be read only once: the service would apply a
+    ///   configuration without settings.
     func configurationAgain() throws -> ServiceConfiguration {
         if let path = ServiceConfiguration.path(config), FileContents.isReadOnce(path) {
             throw CommandFailure(
@@ -73,7 +73,7 @@ struct ServiceOptions: ParsableArguments {
 }
 
 extension ServiceConfiguration {
-    /// The configuration file: that of the flag, else that of the environment; nil: there is none.
+    /// The configuration file of the flag, else of the environment; nil: there is none.
     fileprivate static func path(_ flag: String?) -> String? {
         flag ?? ProcessInfo.processInfo.environment[ConfigurationKey.prefix + "CONFIG"]
     }
@@ -87,7 +87,7 @@ extension ServiceConfiguration {
             let file = try path(config).map { try ConfigurationFile(path: $0) }
             return try ServiceConfiguration(file: file, environment: environment, flags: flags, for: scope)
         } catch let error as ConfigurationError {
-            // For the service the question is whether it would start; for a command it is another one.
+            // `serve` is refused. Any other command could not be carried out.
             throw CommandFailure(scope == .service ? .refused : .impossible, error.description)
         }
     }

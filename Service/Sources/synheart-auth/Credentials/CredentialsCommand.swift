@@ -22,16 +22,17 @@ struct CredentialsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make a credential and show its text, once.",
             discussion: """
-                Where the text cannot be written, the credential is revoked at once: nobody has seen it.
+                If the text cannot be written, the credential is revoked at once.
 
                   synheart-auth credentials create --role service --app com.example.app
                   synheart-auth credentials create --name alice --role admin --days 30 --json > credential.json
                 """)
         static let makesDatabase = true
-        @Option(help: "What it is for, or whose it is. Default: the role.") var name: String?
+        @Option(help: "Its purpose or its owner. Default: the role.") var name: String?
         @Option(help: "service, viewer, operator or admin.") var role: String
         @Option(
-            name: .customLong("app"), help: "An app that it is for; may be repeated. Without: all, but for service.")
+            name: .customLong("app"),
+            help: "An app that it is for; may be repeated. Default: all apps; role service must name them.")
         var apps: [String] = []
         @Option(help: "Days until it expires.") var days: Int64 = 90
         @OptionGroup var options: AdministrationOptions
@@ -56,7 +57,7 @@ struct CredentialsCommand: AsyncParsableCommand {
             }
         }
 
-        /// A credential that nobody has seen must not live: nobody would miss it, or revoke it.
+        /// Revokes a credential that was not printed: no one could use it, and no one would revoke it.
         private func withdraw(
             _ credential: JSONObject, from administration: any Administration, because loss: CommandFailure
         ) async throws {
@@ -69,7 +70,8 @@ struct CredentialsCommand: AsyncParsableCommand {
                     "\(loss.description); credential \(id) could not be revoked (\(error)): revoke it with "
                         + "`credentials revoke \(id)`")
             }
-            throw CommandFailure(loss.kind, "\(loss.description); credential \(id) is revoked: nobody saw it")
+            throw CommandFailure(
+                loss.kind, "\(loss.description); credential \(id) is revoked, because it was not printed")
         }
     }
 
@@ -91,7 +93,7 @@ struct CredentialsCommand: AsyncParsableCommand {
 
     struct Revoke: AdministrationCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Revoke a credential, for ever.",
+            abstract: "Revoke a credential for good.",
             discussion: """
                   synheart-auth credentials revoke 0f554c442940d5d2
                 """)

@@ -31,7 +31,7 @@ struct DemoCast {
     }
 }
 
-/// A device and its way to the service.
+/// A device and its connection to the service.
 struct DemoPhone {
     let device: SoftwareDevice
     let http: DeviceHTTP

@@ -3,7 +3,7 @@ import AuthService
 import SoftwareDevice
 import SynheartAuth
 
-/// What happens in the demo, and what must come of it.
+/// The steps of the demo and their expected results.
 struct DemoPlay {
     let cast: DemoCast
     let service: AuthService

@@ -3,7 +3,7 @@ import AuthService
 import PlayIntegrity
 import StrictJSON
 
-/// The demo's providers: a list of revoked keys that names none. Its tokens are opened with the app's own keys.
+/// The demo's providers: an empty status list. The app's own keys open its tokens.
 struct DemoProviders: EvidenceProviders {
     func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
         await NoProviders().decode(token, package: package, serviceAccount: serviceAccount)

@@ -13,7 +13,7 @@ struct AuthorityOptions: ParsableArguments {
 
     init() {}
 
-    /// Those of a folder.
+    /// The authorities in a folder.
     init(in folder: String) { authority = folder + "/synheart-authority.pem" }
 
     func apple() throws -> AppleAuthority { try load(authority) { try AuthorityFile.load(authority) } }
@@ -23,12 +23,12 @@ struct AuthorityOptions: ParsableArguments {
         return try load(name) { try AuthorityFile.google(name) }
     }
 
-    /// The errors of parsers may show what they read, and that is a private key.
+    /// Hides parser errors: they may quote the file, which is a private key.
     private func load<Authority>(_ path: String, _ load: () throws -> Authority) throws -> Authority {
         do {
             return try load()
         } catch let error as CocoaError where error.isFileError {
-            throw CommandFailure(.impossible, "\(path) cannot be read or made: \(error.localizedDescription)")
+            throw CommandFailure(.impossible, "\(path) cannot be read or created: \(error.localizedDescription)")
         } catch {
             throw CommandFailure(
                 .impossible, "\(path) is not an authority of the test kit. Remove it, and a new one is made")

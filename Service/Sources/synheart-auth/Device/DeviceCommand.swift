@@ -24,15 +24,15 @@ struct DeviceCommand: AsyncParsableCommand {
 
     enum Phone: String, ExpressibleByArgument, CaseIterable { case ios, android }
 
-    /// Which device.
+    /// The device of a command.
     struct Folder: ParsableArguments {
-        @Option(name: .customLong("dir"), help: "The folder that the device lives in.") var directory =
+        @Option(name: .customLong("dir"), help: "The folder of the device.") var directory =
             "synheart-device"
         @OptionGroup var authorities: AuthorityOptions
 
         /// The device that was registered from this folder.
         ///
-        /// - Parameter origins: where its requests may be sent to, beside the auth service.
+        /// - Parameter origins: the origins that its requests may go to, besides the auth service.
         func device(origins: Set<RequestOrigin> = []) throws -> SoftwareDevice {
             guard let settings = try SoftwareDevice.Settings.load(directory) else {
                 throw CommandFailure(.impossible, "there is no device in \(directory): `device register` makes one")
@@ -56,14 +56,14 @@ struct DeviceCommand: AsyncParsableCommand {
 
     struct Register: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Register the device; again: nothing happens.",
+            abstract: "Register the device. Does nothing if it is registered.",
             discussion: """
                   synheart-auth device register
                   synheart-auth device register --url http://127.0.0.1:8080 --app com.example.app --platform android
                 """)
         @Option(help: "The auth service.") var url = "http://127.0.0.1:8080"
         @Option(name: .customLong("app"), help: "The app id.") var app = "com.example.app"
-        @Option(help: "The phone that it plays: ios or android.") var platform = Phone.ios
+        @Option(help: "The simulated phone: ios or android.") var platform = Phone.ios
         @Option(name: .customLong("ios-app-id"), help: "Team id and bundle id that the attestation names.")
         var iosAppID: String?
         @OptionGroup var folder: Folder
@@ -141,7 +141,7 @@ struct DeviceCommand: AsyncParsableCommand {
                         bodyBytes: bytes)
                 }
             }
-            // Whoever types the URL says where the request may go.
+            // The user types the URL, and so decides where the request may go.
             let authority = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
             let origin = authority.joined(separator: "/").prefix { $0 != "?" && $0 != "#" }
             let device = try folder.device(origins: [try RequestOrigin(String(origin))])
@@ -154,7 +154,7 @@ struct DeviceCommand: AsyncParsableCommand {
 
     struct Status: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Ask the service what it knows of the device.",
+            abstract: "Show what the service knows about the device.",
             discussion: """
                   synheart-auth device status
                   synheart-auth device status --dir android-device --json
@@ -222,7 +222,7 @@ struct DeviceCommand: AsyncParsableCommand {
     }
 }
 
-/// Runs an operation of the SDK; its refusal becomes a sentence with the code and what to do about it.
+/// Runs an operation of the SDK. Turns its error into a sentence with the code and what to do.
 func asking<Value: Sendable>(
     _ operation: () async throws(SynheartAuthError) -> Value
 ) async throws(CommandFailure) -> Value {

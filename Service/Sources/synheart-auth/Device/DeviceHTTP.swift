@@ -4,7 +4,7 @@ import SoftwareDevice
 import StrictJSON
 import SynheartAuth
 
-/// Sends signed requests of a software device to its service, and shows just what came back.
+/// Sends signed requests of a software device to its service, and returns the response unchanged.
 struct DeviceHTTP {
     private let device: SoftwareDevice
     private let transport = URLSessionTransport()
@@ -15,7 +15,7 @@ struct DeviceHTTP {
         let status: Int
         let body: JSONValue
 
-        /// The service's refusal as a sentence. A service that has no time or no store has refused nothing.
+        /// The service's refusal as a sentence. Statuses 429 and 5xx are not refusals.
         var failure: CommandFailure {
             CommandFailure(
                 status == 429 || status >= 500 ? .impossible : .refused,
@@ -33,7 +33,7 @@ struct DeviceHTTP {
         }.fields
     }
 
-    /// Signs and sends; under scheme 2 where the device has gone over to that and is not let back.
+    /// Signs and sends, under scheme 2 if that is the device's floor.
     func send(_ route: Route, body: [UInt8] = []) async throws -> Answer {
         let answer = try await send(route, headers: try await sign(route, body: body), body: body)
         guard answer.code == ErrorCode.unsupportedSigVersion.rawValue else { return answer }

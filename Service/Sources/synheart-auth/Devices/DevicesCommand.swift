@@ -14,7 +14,7 @@ struct DevicesCommand: AsyncParsableCommand {
             List.self, Show.self, Revoke.self, Approve.self, Reject.self, ForceRotation.self, LowerScheme.self,
         ])
 
-    /// Which device a command is about.
+    /// The device of a command.
     struct Target: ParsableArguments {
         @Option(name: .customLong("app"), help: "The app id.") var app: String
         @Argument(help: "The device id.") var device: String
@@ -62,7 +62,7 @@ struct DevicesCommand: AsyncParsableCommand {
 
     struct Revoke: Decision {
         static let configuration = CommandConfiguration(
-            abstract: "Revoke a device, for ever.",
+            abstract: "Revoke a device for good.",
             discussion: """
                 Revoking ends an identity, not a phone: it may register a new key unless the app asks for approval. A device
                 that is revoked stays so.

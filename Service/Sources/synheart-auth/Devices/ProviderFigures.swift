@@ -1,17 +1,17 @@
 import StrictJSON
 
-/// What a running service says of Google, out of an app's statistics, in a line each.
+/// Google's figures in an app's statistics, one line each.
 enum ProviderFigures {
     static let names = ["play_integrity_today", "revocation_list"]
 
-    /// Both; null where the service that was asked has nothing to say, as where no service was.
+    /// Both lines; null without a running service, or if it has no figures.
     static func of(_ app: JSONObject) -> [(String, JSONValue)] {
         Array(zip(names, [usage(app["play_integrity"]), list(app["revocation_list"])]))
     }
 
     private static func usage(_ value: JSONValue?) -> JSONValue {
         let days = (value?.array ?? []).compactMap(\.object)
-        // Days are ISO 8601: the last one sorts last. Packages of one day are added up.
+        // Days are ISO 8601, so the last one sorts last. Packages of one day are added up.
         guard let today = days.compactMap({ $0["day"]?.string }).max() else { return .null }
         let ofToday = days.filter { $0["day"]?.string == today }
         func sum(_ name: String) -> Int64 { ofToday.reduce(0) { $0 + ($1[name]?.integer ?? 0) } }

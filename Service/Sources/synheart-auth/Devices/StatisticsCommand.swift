@@ -2,7 +2,7 @@ import ArgumentParser
 import AuthServer
 import StrictJSON
 
-/// How many devices there are, and what providers were asked.
+/// The numbers of devices and of requests to providers.
 struct StatisticsCommand: AdministrationCommand {
     static let configuration = CommandConfiguration(
         commandName: "statistics", abstract: "Count devices by app and status.",

@@ -5,7 +5,7 @@ import StrictJSON
 import SwiftASN1
 import X509
 
-/// What is in the database: audit log, clock, keys, credentials, apps.
+/// Checks of the database's content: audit log, clock, keys, credentials, apps.
 struct ContentChecks {
     let service: AuthService
     let stores: AuthService.Stores
@@ -38,7 +38,7 @@ struct ContentChecks {
         case .brokenLink(let sequence):
             diagnosis.fail(
                 "audit", "event \(sequence) is changed or not there",
-                do: "somebody wrote to the database: compare it with a backup and with heads that were kept elsewhere")
+                do: "the database was changed: compare it with a backup and with heads kept elsewhere")
         default:
             diagnosis.ok("audit", "the chain has no break; `audit verify --head` also finds a cut end")
         }
@@ -66,7 +66,7 @@ struct ContentChecks {
         let age = (service.clock.now - newest.createdAt) / Self.day
         guard age <= 365 else {
             return diagnosis.warn(
-                "signing_keys", "the newest is \(age) days old", do: "`signing-keys rotate`; nobody notices it")
+                "signing_keys", "the newest is \(age) days old", do: "`signing-keys rotate`; it interrupts nothing")
         }
         diagnosis.ok("signing_keys", "the newest is \(age) days old")
     }
@@ -99,7 +99,7 @@ struct ContentChecks {
         diagnosis.ok(name, "channel \(record.buildChannel.rawValue), mode \(record.mode.rawValue)")
     }
 
-    /// What is allowed, and seldom meant.
+    /// Warns about settings that are allowed, but seldom intended.
     private func doubts(_ record: AppRecord) -> [(message: String, advice: String)] {
         var doubts: [(String, String)] = []
         if !record.enabled {
@@ -111,7 +111,7 @@ struct ContentChecks {
         }
         if record.developmentIntegrityAllowed {
             doubts.append(
-                ("anybody may register in development mode", "allow that nowhere but on a developer's machine"))
+                ("any client may register in development mode", "allow that only on a developer's machine"))
         }
         if record.signature.minimumScheme == .two, record.signature.authorities.isEmpty {
             doubts.append(

@@ -1,20 +1,20 @@
 import StrictJSON
 
-/// What one look found.
+/// One finding.
 struct Finding: Sendable {
     enum State: String, Sendable {
-        /// As it must be.
+        /// Nothing to do.
         case ok
-        /// It works, but somebody should know.
+        /// It works, but needs attention.
         case warn
-        /// It does not work, or will not.
+        /// It does not work, or soon will not.
         case fail
     }
 
     let check: String
     let state: State
     let message: String
-    /// What to do; nil where there is nothing.
+    /// What to do; nil if there is nothing.
     let advice: String?
 
     var json: JSONObject {
@@ -25,17 +25,17 @@ struct Finding: Sendable {
     }
 }
 
-/// Everything that was found, in order.
+/// All findings, in order.
 struct Diagnosis: Sendable {
     private(set) var findings: [Finding] = []
 
-    /// The worst of it.
+    /// The worst level.
     var state: Finding.State {
         let states = findings.map(\.state)
         return states.contains(.fail) ? .fail : states.contains(.warn) ? .warn : .ok
     }
 
-    /// The worst of one check.
+    /// The worst level of one check.
     func state(of check: String) -> Finding.State? {
         let states = findings.filter { $0.check == check }.map(\.state)
         return [.fail, .warn, .ok].first(where: states.contains)

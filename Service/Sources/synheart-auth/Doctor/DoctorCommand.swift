@@ -2,13 +2,13 @@ import ArgumentParser
 import AuthServer
 import StrictJSON
 
-/// Looks at everything that a service needs, and says what to do.
+/// Checks everything that a service needs, and says what to do.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Check everything that the service needs, and say what to do.",
         discussion: """
             Takes the same file, environment and flags as `serve`, and changes nothing. Beside a running service name it by
-            --url, and it is asked whether it is ready. Exit code 1 where a check fails; warnings do not fail.
+            --url, and the command checks whether it is ready. Exit code 1 if a check fails; warnings do not fail.
 
               synheart-auth doctor --config /etc/synheart-auth.yaml
               synheart-auth doctor --url http://127.0.0.1:9464 --json
@@ -43,7 +43,7 @@ struct DoctorCommand: AsyncParsableCommand {
             diagnosis.ok("configuration", "everything is understood and holds together")
         } catch {
             diagnosis.fail("configuration", "\(error)", do: "mend it; `config check` says the same")
-            // What concerns the store alone can still be looked at.
+            // The checks of the store are still possible.
             configuration = try? options.configuration(for: .store)
         }
         guard let configuration else { return diagnosis }
@@ -56,7 +56,7 @@ struct DoctorCommand: AsyncParsableCommand {
         return diagnosis
     }
 
-    /// A line for each finding, and below it what to do.
+    /// A line for each finding, followed by what to do.
     private func show(_ diagnosis: Diagnosis) throws {
         let width = diagnosis.findings.map(\.check.count).max() ?? 0
         for finding in diagnosis.findings {

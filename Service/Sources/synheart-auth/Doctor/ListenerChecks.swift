@@ -3,14 +3,14 @@ import AuthServer
 import AuthService
 import Foundation
 
-/// Whether the service could listen, and with which certificate.
+/// Checks of the listeners' addresses and the certificate.
 struct ListenerChecks {
     let settings: ServerSettings
-    /// Whether a service runs on the same database: then the addresses are its own.
+    /// Whether a service runs on the same database. Then it uses the addresses itself.
     let isServed: Bool
 
     private static let day: Int64 = 86_400
-    /// Where systems keep the roots that Apple's and Google's services are verified by.
+    /// The usual places of the system's root certificates, which verify Apple's and Google's servers.
     private static let systemRoots = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
     ]

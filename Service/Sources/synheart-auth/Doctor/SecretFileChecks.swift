@@ -1,7 +1,7 @@
 import AuthServer
 import Glibc
 
-/// Who can read the files that secrets come from, beside the service key that lies with the database.
+/// Checks the permissions of the files with secrets, except the service key beside the database.
 struct SecretFileChecks {
     let configuration: ServiceConfiguration
 
@@ -18,18 +18,18 @@ struct SecretFileChecks {
         for (path, keys) in holders {
             Self.checkMode(of: path, named: "configuration", holding: keys, &diagnosis)
         }
-        // Distributions give the keys of TLS to a group.
+        // Distributions let a group read TLS keys.
         if let key = configuration.text(.tlsKey) {
             Self.checkMode(of: key, named: "tls", forbidden: 0o007, &diagnosis)
         }
     }
 
-    /// Warns where others than a file's owner can use it.
+    /// Warns if users other than a file's owner can use it.
     ///
     /// - Parameters:
-    ///   - keys: the secrets that stand in it among other things.
-    ///   - forbidden: the permissions that nobody else may have.
-    /// - Returns: whether all is well.
+    ///   - keys: the secrets in the file.
+    ///   - forbidden: the permissions that other users must not have.
+    /// - Returns: whether the permissions are right.
     @discardableResult
     static func checkMode(
         of file: String, named check: String, holding keys: [String] = [], forbidden: mode_t = 0o077,

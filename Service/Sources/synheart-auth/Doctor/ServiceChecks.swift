@@ -3,7 +3,7 @@ import AuthService
 import StrictJSON
 import SynheartAuth
 
-/// A running service, asked over HTTP.
+/// Checks of a running service, over HTTP.
 struct ServiceChecks {
     let url: String
 

@@ -4,11 +4,11 @@ import AuthService
 import Foundation
 import SQLiteStores
 
-/// The database, what lies beside it, and what is in it.
+/// Checks of the database file and the files beside it.
 struct StoreChecks {
     let configuration: ServiceConfiguration
 
-    /// The file itself: what belongs to it lies beside it.
+    /// The path of the file itself. Its other files lie beside it.
     private var path: String {
         (try? SQLiteStores.resolvedPath(configuration.databasePath)) ?? configuration.databasePath
     }
@@ -17,7 +17,7 @@ struct StoreChecks {
     private static let advisedDiskSpace: Int64 = 1 << 30
     private static let leastDiskSpace: Int64 = 100 << 20
 
-    /// Looks at all of it.
+    /// Runs all checks.
     ///
     /// - Returns: whether a service has the database open now.
     func run(_ diagnosis: inout Diagnosis) async -> Bool {
@@ -34,7 +34,7 @@ struct StoreChecks {
             return false
         }
         guard let file = checkFile(&diagnosis) else { return false }
-        // Without the key there would be little to see, and opening the store would make a new one.
+        // Without the key, few checks are possible, and opening the store would create a new key.
         guard let key, file.damages.isEmpty, !file.isOlder else { return file.isServed }
         do {
             let stores = try SQLiteStores(path: path, role: .administration)
@@ -49,7 +49,7 @@ struct StoreChecks {
         return file.isServed
     }
 
-    /// What the file is; nil where it is no database of ours.
+    /// The state of the file; nil if it is not a database of ours.
     private func checkFile(_ diagnosis: inout Diagnosis) -> DatabaseInspection? {
         let file: DatabaseInspection
         do { file = try DatabaseInspection.of(path) } catch {
@@ -72,7 +72,7 @@ struct StoreChecks {
         return file
     }
 
-    /// The service key, where there is one.
+    /// The service key; nil if there is none.
     private func checkKey(_ diagnosis: inout Diagnosis) -> ServiceKey? {
         do {
             if let key = try configuration.serviceKey {
@@ -106,7 +106,7 @@ struct StoreChecks {
         }
     }
 
-    /// Whether the key is the database's.
+    /// Whether the key belongs to the database.
     private func fits(_ key: ServiceKey, _ stores: SQLiteStores, _ diagnosis: inout Diagnosis) async -> Bool {
         do {
             try await ServiceKeyRules(store: stores.serviceKeys, key: key).inspect()
@@ -138,7 +138,7 @@ struct StoreChecks {
         guard !files.fileExists(atPath: folder + "/damaged") else {
             return diagnosis.warn(
                 "claims", "a damaged segment was put aside as \(folder)/damaged",
-                do: "look at the disk; remove the file when nobody needs it")
+                do: "check the disk; remove the file after your inspection")
         }
         diagnosis.ok("claims", "\(folder) can be written")
     }

@@ -42,7 +42,7 @@ struct EmbeddedService {
                 guard let addresses = await ready.first(where: { _ in true }) else { return }
                 try await body(EmbeddedService(service: service, addresses: addresses))
             }
-            // It is over when the body is, or when the service cannot start.
+            // It ends with the body, or when the service cannot start.
             try await group.next()
             group.cancelAll()
         }

@@ -2,11 +2,11 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A signal ended a command. What the command would have left behind is cleaned up on the way out.
+/// A signal ended a command. Thrown through the command, so that its cleanup runs.
 struct Interrupted: Error {
     let signal: Int32
 
-    /// Ends the process as the signal alone would have, so that a shell sees why.
+    /// Ends the process by the same signal, so that a shell sees the reason.
     func end() -> Never {
         Glibc.signal(signal, SIG_DFL)
         kill(getpid(), signal)
@@ -16,8 +16,8 @@ struct Interrupted: Error {
 
 /// Runs work that SIGINT (Ctrl-C), SIGTERM or SIGHUP ends in order.
 ///
-/// - Parameter step: what the first signal does; nil: it cancels the command, and `Interrupted` is thrown once the work has
-///   ended. The next signal does what the work around this one says. Without such work it ends the process at once.
+/// - Parameter step: the action of the first signal; nil: it cancels the command, and the call throws `Interrupted` once the work
+///   has ended. The next signal runs the action of the enclosing call. Without one, it ends the process at once.
 func interruptible<Value>(
     by step: (@Sendable () -> Void)? = nil, _ work: () async throws -> Value
 ) async throws -> Value {
@@ -33,11 +33,11 @@ func interruptible<Value>(
     }
 }
 
-/// What the signals of this process do.
+/// The actions of the process's signals.
 enum Interrupts {
     private struct State {
         var cancel: (@Sendable () -> Void)?
-        /// What the next signals do, the last one first; nil cancels.
+        /// The actions of the next signals, last one first; nil cancels.
         var steps: [(@Sendable () -> Void)?] = []
         var depth = 0
         var cancelledBy: Int32?
@@ -46,7 +46,7 @@ enum Interrupts {
 
     private static let state = Mutex(State())
 
-    /// Names the task that a signal cancels.
+    /// Sets the task that a signal cancels.
     static func cancelling(_ command: Task<Void, Never>) { state.withLock { $0.cancel = { command.cancel() } } }
 
     fileprivate static func begin(_ step: (@Sendable () -> Void)?) {
@@ -73,7 +73,7 @@ enum Interrupts {
     }
 
     private static func source(_ number: Int32) -> (any DispatchSourceSignal)? {
-        // Under nohup a hang-up is ignored, and stays so.
+        // nohup ignores SIGHUP. Keep it ignored.
         if number == SIGHUP, isIgnored(number) { return nil }
         signal(number, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: number)

@@ -2,8 +2,8 @@ import AuthContract
 import Foundation
 import Glibc
 
-/// Gives a command a folder for its time. A folder that `kept` names stays; another one goes when the command ends, also by a
-/// signal. What a killed command left is removed by the next one.
+/// Gives a command a working folder. A folder named by `kept` stays. Otherwise the folder is temporary, and removed when the
+/// command ends, also by a signal. The next command removes what a killed one left.
 func withFolder(_ kept: String?, named name: String, _ body: (String) async throws -> Void) async throws {
     if let kept {
         try FileManager.default.createDirectory(
@@ -17,13 +17,13 @@ func withFolder(_ kept: String?, named name: String, _ body: (String) async thro
     try await interruptible { try await body(folder.content) }
 }
 
-/// A folder of this process alone, under a lock. Private keys lie in it: a folder whose lock is free was left by a process that
-/// was killed.
+/// A temporary folder of this process, under a lock. It holds private keys. A folder whose lock is free was left by a killed
+/// process.
 private struct TemporaryFolder {
     private let path: String
-    /// A folder inside, for the command: who makes a database locks the folder that it lies in, and this one is locked.
+    /// A folder inside it, for the command: creating a database locks its folder, and this one is locked already.
     var content: String { path + "/content" }
-    /// The folder, open: its lock ends with the process, however that ends.
+    /// The open folder. Its lock ends with the process, however that ends.
     private let descriptor: Int32
 
     private static func prefix(_ name: String) -> String { "synheart-auth-\(name)-" }
@@ -34,7 +34,7 @@ private struct TemporaryFolder {
             throw CommandFailure(.impossible, "cannot make a folder in \(parent): \(String(cString: strerror(errno)))")
         }
         (self.path, self.descriptor) = (path, descriptor)
-        // Another process can have taken the folder for a stale one, before it was locked.
+        // Before it was locked, another process may have removed the folder as stale.
         guard mkdir(content, 0o700) == 0 else {
             throw CommandFailure(.impossible, "\(path) was removed by another process. Try again.")
         }
@@ -54,7 +54,7 @@ private struct TemporaryFolder {
         }
     }
 
-    /// Everybody may write to the folder for temporary files: only a real folder of this user is touched.
+    /// Every user can write to the temporary folder, so touch only a real folder of this user.
     private static func isOurs(_ path: String) -> Bool {
         var about = stat()
         return lstat(path, &about) == 0 && about.st_mode & S_IFMT == S_IFDIR && about.st_uid == geteuid()

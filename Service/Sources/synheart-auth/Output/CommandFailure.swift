@@ -3,9 +3,9 @@ import ArgumentParser
 /// Ends a command with a sentence on standard error and an exit code that tells a program why.
 struct CommandFailure: Error, CustomStringConvertible {
     enum Kind: Int32 {
-        /// What was asked does not hold: refused, not found.
+        /// Refused or not found.
         case refused = 1
-        /// It could not be found out.
+        /// The command could not be carried out.
         case impossible = 2
     }
 
@@ -17,7 +17,7 @@ struct CommandFailure: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// Says the sentence on standard error.
+    /// Prints the sentence to standard error.
     ///
     /// - Returns: the exit code.
     func tell() -> Int32 {
@@ -27,8 +27,8 @@ struct CommandFailure: Error, CustomStringConvertible {
 }
 
 extension AsyncParsableCommand {
-    /// Runs a command's work; whatever it throws becomes one sentence and an exit code. Without a standard output to say what
-    /// was done, nothing is done.
+    /// Runs a command's work, and turns any error into one sentence and an exit code. Without a standard output for the result,
+    /// it does nothing.
     func reporting(_ work: () async throws -> Void) async throws {
         do {
             try StandardOutput.check()
@@ -46,7 +46,7 @@ extension AsyncParsableCommand {
     }
 }
 
-/// Does some work and then lets go of what it used, whether the work was done or threw.
+/// Runs work, and then its cleanup, also if the work throws.
 func closing(_ close: () async -> Void, _ work: () async throws -> Void) async throws {
     do { try await work() } catch {
         await close()

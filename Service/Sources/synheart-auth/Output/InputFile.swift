@@ -2,7 +2,7 @@ import AuthServer
 import Glibc
 import StrictJSON
 
-/// Reads what a command line names: a file, or `-` for standard input.
+/// Reads an input of the command line: a file, or `-` for standard input.
 enum InputFile {
     private static let maximum = 64 << 20
 
@@ -20,7 +20,8 @@ enum InputFile {
 
     /// A secret in a file.
     ///
-    /// - Parameter place: what names the file. The path is not shown: the secret itself may stand in its place by mistake.
+    /// - Parameter place: the option or variable with the path. Errors do not show the path: it may be the secret itself, given
+    ///   by mistake.
     static func secret(_ path: String, namedBy place: String) throws -> String {
         do throws(FileContents.Failure) {
             return String(decoding: try FileContents.read(path, maximum: 1 << 16), as: UTF8.self)

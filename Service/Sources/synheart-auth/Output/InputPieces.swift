@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// A file, or standard input for `-`, piece by piece: each as soon as it is there, so that whoever writes a line to a pipe
-/// can wait for its answer. (`FileHandle.read(upToCount:)` waits until all that it may read is there.)
+/// A file, or standard input for `-`, in pieces as they arrive, so that a program can write a line to a pipe and wait for the
+/// answer. (`FileHandle.read(upToCount:)` waits for the full count.)
 struct InputPieces {
     private let path: String
     private let handle: FileHandle

@@ -1,7 +1,7 @@
 import ArgumentParser
 import StrictJSON
 
-/// How a command shows what it found: a table for people, JSON for programs.
+/// A command's output: a table for people, JSON for programs.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON, for programs.")
     var json = false
@@ -41,7 +41,7 @@ struct OutputOptions: ParsableArguments {
         try StandardOutput.print(sentence.withoutControls)
     }
 
-    /// What a cell shows. Text may come from a device or a stranger's file: nothing of it is a command to the terminal.
+    /// The text of a cell. It may come from a device or an untrusted file, so escape sequences must not reach the terminal.
     private static func text(_ value: JSONValue) -> String { plain(value).withoutControls }
 
     private static func plain(_ value: JSONValue) -> String {
@@ -56,7 +56,7 @@ struct OutputOptions: ParsableArguments {
 }
 
 extension String {
-    /// The text, filled up with spaces.
+    /// The text, padded with spaces.
     func padded(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
     }

@@ -1,14 +1,14 @@
 import AuthContract
 import Glibc
 
-/// Writes what a command was asked to write to a file, for its owner alone.
+/// Writes a command's output to a file that only its owner can read.
 enum OutputFile {
-    /// Writes a text. A file that is there is replaced as a whole, so that neither its mode nor who has it open counts; a
-    /// pipe or a device is written to.
+    /// Writes a text. An existing file is replaced as a whole, so that neither its mode nor its open readers matter. A pipe or a
+    /// device is written to.
     static func write(_ text: String, to path: String) throws(CommandFailure) {
         var about = stat()
         if stat(path, &about) == 0, about.st_mode & S_IFMT != S_IFREG {
-            // Without blocking: a named pipe that nobody reads is an error.
+            // Non-blocking: a named pipe without a reader is an error.
             return try writeThrough(text, to: path, O_WRONLY | O_NONBLOCK | O_NOCTTY)
         }
         let target = resolved(path)
@@ -30,7 +30,7 @@ enum OutputFile {
         guard fsync(descriptor) == 0 || errno == EINVAL else { throw failure(path) }
     }
 
-    /// The file that a path names through links.
+    /// The file at a path, with links resolved.
     private static func resolved(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }

@@ -8,7 +8,7 @@ enum StandardStreams {
     /// be the database, and a table would be written into it. So each closed stream is replaced by one that always fails:
     /// `/dev/null`, opened in the wrong direction.
     static func prepare() {
-        // A reader that went away is an error of the write, which the command reports. The signal would only kill it.
+        // If the reader is gone, the write fails, and the command reports it. The signal would only kill the command.
         signal(SIGPIPE, SIG_IGN)
         for (stream, wrongDirection) in [
             (STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY),
@@ -39,7 +39,7 @@ enum StandardStreams {
             switch count == 0 ? ENOSPC : errno {
             case EINTR: continue
             case EAGAIN:
-                // Another process that has the same pipe made it non-blocking.
+                // Another process with the same pipe made it non-blocking.
                 var state = pollfd(fd: stream, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&state, 1, -1)
             case let number: return number
@@ -49,26 +49,26 @@ enum StandardStreams {
     }
 }
 
-/// What a command says. All of it goes through here: a loss is noticed, and nothing in it is a command to the terminal.
+/// A command's output. It detects lost output, and passes no escape sequence to the terminal.
 enum StandardOutput {
     /// Writes a text and ends its line.
     static func print(_ text: String) throws(CommandFailure) { try write(text + "\n") }
 
-    /// Writes a text. Control characters other than line breaks are written out, such as `\u{1b}`.
+    /// Writes a text. Control characters other than line breaks are escaped, such as `\u{1b}`.
     static func write(_ text: String) throws(CommandFailure) { try writeAsItIs(text.withoutControls(butLines: true)) }
 
-    /// Writes JSON and ends its line. Characters that a terminal could obey are escaped, as JSON escapes them.
+    /// Writes JSON and ends its line. Control characters are escaped as in JSON.
     static func print(json: String) throws(CommandFailure) { try writeAsItIs(json.withJSONControls + "\n") }
 
     /// Writes a text of our own, such as a script for a shell, and ends its line.
     static func print(script: String) throws(CommandFailure) { try writeAsItIs(script + "\n") }
 
-    /// Refuses where nobody could read what is written. A command asks before it changes anything.
+    /// Throws if the output has no reader. Commands call it before they change anything.
     static func check() throws(CommandFailure) {
         guard StandardStreams.isWritable(STDOUT_FILENO) else { throw lost("it is closed") }
     }
 
-    /// Waits until what was written to a file is on the disk: a full disk or a lost network folder shows only then.
+    /// Syncs an output file to the disk: a full disk or a lost network folder fails only then.
     static func synchronize() throws(CommandFailure) {
         guard fsync(STDOUT_FILENO) != 0, ![EINVAL, EROFS, ENOTSUP].contains(errno) else { return }
         throw lost(String(cString: strerror(errno)))
@@ -84,20 +84,20 @@ enum StandardOutput {
     }
 }
 
-/// What a command says of itself, beside its output. If standard error is lost, the exit code still tells.
+/// A command's messages, besides its output. If standard error is lost, the exit code still tells.
 enum StandardError {
-    /// Writes a text and ends its line. Control characters other than line breaks are written out.
+    /// Writes a text and ends its line. Control characters other than line breaks are escaped.
     static func print(_ text: String) {
         _ = StandardStreams.write(text.withoutControls(butLines: true) + "\n", to: STDERR_FILENO)
     }
 }
 
-/// Hides the standard library's function, which does not notice a loss and passes escape sequences on.
+/// Hides the standard library's function, which ignores lost output and passes escape sequences on.
 @available(*, unavailable, message: "use StandardOutput")
 func print(_ items: Any..., separator: String = " ", terminator: String = "\n") {}
 
 extension String {
-    /// The text with its control and format characters written out, such as `\u{1b}`.
+    /// The text with its control and format characters escaped, such as `\u{1b}`.
     var withoutControls: String { withoutControls(butLines: false) }
 
     fileprivate func withoutControls(butLines keepsLines: Bool) -> String {
@@ -106,8 +106,7 @@ extension String {
         }
     }
 
-    /// JSON text with the control and format characters of its strings escaped. Outside of strings JSON has none but line
-    /// breaks.
+    /// JSON text with the control and format characters of its strings escaped. Outside of strings, JSON has only line breaks.
     fileprivate var withJSONControls: String {
         escapingControls { scalar in
             guard scalar != "\n" else { return "\n" }

@@ -2,10 +2,10 @@ import ArgumentParser
 import PlayIntegrity
 import StrictJSON
 
-/// What Play Console hands out.
+/// Files of Play Console.
 struct PlayIntegrityCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "playintegrity", abstract: "Open what Play Console hands out.",
+        commandName: "playintegrity", abstract: "Open files of Play Console.",
         discussion: """
               openssl genrsa -out private.pem 2048
               openssl rsa -in private.pem -pubout -out public.pem      upload this one to Play Console

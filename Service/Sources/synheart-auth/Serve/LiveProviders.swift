@@ -6,14 +6,14 @@ import AuthService
 import PlayIntegrity
 import Synchronization
 
-/// The providers that are asked now. A reload puts others in their place; what was asked of those before is answered.
+/// The current providers. A reload replaces them; the previous ones finish their calls.
 final class LiveProviders: EvidenceProviders {
     private let current: Mutex<Providers>
     private let make: @Sendable (ServiceConfiguration) async throws -> Providers
     private let (replaced, replacement) = AsyncStream.makeStream(
         of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-    /// - Parameter make: providers of a configuration; throws where it cannot be used.
+    /// - Parameter make: makes the providers of a configuration. It throws if the configuration is unusable.
     init(
         _ configuration: ServiceConfiguration,
         make: @escaping @Sendable (ServiceConfiguration) async throws -> Providers
@@ -24,16 +24,16 @@ final class LiveProviders: EvidenceProviders {
 
     private var now: Providers { current.withLock { $0 } }
 
-    /// Providers of another configuration, which nobody asks yet.
+    /// Makes the providers of another configuration, without using them yet.
     func prepare(_ configuration: ServiceConfiguration) async throws -> Providers { try await make(configuration) }
 
-    /// Asks these from now on.
+    /// Uses these providers from now on.
     func use(_ providers: Providers) {
         current.withLock { $0 = providers }
         replacement.yield()
     }
 
-    /// Does the providers' work in the background, until the task is cancelled: that of those before ends when others come.
+    /// Runs the providers' background work until the task is cancelled. The work of replaced providers ends.
     func run(for service: AuthService) async {
         while !Task.isCancelled {
             let providers = now
@@ -46,7 +46,7 @@ final class LiveProviders: EvidenceProviders {
         }
     }
 
-    /// How the lists stand that the apps name.
+    /// The states of the status lists that the apps name.
     var readiness: Readiness.Check {
         Readiness.Check("revocation_lists") { [self] in try await now.checkLists() }
     }

@@ -1,16 +1,16 @@
 import Foundation
 
-/// The open files that this process may have; each connection is one.
+/// The limit of open files. Each connection is one.
 enum OpenFiles {
-    /// Files that are no connections: the database, the journal, what providers are asked over.
+    /// Files that are not connections: the database, the journal, connections to providers.
     private static let reserve = 256
 
-    /// Raises the process's own limit as far as it may without anybody's help, and says how many connections fit into it.
+    /// Raises the process's soft limit to the hard limit, and returns the number of connections that fit.
     static func makeRoomForConnections() -> Int {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return .max }
         if limit.rlim_cur < limit.rlim_max {
-            // Darwin has a smaller bound of its own, which refuses; then what was stays.
+            // Darwin refuses more than its own smaller bound. Then the limit stays.
             var raised = limit
             raised.rlim_cur = limit.rlim_max
             if setrlimit(resource, &raised) == 0 { limit = raised }

@@ -4,14 +4,14 @@ import AuthServer
 import AuthService
 import SQLiteStores
 
-/// Apple's and Google's services, as a running service asks them.
+/// Apple's and Google's services, for a running service.
 struct Providers {
-    /// What registrations ask of Google.
+    /// The Google services that registrations use.
     let evidence: GoogleProviders
     private let lists: RevocationLists
     private let receipts: ReceiptRefreshJob?
 
-    /// - Parameter http: whoever made it shuts it down.
+    /// - Parameter http: the HTTP client. Its creator shuts it down.
     init(
         _ configuration: ServiceConfiguration, key: DeviceCheckKey?, stores: SQLiteStores, http: ProviderHTTP
     ) throws {
@@ -27,7 +27,7 @@ struct Providers {
         receipts = key.map { Self.receipts(configuration, $0, stores, http) }
     }
 
-    /// Receipts are exchanged where there is a key to ask with.
+    /// The receipt exchange; nil if no key is configured.
     private static func receipts(
         _ configuration: ServiceConfiguration, _ key: DeviceCheckKey, _ stores: SQLiteStores, _ http: ProviderHTTP
     ) -> ReceiptRefreshJob {
@@ -48,7 +48,7 @@ struct Providers {
         await keepingLists
     }
 
-    /// Throws where a list that the apps name cannot be used, with its source, age and failure.
+    /// Throws if a list that an app names is unusable, with its source, age and failure.
     func checkLists() async throws {
         for state in await lists.states() where !state.isUsable {
             let age = state.ageSeconds.map { "\($0) s old" } ?? "never loaded"

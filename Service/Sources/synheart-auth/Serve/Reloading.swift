@@ -2,7 +2,7 @@ import AuthServer
 import AuthService
 import Logging
 
-/// Reads the configuration again at each SIGHUP, and takes over what can change while the service runs.
+/// Re-reads the configuration at each SIGHUP, and applies the settings that can change while the service runs.
 struct Reloading {
     /// Reads file, environment and flags.
     let read: @Sendable () throws -> ServiceConfiguration
@@ -14,8 +14,8 @@ struct Reloading {
 
     /// Follows the signals until cancelled.
     ///
-    /// What a reload took over is compared with the reload before it. What needs a restart is compared with the start, so that
-    /// the log names it until the service was restarted, and no longer once it was taken back.
+    /// Reloadable settings are compared with the previous reload. Settings that need a restart are compared with the start, so
+    /// that the log names them at each reload until the service restarts or the change is undone.
     func run(from configuration: ServiceConfiguration, at hangups: AsyncStream<Void>) async {
         var current = configuration
         for await _ in hangups {
@@ -30,7 +30,7 @@ struct Reloading {
         }
     }
 
-    /// What can fail comes first, so that a configuration that cannot be used changes nothing.
+    /// The steps that can fail come first, so that an unusable configuration changes nothing.
     private func apply(
         _ new: ServiceConfiguration, replacing old: ServiceConfiguration, startedWith started: ServiceConfiguration
     ) async throws {
@@ -61,6 +61,6 @@ struct Reloading {
 }
 
 extension ServiceConfiguration {
-    /// The least level that is logged.
+    /// The lowest level that is logged.
     var logLevel: Logger.Level { text(.logLevel).flatMap(Logger.Level.init(rawValue:)) ?? .info }
 }

@@ -24,7 +24,7 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var options: ServiceOptions
     @Flag(
         name: .customLong("print-admin-credential"),
-        help: "Where the database has no credential yet, make one of role admin and print it before the ready line.")
+        help: "If the database has no credential, create one with role admin and print it before the ready line.")
     var printAdminCredential = false
 
     func run() async throws {
@@ -35,7 +35,7 @@ struct ServeCommand: AsyncParsableCommand {
             try configuration.checkDatabasePlace()
             let level = LogLevel(configuration.logLevel)
             let log = LogWriter(descriptor: STDERR_FILENO)
-            // Bounded: nobody may be reading standard error.
+            // Bounded, because the reader of standard error may have stopped.
             defer { log.flush(within: .seconds(1)) }
             LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level, writer: log) }
             let logger = Logger(label: "synheart-auth")
@@ -43,7 +43,7 @@ struct ServeCommand: AsyncParsableCommand {
             let metrics = ServerMetrics()
             var storing = SQLiteStores.Options()
             storing.observer = metrics
-            // The key first: where the process ends in between, no database is without one.
+            // The key first: if the process ends in between, no database lacks its key.
             let key = try StoreKey(configuration, creating: true)
             let stores = try SQLiteStores(path: key.database, options: storing)
             try await closing(stores.close) {
@@ -68,7 +68,7 @@ struct ServeCommand: AsyncParsableCommand {
             providers: providers, evidence: EvidenceFiles(), protection: configuration.protection)
         let dropped = MetricsSource(
             "synheart_log_lines_dropped_total", kind: .counter,
-            help: "Log lines that were lost: nobody read them in time."
+            help: "Log lines dropped because their reader was too slow."
         ) { Double(log.dropped) }
         let server = AuthServer(
             service: service, stores: stores.all, settings: try fitting(configuration.server, logger),
@@ -82,7 +82,7 @@ struct ServeCommand: AsyncParsableCommand {
         if printAdminCredential { try await showFirstCredential(service, logger) }
         try await announcing { ready in
             try await server.run(
-                // What was acknowledged is durable, so that nothing has to be waited for.
+                // Everything acknowledged is durable, so there is nothing to wait for.
                 onSecondSignal: { _exit(ExitCode.failure.rawValue) },
                 background: {
                     async let reloads: Void = reloading.run(from: configuration, at: hangups)
@@ -92,7 +92,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    /// Runs the server and says when it is ready. Nobody would wait for a service that cannot say so: then it stops.
+    /// Runs the server and prints the ready line. Stops the service if the line cannot be written: its starter waits for it.
     private func announcing(
         _ run: @escaping @Sendable (@escaping @Sendable (AuthServer.Addresses) async -> Void) async throws -> Void
     ) async throws {
@@ -109,8 +109,8 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    /// The settings with no more connections than the process may have files: one that could not be accepted would keep
-    /// everybody else waiting.
+    /// The settings with at most as many connections as the process may have open files: a connection that cannot be accepted
+    /// would block all others.
     private func fitting(_ settings: ServerSettings, _ logger: Logger) -> ServerSettings {
         var settings = settings
         let room = OpenFiles.makeRoomForConnections()
@@ -122,7 +122,7 @@ struct ServeCommand: AsyncParsableCommand {
         return settings
     }
 
-    /// Makes and prints the first credential of a fresh database, before anything can fail that would leave it unseen.
+    /// Creates and prints the first credential of a fresh database, before a failure can leave it unprinted.
     private func showFirstCredential(_ service: AuthService, _ logger: Logger) async throws {
         guard try await service.credentials.list().isEmpty else {
             return logger.notice("no admin credential is printed: the database has credentials")
@@ -134,7 +134,8 @@ struct ServeCommand: AsyncParsableCommand {
             try StandardOutput.synchronize()
         } catch {
             _ = try await service.credentials.revoke(credential.id, actor: SystemUser.actor)
-            throw CommandFailure(error.kind, "\(error.description); the admin credential is revoked: nobody saw it")
+            throw CommandFailure(
+                error.kind, "\(error.description); the admin credential is revoked, because it was not printed")
         }
     }
 }

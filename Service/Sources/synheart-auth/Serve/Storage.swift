@@ -3,10 +3,10 @@ import AuthService
 import SQLiteStores
 
 extension SQLiteStores {
-    /// Less than this is not ready: registrations would soon fail, and claims after them.
+    /// With less free space the service is not ready: registrations would soon fail, and then claims.
     private static let minimumFreeBytes: Int64 = 16 << 20
 
-    /// Whether a row can be written, and how much room there is.
+    /// The readiness checks of the storage: a write, and the free space.
     var storageCheck: Readiness.Check {
         Readiness.Check("storage") { [self] in
             try await probeWrite()
@@ -16,7 +16,7 @@ extension SQLiteStores {
         }
     }
 
-    /// What is scraped of the stores.
+    /// The metrics of the stores.
     var metrics: [MetricsSource] {
         [
             MetricsSource("synheart_replay_claims", help: "Replay claims that live now.") { [self] in
@@ -25,7 +25,7 @@ extension SQLiteStores {
             MetricsSource(
                 "synheart_storage_free_bytes", help: "Bytes that are free for the database and the replay claims."
             ) { [self] in
-                // A file system that does not answer: the figure before stays.
+                // The file system does not answer: keep the last value.
                 (try? await freeBytes()).flatMap { $0 }.map { Double($0) }
             },
         ]

@@ -33,7 +33,7 @@ struct ServiceKeyCommand: AsyncParsableCommand {
                   synheart-auth service-key rotate
                   synheart-auth service-key rotate --config /etc/synheart-auth.yaml
                 """)
-        @Option(help: "The SQLite database. Default: what the configuration says, else synheart-auth.sqlite.")
+        @Option(help: "The SQLite database. Default: that of the configuration, else synheart-auth.sqlite.")
         var database: String?
         @Option(
             help: "The service's configuration file, for database and service key. Default: $SYNHEART_AUTH_CONFIG.")

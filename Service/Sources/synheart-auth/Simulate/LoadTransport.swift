@@ -4,7 +4,7 @@ import NIOCore
 import NIOHTTP1
 import SynheartAuth
 
-/// Carries a fleet's requests over connections that stay open, as many as there are requests at once.
+/// Sends a fleet's requests over persistent connections, one for each concurrent request.
 final class LoadTransport: Transport {
     private let client: HTTPClient
 

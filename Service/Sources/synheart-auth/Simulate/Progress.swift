@@ -1,7 +1,7 @@
 import Glibc
 import SoftwareDevice
 
-/// Says on standard error how far a fleet is: a line a second on a terminal, else one every ten.
+/// Reports the progress of a fleet on standard error: a line each second on a terminal, else every ten seconds.
 struct Progress {
     private let log: FleetLog
 

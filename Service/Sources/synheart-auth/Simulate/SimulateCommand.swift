@@ -40,13 +40,13 @@ struct SimulateCommand: AsyncParsableCommand {
             discussion: "mixed: ios and android in turn, without --url also development, which few apps allow."))
     var platform = Platforms.mixed
     @Option(help: "How many devices.") var devices = 100
-    @Option(help: "Requests that they send in all. Default: 20 for each device.") var requests: Int?
+    @Option(help: "The total number of requests. Default: 20 for each device.") var requests: Int?
     @Option(help: "Seconds for which they send requests, instead of --requests.") var duration: Double?
     @Option(help: "Requests a second. Default: as fast as they are answered.") var rate: Double?
-    @Option(help: "How many requests, or registrations, are under way at once.") var concurrency = 16
-    @Option(name: .customLong("rotate-percent"), help: "How many of a hundred requests are rotations.")
+    @Option(help: "The number of concurrent requests or registrations.") var concurrency = 16
+    @Option(name: .customLong("rotate-percent"), help: "The percentage of requests that are rotations.")
     var rotatePercent = 1
-    @Option(help: "What the other requests are: status, or verify, which a backend asks about a device's request.")
+    @Option(help: "The other requests: status, or verify (what a backend calls for a device's request).")
     var operation = Operation.status
     @Option(
         name: .customLong("credential-file"),
@@ -106,7 +106,7 @@ struct SimulateCommand: AsyncParsableCommand {
             try output.json ? output.show(simulation.json) : simulation.show(output)
             await transport.shutdown()
             guard simulation.failed == 0 else {
-                throw CommandFailure(.refused, "\(simulation.failed) operations did not come to their end")
+                throw CommandFailure(.refused, "\(simulation.failed) operations did not finish")
             }
         } catch {
             await transport.shutdown()
@@ -114,7 +114,7 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    /// An app of a running service allows development mode only if it says so, and the record of `apps example` does not.
+    /// Development mode must be allowed in the app record. The record of `apps example` does not allow it.
     private var kinds: [Fleet.Kind] {
         switch platform {
         case .mixed: url == nil ? Fleet.Kind.allCases : [.ios, .android]
@@ -124,7 +124,7 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    /// Says at once where nobody is.
+    /// Fails early if no service listens there.
     private func requireService(_ url: String, _ transport: LoadTransport) async throws {
         do {
             _ = try await transport.send(
@@ -159,7 +159,7 @@ struct SimulateCommand: AsyncParsableCommand {
 }
 
 extension ProtectionSettings {
-    /// A fleet has one address: what protects a service from strangers is not what is measured.
+    /// Rates without address limits: all devices of a fleet have one address.
     fileprivate static var unlimited: ProtectionSettings {
         var settings = ProtectionSettings()
         settings.enrolment = Rate(burst: 1e9, perMinute: 1e9)

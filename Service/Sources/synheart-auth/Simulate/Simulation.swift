@@ -3,7 +3,7 @@ import Foundation
 import SoftwareDevice
 import StrictJSON
 
-/// What a simulation found.
+/// The result of a simulation.
 struct Simulation {
     let devices: Int
     let log: FleetLog
@@ -35,7 +35,7 @@ struct Simulation {
             empty: "nothing was sent")
     }
 
-    /// Everything, for programs. Times are milliseconds.
+    /// Everything, for programs. Times are in milliseconds.
     var json: JSONObject {
         JSONObject([
             ("devices", .integer(devices)), ("enrolment", Self.json(enrolment)), ("work", Self.json(work)),
@@ -87,7 +87,7 @@ struct Simulation {
         ]
     }
 
-    /// Codes and how often each.
+    /// The codes with their counts.
     private static func text(_ errors: JSONValue) -> JSONValue {
         let codes = errors.object?.members.map { "\($0.value.text()) \($0.name)" } ?? []
         return codes.isEmpty ? "-" : .string(codes.joined(separator: ", "))
@@ -95,7 +95,7 @@ struct Simulation {
 
     private static func milliseconds(_ duration: Duration) -> JSONValue { rounded(duration.inSeconds * 1000) }
 
-    /// Three digits are more than a measurement has.
+    /// Three digits are more precise than the measurement.
     private static func rounded(_ value: Double) -> JSONValue {
         let digits = value < 10 ? 2 : value < 100 ? 1 : 0
         return (try? JSONValue(parsing: String(format: "%.\(digits)f", value))) ?? .null

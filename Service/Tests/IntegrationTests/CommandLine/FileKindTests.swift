@@ -20,7 +20,7 @@ import Testing
         return folder.path(name)
     }
 
-    @Test func `pipes are files`() async throws {
+    @Test func `a pipe works as an input file`() async throws {
         for line in [
             #""$B" apps add --file <("$B" apps example)"#,
             #"exec 3< <("$B" apps example); "$B" apps change --file /dev/fd/3"#,
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `a named pipe that nobody writes to does not hang a command`() async throws {
+    @Test func `a named pipe without a writer does not hang a command`() async throws {
         let pipe = try fifo("pipe")
         async let record = Binary.run(["apps", "add", "--file", pipe], in: folder.url)
         async let body = Binary.run(["attestation", "inspect", pipe], in: folder.url)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `what has no end is not read to its end`() async throws {
+    @Test func `an endless input is bounded`() async throws {
         let record = try await Binary.run(["attestation", "inspect", "/dev/zero"])
         #expect(record.status == 2)
         #expect(record.errors.contains("larger than 1024 KiB"), "\(record.errors)")
@@ -84,7 +84,7 @@ import Testing
         try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
     }
 
-    @Test func `evidence replaces a file, and is its owner's alone`() async throws {
+    @Test func `evidence replaces a file, and only its owner can read it`() async throws {
         let file = folder.path("saved.json")
         try Data("of before".utf8).write(to: URL(fileURLWithPath: file))
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
@@ -105,7 +105,7 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: file)).isEmpty == false)
     }
 
-    @Test func `what cannot be saved is an error, and leaves nothing`() async throws {
+    @Test func `an output that cannot be saved is an error and leaves nothing`() async throws {
         let pipe = try fifo("pipe")
         for path in [pipe, "/dev/full", folder.path("nowhere/saved.json"), folder.url.path] {
             let result = try await save(to: path)

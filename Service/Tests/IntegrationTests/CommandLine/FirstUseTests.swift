@@ -41,7 +41,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    @Test func `the production example is a record as it stands, and trusts no test kit`() async throws {
+    @Test func `the production example is a valid record and trusts no test kit`() async throws {
         let example = try await run("apps example --production")
         #expect(example.status == 0, "\(example.errors)")
         let record = try #require(try JSONValue(parsing: example.output).object)
@@ -62,14 +62,14 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    @Test func `a record that cannot be read makes no database`() async throws {
+    @Test func `an unreadable record creates no database`() async throws {
         for (line, input) in [("apps add --file nowhere.json", nil), ("apps add --file -", "{")] {
             #expect(try await run(line, input: input).status == 2)
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == [])
     }
 
-    @Test func `what is revoked is revoked`() async throws {
+    @Test func `a revocation is effective`() async throws {
         let created = try await run("credentials create --role admin --json")
         let id = try #require(try JSONValue(parsing: created.output).object?["id"]?.string)
         for _ in 0..<2 { #expect(try await run("credentials revoke \(id)").status == 0) }
@@ -78,7 +78,7 @@ import Testing
         #expect(events.compactMap(\.object).count { $0["code"] == "credential.revoked" } == 1)
     }
 
-    @Test func `two first uses at once have one authority, for their owner alone`() async throws {
+    @Test func `two simultaneous first uses share one authority, which only its owner can read`() async throws {
         async let one = run("apps example")
         async let two = run("apps example")
         let records = try await [one, two].map { try JSONValue(parsing: $0.output).object }

@@ -45,7 +45,7 @@ import Testing
         #expect(try left == [])
     }
 
-    @Test func `what a killed demo left is removed by the next one`() async throws {
+    @Test func `the next demo removes what a killed one left`() async throws {
         let demo = try startDemo()
         kill(demo.processIdentifier, SIGKILL)
         demo.waitUntilExit()
@@ -55,7 +55,7 @@ import Testing
         #expect(try left == [])
     }
 
-    @Test func `a demo removes neither what another one uses nor what is no folder of its own`() async throws {
+    @Test func `a demo removes neither another demo's folder nor a folder of others`() async throws {
         let other = try startDemo()
         kill(other.processIdentifier, SIGSTOP)
         let inUse = try left

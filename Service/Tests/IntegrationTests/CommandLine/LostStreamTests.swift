@@ -2,7 +2,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// A command whose output nobody gets has failed, and none dies of a stream that is lost.
+/// A command whose output is lost fails, and a lost stream kills no command.
 @Suite(.serialized) struct `Lost streams` {
     /// Arguments with which a command has something to say, and arguments with which it fails.
     private struct Case {
@@ -17,7 +17,7 @@ import Testing
 
     private static let device = ["--app", "com.example.app", "7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f"]
     private static let free = ["--port", "0", "--operations-port", "0"]
-    private static let nobody = ["--url", "http://127.0.0.1:1"]
+    private static let noService = ["--url", "http://127.0.0.1:1"]
 
     private static let groupsOfTheDatabase: Set = [
         "apps", "credentials", "signing-keys", "service-key", "devices", "statistics", "audit", "evidence",
@@ -40,9 +40,9 @@ import Testing
         "devices approve": Case(device), "devices reject": Case(device), "devices force-rotation": Case(device),
         "devices lower-scheme": Case(device + ["--scheme", "1"]), "statistics": Case(),
         "audit list": Case(), "audit verify": Case(), "audit head": Case(),
-        "device register": Case(nobody), "device sign": Case(), "device status": Case(), "device rotate": Case(),
+        "device register": Case(noService), "device sign": Case(), "device status": Case(), "device rotate": Case(),
         "device reset": Case(),
-        "simulate": Case(["--devices", "1", "--requests", "1", "--platform", "development"], failing: nobody),
+        "simulate": Case(["--devices", "1", "--requests", "1", "--platform", "development"], failing: noService),
         "evidence list": Case(), "evidence export": Case(["--app", "com.example.app", "1"]),
         "evidence delete": Case(["--app", "com.example.app", "--all"]),
         "attestation inspect": Case(["object.bin"]), "attestation verify": Case(["object.bin"]),
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: LostStream.allCases)
-    func `the exit code tells of a failure where standard error is lost, for every command`(
+    func `the exit code shows a failure without a standard error, for every command`(
         lost: LostStream
     ) async throws {
         let folder = try TemporaryFolder()
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test(arguments: LostStream.allCases) func `help that nobody gets has failed`(lost: LostStream) async throws {
+    @Test(arguments: LostStream.allCases) func `help without a reader fails`(lost: LostStream) async throws {
         let folder = try TemporaryFolder()
         for arguments in [["--help"], ["apps", "--help"], ["--version"], ["--generate-completion-script", "bash"]] {
             #expect(try await Binary.run(arguments, in: folder.url, output: lost).status == 2)
@@ -122,7 +122,7 @@ import Testing
         #expect(result.errors.contains("Bad file descriptor"), "\(result.errors)")
     }
 
-    @Test func `a command with all streams closed writes into no file of its own`() async throws {
+    @Test func `a command with closed streams writes into none of its own files`() async throws {
         let folder = try await provision()
         let database = folder.url.appendingPathComponent("synheart-auth.sqlite")
         for arguments in [
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(arguments: LostStream.allCases, [[], ["--json"]])
-    func `a credential that nobody has seen does not live`(lost: LostStream, format: [String]) async throws {
+    func `a credential that was not printed is revoked`(lost: LostStream, format: [String]) async throws {
         let folder = try await provision()
         let result = try await Binary.run(
             ["credentials", "create", "--role", "admin"] + format, in: folder.url, output: lost)
@@ -158,7 +158,9 @@ import Testing
         #expect(events.output.contains("credential.created") == (lost == .full), "\(events.output)")
     }
 
-    @Test(arguments: LostStream.allCases) func `nor does the first one of a service`(lost: LostStream) async throws {
+    @Test(arguments: LostStream.allCases) func `the first credential of a service that was not printed is revoked`(
+        lost: LostStream
+    ) async throws {
         let folder = try await provision()
         let result = try await Binary.run(
             ["serve", "--print-admin-credential"] + Self.free, in: folder.url, output: lost)
@@ -166,7 +168,7 @@ import Testing
         #expect(try await liveCredentials(folder) == 0)
     }
 
-    @Test func `a first credential was seen, also if the service cannot listen`() async throws {
+    @Test func `the first credential is printed before the service fails to listen`() async throws {
         let folder = try await provision()
         let service = try await RunningService(database: folder.path("other.sqlite"))
         let result = try await Binary.run(

@@ -18,7 +18,7 @@ import Testing
         return result
     }
 
-    @Test func `names are written out wherever they are shown`() async throws {
+    @Test func `control characters in names are escaped in every output`() async throws {
         let record: JSONValue = [
             "app_id": "com.example.app", "name": .string(Self.evil), "ios": ["app_ids": ["TEAMID1234.a.b"]],
         ]
@@ -40,7 +40,7 @@ import Testing
         #expect(try JSONValue(parsing: shown.output).object?["name"] == .string(Self.evil))
     }
 
-    @Test func `so they are in errors`() async throws {
+    @Test func `control characters in names are escaped in errors`() async throws {
         let name = "\u{1b}[2Jmissing\u{202e}"
         for arguments in [
             ["apps", "show", name], ["apps", "add", "--file", name], ["device", "register", "--app", name],

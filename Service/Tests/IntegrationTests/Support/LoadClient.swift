@@ -207,7 +207,7 @@ struct LoadClient: Sendable {
             return device.revocation == .acknowledged || .now - known.at > .seconds(240)
                 || known.key != device.device.thumbprint && known.key != device.previousKey
         }
-        guard let connection = WireConnection(port: service.port) else { return problems.append("nobody listens") }
+        guard let connection = WireConnection(port: service.port) else { return problems.append("no listener") }
         for start in stride(from: 0, to: accepted.count, by: 32) {
             let batch = accepted[start..<min(start + 32, accepted.count)]
             let answers = await connection.exchange(

@@ -43,7 +43,7 @@ final class WireConnection: @unchecked Sendable {
     private let descriptor: Int32
     private var buffer: [UInt8] = []
 
-    /// Connects; nil where nobody listens.
+    /// Connects; nil if no process listens.
     init?(port: Int, seconds: Int = 20) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { return nil }
