@@ -115,7 +115,9 @@ import Testing
         #expect(failures == 0)
     }
 
-    @Test("a FIFO in place of a record is unavailable, and nobody waits for its writer", .timeLimit(.minutes(15)))
+    @Test(
+        "a FIFO in place of a record is unavailable, and reading it does not wait for a writer",
+        .timeLimit(.minutes(15)))
     func fifo() throws {
         let storage = FileStorage(directory: directory)
         try storage.write([1], to: name())

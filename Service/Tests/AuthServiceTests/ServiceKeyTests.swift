@@ -331,7 +331,8 @@ struct ServiceKeyTests {
         #expect(try await trail(new, old).head().signature != head.signature)
     }
 
-    @Test func `Heads that former keys signed stay genuine after rotations, and nobody else's become so`() async throws
+    @Test func `heads signed by former keys stay genuine after rotations, and no other heads become genuine`()
+        async throws
     {
         func trail(_ key: [UInt8]) throws -> AuditTrail {
             AuditTrail(log: world.stores, key: try #require(ServiceKey(key)), clock: world.clock)
