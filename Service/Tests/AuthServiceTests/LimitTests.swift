@@ -1,4 +1,5 @@
 import AuthContract
+import Crypto
 import StoreConformance
 import StrictJSON
 import Testing
@@ -116,6 +117,20 @@ struct LimitTests {
     }
 
     // MARK: Devices and evidence
+
+    @Test("an address whose rows were re-read too often is told to come back in a second")
+    func rereads() async throws {
+        let world = try await World { $0.rereads = Rate(burst: 1, perMinute: 60) }
+        let device = try await world.device()
+        try await world.verify(device)
+        var stranger = device
+        stranger.key = P256.Signing.PrivateKey()
+        try await expect(.invalidSignature) { try await world.verify(stranger) }
+        let refusal = try await expect(.rateLimited) { try await world.verify(stranger) }
+        #expect(refusal?.retryAfter == 1)
+        world.clock.advance(1)
+        try await expect(.invalidSignature) { try await world.verify(stranger) }
+    }
 
     @Test("of more than 100,000 devices that were seen the later ones wait, and known ones get their newer time")
     func seenDevices() throws {
