@@ -1,8 +1,8 @@
 internal import AuthContract
 
-/// One app's identity on this device: lets one operation run at a time, and whoever asks for the same one join it.
+/// The identity of one app on this device. It runs one operation at a time; a second caller of the same operation joins it.
 ///
-/// An operation runs in a task of its own, not its caller's: others may have joined when that one is cancelled.
+/// An operation runs in a task of its own, so that it survives the cancellation of the caller that began it.
 actor DeviceIdentity {
     nonisolated let context: IdentityContext
     private var registration: Operation<Registration>?
@@ -63,7 +63,7 @@ actor DeviceIdentity {
         try await Self.value(of: task)
     }
 
-    /// Finishes a rotation that was cut short; false where there is none.
+    /// Finishes an interrupted rotation. Returns false if there is none.
     func finishRotation() async throws(SynheartAuthError) -> Bool {
         guard case .rotation(let pending) = try await context.ledger.load().journal else { return false }
         _ = try await rotate(pending.reason)
@@ -84,7 +84,7 @@ actor DeviceIdentity {
         if RotationSchedule.isDue(try await context.ledger.load(), at: now) { _ = try await rotate(.scheduled) }
     }
 
-    /// Starts `maintain` unless it runs, or failed in this process: the next launch tries again.
+    /// Starts `maintain` unless it runs already, or failed in this process. The next launch tries again.
     func maintainInBackground() {
         guard context.configuration.rotatesAutomatically, maintenance == nil else { return }
         maintenance = Task {
@@ -109,7 +109,7 @@ actor DeviceIdentity {
             tokenFetches[audience] = fetch
             return try await Self.value(of: fetch)
         } catch {
-            // Past half of its life, but good: a service that is down does not take it away.
+            // The token is past half of its life but still valid, and the service is down.
             let remaining = held?.remaining(context.clock.continuous) ?? .zero
             guard error.code == .networkError, let held, remaining > .zero else { throw error }
             return DeviceToken(token: held.token, remaining: remaining)
@@ -137,7 +137,7 @@ actor DeviceIdentity {
         throw SynheartAuthError(.rotationFailed, "the service calls a new key too old")
     }
 
-    /// Runs after everything that was put in line before it.
+    /// Runs `body` after everything queued before it.
     func oneAtATime<Value: Sendable>(
         _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
     ) async throws(SynheartAuthError) -> Value {
@@ -156,7 +156,7 @@ actor DeviceIdentity {
         do throws(SynheartAuthError) { return .success(try await body()) } catch { return .failure(error) }
     }
 
-    /// What an operation gave; a caller that is cancelled does not wait for it, and it runs on.
+    /// The result of an operation. Cancelling the caller ends its wait; the operation runs on.
     private static func value<Value: Sendable>(of operation: Operation<Value>) async throws(SynheartAuthError) -> Value
     {
         guard let result = await operation.valueUnlessCancelled() else { throw .cancelled }
@@ -165,14 +165,14 @@ actor DeviceIdentity {
 }
 
 extension IdentityContext {
-    /// Runs while no other process and no other task operates on this identity.
+    /// Runs `body` while no other process and no other task operates on this identity.
     func exclusively<Value: Sendable>(
         _ body: () async throws(SynheartAuthError) -> Value
     ) async throws(SynheartAuthError) -> Value {
         try checkKeyStore()
         let lock = try await ledger.lock(.operation)
         let (keys, records) = (configuration.keyCalls, configuration.storageCalls)
-        // Nobody else's turn comes before a change that was left behind is done.
+        // Abandoned changes end before another process gets the lock.
         defer { keys.afterChanges { records.afterChanges { lock.release() } } }
         return try await body()
     }

@@ -2,7 +2,7 @@ public import AuthContract
 internal import Bytes
 internal import StrictJSON
 
-/// A hardware-backed identity of this device for each app, and signatures that prove it.
+/// A hardware-backed identity of this device for each app, and the signatures that prove it.
 ///
 /// Configure once at launch, register, then sign:
 ///
@@ -11,8 +11,8 @@ internal import StrictJSON
 ///     let headers = try await SynheartAuth.shared.signRequest(
 ///         appId: "com.example.app", method: "POST", path: "/v1/readings", bodyBytes: body)
 ///
-/// Every operation throws `SynheartAuthError` and nothing else. An operation that has begun runs to its end even where the
-/// task that waits for it is cancelled.
+/// Every operation throws `SynheartAuthError` and nothing else. Cancelling a caller ends its wait; the operation runs to its
+/// end.
 public final class SynheartAuth: Sendable {
     /// The instance for apps that need only one.
     public static let shared = SynheartAuth()
@@ -20,7 +20,7 @@ public final class SynheartAuth: Sendable {
     private struct State: Sendable {
         var configuration: Configuration?
         var identities: [AppID: DeviceIdentity] = [:]
-        /// Most apps have one: what was asked for last is found without reading its name again.
+        /// The identity used last. Most apps have one, and skip parsing its id.
         var latest: DeviceIdentity?
     }
 
@@ -29,17 +29,17 @@ public final class SynheartAuth: Sendable {
 
     private init() { state = Locked(State()) }
 
-    /// An instance of its own.
+    /// An independent instance.
     public init(_ configuration: Configuration) { state = Locked(State(configuration: configuration)) }
 
-    /// Names the auth service and takes this platform's parts. Changes no identity.
+    /// Names the auth service, and uses this platform's parts. Changes no identity.
     ///
-    /// - Throws: `NOT_CONFIGURED` for a bad URL, or plain http to a host that is not this one.
+    /// - Throws: `NOT_CONFIGURED` for a malformed URL, and for plain http to a host that is not loopback.
     public func configure(baseUrl: String) throws(SynheartAuthError) {
         configure(try Configuration(baseUrl: baseUrl))
     }
 
-    /// Takes a configuration. Changes no identity; operations under way finish with the former one.
+    /// Replaces the configuration. Changes no identity. Running operations finish with the old configuration.
     public func configure(_ configuration: Configuration) {
         state.withLock { state in
             state.configuration = configuration
@@ -48,28 +48,30 @@ public final class SynheartAuth: Sendable {
         }
     }
 
-    /// Whether the record says that the device is registered, and its key is there. No network.
+    /// Whether the record says that the device is registered, and its key exists. No network.
     public func isRegistered(appId: String) async throws(SynheartAuthError) -> Bool {
         let context = try identity(appId).context
         return try await context.existingRegistration(try await context.ledger.load()) != nil
     }
 
-    /// Registers this device for an app. Idempotent: call it at every launch; a registered device costs no network.
+    /// Registers this device for an app. Idempotent: call it at every launch. A registered device causes no network traffic.
     ///
-    /// A call while another is under way joins it; with `joins: false` it throws `REGISTRATION_IN_PROGRESS` instead.
+    /// - Parameters:
+    ///   - appId: The app.
+    ///   - joins: Whether a call joins a registration in progress. Otherwise it throws `REGISTRATION_IN_PROGRESS`.
     @discardableResult
     public func registerDevice(appId: String, joins: Bool = true) async throws(SynheartAuthError) -> Registration {
         try await identity(appId).register(joins: joins)
     }
 
-    /// The six headers of a signed request. Timestamp and nonce are made here; no network.
+    /// The six headers of a signed request. The SDK makes timestamp and nonce. No network.
     ///
     /// - Parameters:
-    ///   - appId: Whose identity signs.
-    ///   - method: The HTTP method; put in upper case.
-    ///   - path: The path as it will be sent: escaped, without query.
-    ///   - bodyBytes: The body as it will be sent.
-    /// - Throws: `NOT_REGISTERED`, `KEY_INVALIDATED`, `SIGNING_FAILED`, `STORAGE_ERROR`; never retried.
+    ///   - appId: The app whose identity signs.
+    ///   - method: The HTTP method. It is converted to upper case.
+    ///   - path: The path as sent: escaped, without the query.
+    ///   - bodyBytes: The body as sent.
+    /// - Throws: `NOT_REGISTERED`, `KEY_INVALIDATED`, `SIGNING_FAILED`, `STORAGE_ERROR`. The SDK does not retry.
     public func signRequest(
         appId: String, method: String, path: String, bodyBytes: some Collection<UInt8> = []
     ) async throws(SynheartAuthError) -> SignedHeaders {
@@ -79,20 +81,20 @@ public final class SynheartAuth: Sendable {
             try await RequestSigner(context: context).sign(method: method, path: path, body: body).fields)
     }
 
-    /// The id that the service issued, pending ones included; nil where there is none.
+    /// The id that the service issued, also of a pending device; nil if there is none.
     public func getDeviceId(appId: String) async throws(SynheartAuthError) -> String? {
         let record = try await identity(appId).context.ledger.load()
         return record.state == .unregistered ? nil : record.deviceID?.text
     }
 
-    /// Where the identity stands.
+    /// The state of the identity.
     public func state(appId: String) async throws(SynheartAuthError) -> IdentityState {
         try await identity(appId).context.ledger.load().state
     }
 
-    /// Replaces the key; the device id stays. Signing goes on meanwhile. Calls while one is under way join it.
+    /// Replaces the key and keeps the device id. Signing goes on meanwhile. A call joins a rotation in progress.
     ///
-    /// - Throws: `ROTATION_FAILED`, `NETWORK_ERROR` after three attempts; the old key stays active.
+    /// - Throws: `ROTATION_FAILED`; `NETWORK_ERROR` after three attempts. The old key stays active.
     @discardableResult
     public func rotateKey(
         appId: String, reason: RotationReason = .scheduled
@@ -100,19 +102,19 @@ public final class SynheartAuth: Sendable {
         try await identity(appId).rotate(reason)
     }
 
-    /// Gives the identity up: tells the service where it can (3 s), deletes the key, clears the record.
+    /// Gives the identity up: tells the service if it can (3 s), deletes the key, clears the record.
     ///
-    /// Only for the reasons that RFC-AUTH-MOBILE-0001 section 9.3 knows; never as a convenient retry.
+    /// Use it only for the reasons of RFC-AUTH-MOBILE-0001 section 9.3, never as a retry.
     public func resetDeviceIdentity(appId: String, reason: ResetReason) async throws(SynheartAuthError) {
         try await identity(appId).reset(reason)
     }
 
-    /// Learns the service's clock from a `CLOCK_SKEW` answer's `server_timestamp` (unix seconds).
+    /// Learns the service's clock from the `server_timestamp` of a `CLOCK_SKEW` answer.
     ///
     /// - Parameters:
-    ///   - serverTimestamp: Unix seconds, as the answer has them.
-    ///   - appId: Whose identity; nil for every app that was used so far.
-    /// - Throws: `CLOCK_SKEW` where the clock is more than 24 hours off: nothing is learned then.
+    ///   - serverTimestamp: Unix seconds, as received.
+    ///   - appId: The app; nil for every app used so far.
+    /// - Throws: `CLOCK_SKEW` if the clock is more than 24 hours off. The SDK then learns nothing.
     public func correctClockSkew(serverTimestamp: Double, appId: String? = nil) async throws(SynheartAuthError) {
         let configuration = try configuration()
         let difference = (serverTimestamp * 1000).rounded() - Double(configuration.clock.wallMilliseconds)
@@ -130,7 +132,7 @@ public final class SynheartAuth: Sendable {
         }
     }
 
-    /// Every change of state from now on, of all apps of this instance.
+    /// The changes of state from now on, of all apps of this instance.
     public var stateChanges: AsyncStream<StateChange> { changes.stream() }
 
     func configuration() throws(SynheartAuthError) -> Configuration {
@@ -152,7 +154,7 @@ public final class SynheartAuth: Sendable {
         } catch {
             throw SynheartAuthError(.notConfigured, error.description)
         }
-        // In one step: a configuration that comes meanwhile must not meet an identity of the former one afterwards.
+        // In one step, so that no identity of an old configuration meets a new configuration.
         let identity = state.withLock { state -> DeviceIdentity? in
             if state.identities[appID] == nil, let configuration = state.configuration {
                 state.identities[appID] = DeviceIdentity(

@@ -3,15 +3,16 @@
     internal import DeviceCheck
     internal import Foundation
 
-    /// App Attest: https://developer.apple.com/documentation/devicecheck/dcappattestservice
+    /// Attestation by App Attest
+    /// ([DCAppAttestService](https://developer.apple.com/documentation/devicecheck/dcappattestservice)).
     public struct AppAttestProvider: AttestationProvider {
-        /// The app's service.
+        /// A provider for this app.
         public init() {}
 
-        /// iOS, whatever of Apple's systems it is.
+        /// `ios`, on every system of Apple's.
         public var platform: Platform { .ios }
 
-        /// A new key of App Attest; its id is the handle.
+        /// Makes an App Attest key. Its id is the handle.
         public func makeHandle() async throws(AttestationError) -> String? {
             guard DCAppAttestService.shared.isSupported else {
                 throw AttestationError(.unsupported, reason: "App Attest is not supported here")
@@ -23,7 +24,7 @@
             }
         }
 
-        /// Attests the binding nonce with the key; Apple attests each key once.
+        /// Attests the binding nonce. Apple attests each key once.
         public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
             guard let handle = subject.handle else { throw AttestationError(.handleInvalid, reason: "no key id") }
             do {
@@ -35,7 +36,7 @@
             }
         }
 
-        /// An assertion by an attested key.
+        /// Signs with an attested key.
         public func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
             do {
                 return Array(

@@ -2,7 +2,7 @@
     internal import Foundation
     internal import Security
 
-    /// What the numbers of Security.framework and LocalAuthentication mean for a key (RFC-AUTH-MOBILE-0001 section 11.1).
+    /// What a status of Security.framework or LocalAuthentication means for a key (RFC-AUTH-MOBILE-0001 section 11.1).
     enum AppleKeychainStatus {
         static func keyStoreError(_ status: OSStatus) -> KeyStoreError {
             let text = SecCopyErrorMessageString(status, nil) as String? ?? ""
@@ -21,10 +21,10 @@
 
         private static func code(_ status: OSStatus) -> KeyStoreError.Code {
             switch status {
-            // Deleted from the Secure Enclave; the biometric context changed.
+            // The key was deleted; the biometric context changed.
             case errSecItemNotFound: .notFound
             case errSecAuthFailed: .invalidated
-            // Locked, not unlocked since boot, no keychain now, the system half asleep.
+            // The device is locked, not unlocked since boot, without a keychain, or in dark wake.
             case errSecInteractionNotAllowed, errSecNotAvailable, errSecInDarkWake: .unavailable
             case errSecUnimplemented, errSecMissingEntitlement: .unsupported
             default: .failed

@@ -2,8 +2,7 @@
     internal import Foundation
     internal import Security
 
-    /// Records in the Keychain: of this device only, readable after its first unlock, and never in a backup that another
-    /// device could restore.
+    /// Records in the Keychain: this device only, readable after the first unlock, in no backup for another device.
     public struct KeychainStorage: Storage {
         private let accessGroup: String?
         private let locks: PrivateDirectory
@@ -13,15 +12,15 @@
         /// Records of the app, or of an access group.
         ///
         /// - Parameters:
-        ///   - accessGroup: The Keychain's, with its prefix; nil for the app's own.
-        ///   - lockDirectory: Where processes that share the records take turns: for an app and its extensions, a directory
-        ///     in their app group's container. An extension must not be suspended while it holds a lock there.
+        ///   - accessGroup: The Keychain access group with its prefix; nil for the app's own.
+        ///   - lockDirectory: The directory of the locks. An app and its extensions use a directory in their app group's container.
+        ///     An extension must not be suspended while it holds a lock there.
         public init(accessGroup: String? = nil, lockDirectory: String? = nil) {
             self.accessGroup = accessGroup
             locks = PrivateDirectory(path: (lockDirectory ?? NSTemporaryDirectory()) + "/ai.synheart.auth")
         }
 
-        /// `errSecItemNotFound` alone is absent; everything else is unavailable.
+        /// Only `errSecItemNotFound` reads as absent. Everything else is unavailable.
         public func read(_ name: RecordName) -> StorageReading {
             var query = query(name)
             query[kSecReturnData as String] = true
@@ -37,7 +36,7 @@
             }
         }
 
-        /// One item, replaced as a whole.
+        /// Replaces the item as a whole.
         public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
             let value: [String: Any] = [kSecValueData as String: Data(bytes)]
             var status = SecItemUpdate(query(name) as CFDictionary, value as CFDictionary)
@@ -49,18 +48,18 @@
             guard status == errSecSuccess else { throw Self.error(status) }
         }
 
-        /// An item that is not there counts as removed.
+        /// Succeeds if there is no such item.
         public func remove(_ name: RecordName) throws(StorageError) {
             let status = SecItemDelete(query(name) as CFDictionary)
             guard status == errSecSuccess || status == errSecItemNotFound else { throw Self.error(status) }
         }
 
-        /// Kept under a name of its own.
+        /// Keeps the copy under a name of its own.
         public func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
             try write(bytes, to: RecordName(hashing: "unreadable \(name.text)"))
         }
 
-        /// A file lock: the Keychain has none.
+        /// Takes a file lock: the Keychain has none.
         public func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
             do throws(PrivateDirectory.Failure) {
                 return try locks.lock("\(name.text).\(scope).lock")

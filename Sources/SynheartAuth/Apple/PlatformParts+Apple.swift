@@ -1,5 +1,5 @@
 #if canImport(Security) && canImport(CryptoKit) && canImport(DeviceCheck)
-    /// Apple's parts: the Keychain, the Secure Enclave, App Attest.
+    /// The defaults on Apple's systems: the Keychain, the Secure Enclave, App Attest.
     enum PlatformParts {
         static var storage: any Storage { KeychainStorage() }
         static var keyStore: any KeyStore { SecureEnclaveKeyStore() }

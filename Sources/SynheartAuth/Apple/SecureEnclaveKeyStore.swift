@@ -4,8 +4,7 @@
     internal import Foundation
     internal import Security
 
-    /// P-256 keys in the Secure Enclave, found again by tag: non-exportable, of this device only, usable after its first
-    /// unlock.
+    /// P-256 keys in the Secure Enclave, found by tag: non-exportable, this device only, usable after the first unlock.
     public struct SecureEnclaveKeyStore: KeyStore {
         private let accessGroup: String?
 
@@ -15,7 +14,7 @@
         /// The Secure Enclave.
         public var protection: KeyProtection { .secureEnclave }
 
-        /// Makes a key in the Secure Enclave; `unsupported` where there is none, as in a simulator.
+        /// Makes a key in the Secure Enclave. Throws `unsupported` if there is none, as in a simulator.
         public func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
             guard SecureEnclave.isAvailable else {
                 throw KeyStoreError(.unsupported, reason: "there is no Secure Enclave")
@@ -40,7 +39,7 @@
             return try Self.publicKey(of: key)
         }
 
-        /// The public half; nil for `errSecItemNotFound` alone.
+        /// The public half; nil only for `errSecItemNotFound`.
         public func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
             guard let key = try find(alias) else { return nil }
             return try Self.publicKey(of: key)
@@ -85,7 +84,7 @@
             guard let item, CFGetTypeID(item) == SecKeyGetTypeID() else {
                 throw KeyStoreError(.failed, reason: "not a key")
             }
-            // Core Foundation's types know no conditional cast; the type id above says that this one cannot fail.
+            // Core Foundation types have no conditional cast. The type id above proves that this cast cannot fail.
             // swift-format-ignore: NeverForceUnwrap
             return (item as! SecKey)
         }

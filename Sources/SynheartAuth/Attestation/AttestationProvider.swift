@@ -1,48 +1,48 @@
 public import AuthContract
 
-/// Asks the device's maker to vouch for the app and a key: App Attest, Play Integrity, Android Key Attestation.
+/// Gets evidence for the app and a key from the platform's provider: App Attest, Play Integrity, Android Key Attestation.
 public protocol AttestationProvider: Sendable {
-    /// Which of the two the service has to ask.
+    /// The platform that the service checks the evidence for.
     var platform: Platform { get }
 
-    /// Makes what must outlive the process before it is used, such as App Attest's key id; nil where there is nothing.
+    /// Makes a handle that must outlive the process, such as App Attest's key id; nil if the provider needs none.
     ///
-    /// The SDK persists the handle, hands it to `attest`, and keeps it for assertions.
+    /// The SDK persists the handle before it passes it to `attest`, and keeps it for assertions.
     func makeHandle() async throws(AttestationError) -> String?
 
-    /// Attests a key. The SDK waits 30 seconds for each call of a provider, then cancels its task and fails the operation.
+    /// Attests a key. After 30 seconds the SDK cancels the call's task and fails the operation.
     func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence
 
-    /// Signs 32 bytes with an attested handle (App Attest's assertion); platforms without one refuse.
+    /// Signs 32 bytes with an attested handle, as an App Attest assertion. Providers without assertions throw `unsupported`.
     func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8]
 }
 
 extension AttestationProvider {
-    /// Nothing has to be persisted.
+    /// No handle.
     public func makeHandle() async throws(AttestationError) -> String? { nil }
 
-    /// There are no assertions here.
+    /// No assertions.
     public func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
         throw AttestationError(.unsupported, reason: "no assertions on this platform")
     }
 }
 
-/// What is to be attested.
+/// The key to attest, and what the evidence must cover.
 public struct AttestationSubject: Sendable {
     /// The app.
     public let appID: AppID
     /// The decoded challenge.
     public let challenge: [UInt8]
-    /// What the provider signs: App Attest's clientDataHash, Play Integrity's nonce.
+    /// The nonce to attest: App Attest's clientDataHash, Play Integrity's nonce.
     public let bindingNonce: BindingNonce
     /// The key.
     public let publicKey: DevicePublicKey
-    /// The key's name in the key store, for providers that attest the key itself.
+    /// The key's alias, for providers that attest the key itself.
     public let alias: KeyAlias
-    /// What `makeHandle` gave.
+    /// The result of `makeHandle`.
     public let handle: String?
 
-    /// A subject of its parts.
+    /// Memberwise initializer.
     public init(
         appID: AppID, challenge: [UInt8], bindingNonce: BindingNonce, publicKey: DevicePublicKey, alias: KeyAlias,
         handle: String?
@@ -56,52 +56,52 @@ public struct AttestationSubject: Sendable {
     }
 }
 
-/// What the provider said. Never persisted, never logged.
+/// The evidence of a provider. The SDK never persists or logs it.
 public struct AttestationEvidence: Sendable {
     /// iOS: base64 of the attestation object; Android: the Play Integrity token.
     public let proof: String?
     /// Android Key Attestation: DER certificates, leaf first.
     public let keyAttestation: [[UInt8]]?
 
-    /// Evidence.
+    /// Memberwise initializer.
     public init(proof: String?, keyAttestation: [[UInt8]]? = nil) {
         self.proof = proof
         self.keyAttestation = keyAttestation
     }
 }
 
-/// Why there is no evidence.
+/// Why a provider gave no evidence.
 public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What it means for the registration.
+    /// What the failure means for the registration.
     public enum Code: String, Sendable, Hashable, CaseIterable {
         /// This device, build or simulator cannot attest.
         case unsupported
         /// The provider refused.
         case refused
-        /// The provider cannot be asked now; the same handle and nonce may be tried again.
+        /// The provider cannot answer now. The SDK may try the same handle and nonce again.
         case unavailable
-        /// The handle is of no use any more; make a new one.
+        /// The handle is no longer valid. The SDK makes a new one.
         case handleInvalid
-        /// It did not answer within 30 seconds. Not tried again by the operation that asked.
+        /// The provider did not answer within 30 seconds. The operation does not try again.
         case noAnswer
     }
 
-    /// What it means.
+    /// What the failure means for the registration.
     public let code: Code
-    /// For logs.
+    /// An explanation for logs.
     public let reason: String
 
-    /// An error.
+    /// Memberwise initializer.
     public init(_ code: Code, reason: String = "") {
         self.code = code
         self.reason = reason
     }
 
-    /// For logs.
+    /// Code and reason, for logs.
     public var description: String { "\(code.rawValue) \(reason)" }
 }
 
-/// Stands where a platform has no attestation and the configuration names none.
+/// The provider of a platform without attestation, until the configuration names one.
 struct NoAttestation: AttestationProvider {
     let platform = Platform.ios
 
@@ -111,16 +111,16 @@ struct NoAttestation: AttestationProvider {
 }
 
 #if DEBUG
-    /// Development mode, for emulators and CI: compiled out of release builds, as there is no run-time switch. The service
-    /// accepts it only for apps of its development or staging channels that allow it.
+    /// Development mode, for emulators and CI. Release builds do not contain it: there is no run-time switch. The service accepts
+    /// it only for apps of its development or staging channels that allow it.
     public struct DevelopmentAttestation: AttestationProvider {
-        /// The platform to pass as.
+        /// The platform to claim.
         public let platform: Platform
 
-        /// Development attestation.
+        /// Memberwise initializer.
         public init(platform: Platform = .ios) { self.platform = platform }
 
-        /// The fixed proof; the service demands a key proof beside it.
+        /// The fixed proof. The service also demands a key proof.
         public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
             AttestationEvidence(proof: RegisterRequest.developmentProof)
         }

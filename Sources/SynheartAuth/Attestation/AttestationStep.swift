@@ -1,17 +1,17 @@
 internal import AuthContract
 
-/// Step 5: has the provider attest, with all its own ways to fail.
+/// Step 5 of a registration: gets evidence from the provider, and handles each of its failures.
 struct AttestationStep: Sendable {
     let context: IdentityContext
     let challenge: RegistrationAttempt.LiveChallenge
 
-    /// No call of a provider is waited for longer.
+    /// The limit of each call of a provider.
     static let limit = Duration.seconds(30)
 
     func run(
         _ subject: (_ handle: String?) -> AttestationSubject
     ) async throws(RegistrationFailure) -> AttestationEvidence {
-        var forgotten = false
+        var hasNewHandle = false
         var attempt = 0
         while true {
             let handle = try await handle()
@@ -27,14 +27,15 @@ struct AttestationStep: Sendable {
                 attempt += 1
             case .newHandle:
                 try await context.record(.attestationKeyForgotten)
-                if forgotten { throw RegistrationFailure(error: failure) }
-                forgotten = true
+                if hasNewHandle { throw RegistrationFailure(error: failure) }
+                hasNewHandle = true
             default: throw RegistrationFailure(error: failure)
             }
         }
     }
 
-    /// The same handle and nonce may be tried again while the challenge lives; then a new attempt keeps the handle.
+    /// Waits before the next call with the same handle and nonce. Fails if the challenge would not outlive the wait; the next
+    /// attempt then uses the same handle with a new challenge.
     private func waitWithinLife(after attempt: Int, _ error: SynheartAuthError) async throws(RegistrationFailure) {
         guard let delay = RetryPolicy.registration.delay(after: attempt, random: context.random) else {
             throw RegistrationFailure(error: error)
@@ -49,7 +50,7 @@ struct AttestationStep: Sendable {
         }
     }
 
-    /// The handle to attest with: persisted before it is used, and never one that was used up.
+    /// The handle to attest with: persisted before its first use, and not yet attested.
     private func handle() async throws(RegistrationFailure) -> String? {
         do throws(SynheartAuthError) {
             if let key = try await context.ledger.load().attestationKey, !key.isUsed { return key.id }
@@ -68,7 +69,7 @@ struct AttestationStep: Sendable {
             return id
         case .success(nil): return nil
         case .failure(let failure):
-            // Making a handle fails in fewer ways: what is not a final answer is a refusal.
+            // Other failures cannot be told from a refusal while there is no handle.
             let code: AttestationError.Code =
                 [.unsupported, .noAnswer].contains(failure.code) ? failure.code : .refused
             throw RegistrationFailure(error: self.failure(AttestationError(code, reason: failure.reason)))
@@ -95,7 +96,7 @@ struct AttestationStep: Sendable {
 }
 
 extension RetryTable.Situation {
-    /// What an attestation provider's answer means.
+    /// The situation that a provider's failure means.
     init(_ code: AttestationError.Code) {
         self =
             switch code {
@@ -109,7 +110,7 @@ extension RetryTable.Situation {
 }
 
 extension AttestationError {
-    /// For the developer.
+    /// The message for the developer.
     fileprivate var message: String {
         switch code {
         case .unsupported: reason

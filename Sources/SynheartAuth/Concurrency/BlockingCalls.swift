@@ -1,14 +1,14 @@
 internal import Bytes
 internal import Dispatch
 
-/// A call that may block, by what it does. One that hangs keeps others of its kind from being made.
+/// The kinds of calls that may block. While a call hangs, the SDK makes no other call of its kind.
 package enum BlockingCall: Sendable, Hashable {
     case createKey, loadKey, sign, deleteKey
     case readRecord, writeRecord, removeRecord, setRecordAside, lockRecord
     case attest
     case digest
 
-    /// Whether it changes what other processes find, for as long as it runs.
+    /// Whether the call changes something that other processes read.
     var isChange: Bool {
         switch self {
         case .createKey, .deleteKey, .writeRecord, .removeRecord: true
@@ -20,34 +20,35 @@ package enum BlockingCall: Sendable, Hashable {
 /// How a call ended.
 package enum BlockingCallEnding<Value: Sendable>: Sendable {
     case returned(Value)
-    /// It did not return within its limit, or an earlier one of its kind did not and still runs.
+    /// The call did not return within its limit, or an earlier call of its kind still hangs.
     case noAnswer
-    /// The caller was cancelled before its turn came.
+    /// The caller was cancelled before the call began.
     case cancelled
 }
 
-/// When a call that may block counts as hung, measured from its start.
+/// How long a call may take from its start.
 package struct CallLimit: Sendable {
     let duration: Duration
     let sleeper: any Sleeper
 
-    /// The limit of every call of a provider.
+    /// The limit of each call of a provider: 30 seconds.
     static func provider(_ sleeper: any Sleeper) -> CallLimit { CallLimit(duration: .seconds(30), sleeper: sleeper) }
 }
 
-/// Makes the blocking calls of one provider (files, Keychain, Secure Enclave, a host's callbacks) one after another, on a thread
-/// that is not the pool's.
+/// Makes the blocking calls of one provider (files, Keychain, Secure Enclave, host callbacks) one after another, on a thread
+/// outside Swift's pool.
 ///
-/// A call that hangs is left behind with its thread: its caller is told, the calls in line go on on another thread, and calls of
-/// the same kind fail at once until it returns. So a provider that hangs costs one thread for each kind of call at most.
+/// A call that hangs is abandoned with its thread. Its caller gets `noAnswer`, queued calls continue on a new thread, and
+/// calls of the same kind fail at once until the abandoned call returns. So a provider that hangs costs at most one thread
+/// for each kind of call.
 package final class BlockingCalls: Sendable {
     private struct Job: Sendable {
         let id: UInt64
         let kind: BlockingCall
         let limit: CallLimit?
-        /// Makes the call, and tells its caller what it returned.
+        /// Makes the call and gives its caller the result.
         let work: @Sendable () -> Void
-        /// Tells the caller that it is not waited for; true: that it was cancelled.
+        /// Ends the caller's wait without a result.
         let giveUp: @Sendable (_ isCancelled: Bool) -> Void
     }
 
@@ -57,7 +58,7 @@ package final class BlockingCalls: Sendable {
         var running: Job?
         var leftBehind: [UInt64: BlockingCall] = [:]
         var lastID: UInt64 = 0
-        /// What waits for the changes that were left behind.
+        /// The actions that wait for abandoned changes to end.
         var afterwards: [@Sendable () -> Void] = []
 
         var hasChangeLeftBehind: Bool { leftBehind.values.contains { $0.isChange } }
@@ -65,17 +66,16 @@ package final class BlockingCalls: Sendable {
 
     private let state = Locked(State())
 
-    /// Calls of one provider.
+    /// The calls of one provider.
     package init() {}
 
-    /// Makes a call once its turn has come.
+    /// Makes a call, after the calls queued before it.
     ///
     /// - Parameters:
-    ///   - kind: What it does.
-    ///   - limit: When it counts as hung; nil: the caller's own limit cancels this task.
-    ///   - leavesBehind: Whether a caller that is cancelled leaves a running call behind as a hung one. Otherwise it waits for
-    ///     its end or its limit.
-    ///   - unclaimed: Receives a value that came too late.
+    ///   - kind: The kind of the call.
+    ///   - limit: The limit of the call; nil if the caller limits this task itself.
+    ///   - leavesBehind: Whether cancelling the caller abandons a running call. Otherwise the caller waits for its end or limit.
+    ///   - unclaimed: Receives a value that arrives too late.
     ///   - body: The call.
     package func run<Value: Sendable>(
         _ kind: BlockingCall, limit: CallLimit?, leavesBehind: Bool = false,
@@ -94,7 +94,7 @@ package final class BlockingCalls: Sendable {
             }, giveUp: { isCancelled in answer.give(isCancelled ? .cancelled : .noAnswer) })
         return await withTaskCancellationHandler {
             put(job)
-            // A cancellation that came before found nothing to withdraw.
+            // A cancellation before `put` found nothing to withdraw.
             if Task.isCancelled { withdraw(id, leavesBehind) }
             return await answer.value
         } onCancel: {
@@ -102,12 +102,12 @@ package final class BlockingCalls: Sendable {
         }
     }
 
-    /// Whether a change was left behind and may still take effect.
+    /// Whether an abandoned change may still take effect.
     var hasChangeLeftBehind: Bool { state.withLock { $0.hasChangeLeftBehind } }
 
-    /// Runs `action` once no change is left behind: at once where none is.
+    /// Runs `action` once no abandoned change is left; at once if there is none.
     ///
-    /// A lock that guards changes is released like this, so that no other process meets a change that comes late.
+    /// Locks that guard changes are released this way, so that no other process meets a late change.
     func afterChanges(_ action: @escaping @Sendable () -> Void) {
         let isNow = state.withLock { state in
             if state.hasChangeLeftBehind { state.afterwards.append(action) }

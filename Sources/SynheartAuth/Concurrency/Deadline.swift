@@ -1,7 +1,6 @@
 internal import Bytes
 
-/// The value of `body`; nil once `limit` has passed, or the caller is cancelled. A body that is given up is cancelled and left
-/// behind, not waited for.
+/// The value of `body`; nil once `limit` has passed or the caller is cancelled. Then `body` is cancelled and abandoned.
 package func withDeadline<Value: Sendable>(
     _ limit: Duration, _ sleeper: any Sleeper, _ body: @escaping @Sendable () async -> Value
 ) async -> Value? {
@@ -22,8 +21,8 @@ package func withDeadline<Value: Sendable>(
     return value
 }
 
-/// Whether a call may still act. It may not once its deadline has passed or its caller has gone: nothing may leave the device for
-/// a caller who was told that it failed.
+/// Whether a call may still act. It may not after its deadline or its caller's cancellation: the SDK sends nothing for a caller
+/// that was told that the call failed.
 final class CallLife: Sendable {
     private let isOver = Locked(false)
     private let clock: any DeviceClock
@@ -34,12 +33,12 @@ final class CallLife: Sendable {
         end = clock.continuous + limit
     }
 
-    /// Ends the call before its time.
+    /// Ends the call before its deadline.
     func finish() { isOver.withLock { $0 = true } }
 
-    /// What is left of its time.
+    /// The remaining time.
     ///
-    /// - Throws: `NETWORK_ERROR` where nothing is.
+    /// - Throws: `NETWORK_ERROR` if there is none.
     func remaining() throws(SynheartAuthError) -> Duration {
         let remaining = end - clock.continuous
         guard remaining > .zero, !isOver.withLock({ $0 }) else { throw .deadlinePassed }
@@ -48,7 +47,7 @@ final class CallLife: Sendable {
 }
 
 extension SynheartAuthError {
-    /// The call's deadline has passed. What it began may still be done.
+    /// The call's deadline has passed. Its operation may still succeed.
     package static var deadlinePassed: SynheartAuthError {
         SynheartAuthError(.deadlinePassed, "the call's deadline has passed; what it began may still be done")
     }

@@ -1,14 +1,14 @@
 internal import AuthContract
 
-/// Scheme, host and port of a service: https anywhere, http only on this machine.
+/// The origin of an auth service: https, or http on this machine.
 struct AuthOrigin: Sendable, Hashable {
     let origin: RequestOrigin
 
-    /// `https://auth.example.com`: in lower case, without the scheme's own port.
+    /// `https://auth.example.com`: lower case, without the scheme's default port.
     var text: String { origin.description }
 
-    /// Reads `https://auth.example.com` or `http://127.0.0.1:8080`, with or without a slash at the end; a path, query,
-    /// fragment or user name is refused.
+    /// Reads `https://auth.example.com` or `http://127.0.0.1:8080`, with or without a trailing slash. Refuses a path, query,
+    /// fragment or user name.
     init(_ text: String) throws(SynheartAuthError) {
         let origin: RequestOrigin
         do throws(ContractError) {

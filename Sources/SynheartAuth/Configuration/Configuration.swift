@@ -1,38 +1,39 @@
 public import AuthContract
 
 extension SynheartAuth {
-    /// Everything that the SDK stands on. `init(baseUrl:)` takes the platform's own; each part can be replaced.
+    /// The parts that the SDK uses. `init(baseUrl:)` takes the platform's own; each part can be replaced.
     public struct Configuration: Sendable {
         /// The auth service.
         let origin: AuthOrigin
-        /// Carries requests.
+        /// Sends requests.
         public var transport: any Transport
         /// Keeps records.
         public var storage: any Storage { didSet { storageCalls = BlockingCalls() } }
-        /// Keeps keys. Software keys are used only where they are named here.
+        /// Keeps keys. The SDK uses software keys only if this names them.
         public var keyStore: any KeyStore { didSet { keyCalls = BlockingCalls() } }
-        /// Has the device's maker vouch for it.
+        /// Attests the app and its key.
         public var attestation: any AttestationProvider
         /// Tells the time.
         public var clock: any DeviceClock
         /// Makes nonces and jitter.
         public var random: any RandomSource
-        /// Waits.
+        /// Waits between attempts and for deadlines.
         public var sleeper: any Sleeper
-        /// Receives what there is to say.
+        /// Receives log entries.
         public var logger: any AuthLogger
-        /// Where `send` and `sign` may take signatures beside the auth service: https, or this machine.
+        /// The origins besides the auth service for which `send` and `sign` sign: https, or this machine.
         public var origins: Set<RequestOrigin> = []
-        /// Whether a key is replaced by itself when it is due.
+        /// Whether the SDK rotates a key by itself when it is due.
         public var rotatesAutomatically = true
 
-        /// The calls of the storage and of the key store: the same for all copies, as a call that hangs hangs for all of them.
+        /// The calls of the storage and the key store. Copies of a configuration share them, because they share a call that hangs.
         private(set) var storageCalls = BlockingCalls()
         private(set) var keyCalls = BlockingCalls()
 
-        /// The auth service at `baseUrl` (https; http only on this machine) and this platform's parts.
+        /// A configuration with this platform's parts.
         ///
-        /// - Throws: `NOT_CONFIGURED` for anything that is not the URL of a service.
+        /// - Parameter baseUrl: The auth service, https; http only on this machine.
+        /// - Throws: `NOT_CONFIGURED` if `baseUrl` is not the URL of a service.
         public init(baseUrl: String) throws(SynheartAuthError) {
             origin = try AuthOrigin(baseUrl)
             transport = URLSessionTransport()

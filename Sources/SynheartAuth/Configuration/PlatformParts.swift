@@ -1,8 +1,8 @@
 #if !(canImport(Security) && canImport(CryptoKit) && canImport(DeviceCheck))
     internal import Foundation
 
-    /// What there is without a vendor's hardware: files, and in debug builds keys in files. A release build has no keys until
-    /// the configuration names a store.
+    /// The defaults without a vendor's hardware: records in files, and in debug builds keys in files. A release build has no key
+    /// store until the configuration names one.
     enum PlatformParts {
         static var storage: any Storage { FileStorage(directory: directory) }
         static var attestation: any AttestationProvider { NoAttestation() }

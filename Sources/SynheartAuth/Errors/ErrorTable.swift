@@ -1,4 +1,4 @@
-/// The classes of errors that facades in other languages have; which code belongs to which is the contract between them.
+/// The error classes of facades in other languages. The table code -> class is their contract.
 public enum ErrorClass: String, Sendable, Hashable, CaseIterable {
     case networkError = "NetworkError"
     case challengeExpired = "ChallengeExpired"
@@ -15,7 +15,7 @@ public enum ErrorClass: String, Sendable, Hashable, CaseIterable {
     case serverError = "ServerError"
 }
 
-/// The taxonomy (RFC-AUTH-MOBILE-0001 section 11) as data.
+/// The taxonomy as data: code, text, class, message (RFC-AUTH-MOBILE-0001 section 11).
 enum ErrorTable {
     struct Row: Sendable {
         let code: SynheartAuthError.Code

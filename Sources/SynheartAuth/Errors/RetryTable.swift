@@ -1,44 +1,45 @@
 internal import AuthContract
 
-/// What follows from each failure, as data: RFC-AUTH-MOBILE-0001 sections 11 and 12, and `docs/protocol.md`, *Errors* and
-/// *Retry*. Every decision to try again, and every recovery that an error advises, comes from here.
+/// What follows from each failure, as data (RFC-AUTH-MOBILE-0001 sections 11 and 12; `docs/protocol.md`, *Errors* and *Retry*).
+///
+/// Every decision to try again, and every recovery that an error advises, comes from this table.
 enum RetryTable {
-    /// What the SDK does by itself, once for each failure unless it says otherwise. After that it reports the error.
+    /// What the SDK itself does about a failure, once unless noted otherwise. After that it reports the error.
     enum Remedy: Sendable, Hashable, CaseIterable {
         /// Report the error.
         case none
-        /// Do the same operation again, as often and as late as its ``RetryPolicy`` says.
+        /// Repeat the operation, with the back-off of its ``RetryPolicy``.
         case backOff
-        /// Read the record again, as often and as late as ``RetryPolicy/storage`` says.
+        /// Read the record again, with the back-off of ``RetryPolicy/storage``.
         case readAgain
-        /// Start the registration again with a new challenge, as often and as late as its ``RetryPolicy`` says.
+        /// Start the registration again with a new challenge, with the back-off of ``RetryPolicy/registration``.
         case newChallenge
-        /// Ask the attestation provider again with the same handle and challenge, as often and as late as the registration's
-        /// ``RetryPolicy`` says, for as long as the challenge lives.
+        /// Ask the attestation provider again with the same handle, with the back-off of ``RetryPolicy/registration``, while the
+        /// challenge lives.
         case askProviderAgain
         /// Ask the attestation provider once more, with a new challenge.
         case attestAgain
-        /// Make a new handle for the attestation provider, and attest with it.
+        /// Make a new handle for the attestation provider and attest with it.
         case newHandle
-        /// Sign again: a new time and a new nonce.
+        /// Sign again with a new time and a new nonce.
         case signAgain
-        /// Learn the clock from the service, and sign again.
+        /// Learn the clock from the service and sign again.
         case learnClock
         /// Sign again under scheme 2.
         case signSchemeTwo
         /// Sign again with an App Attest assertion.
         case assert
-        /// Rotate the key, and sign again.
+        /// Rotate the key and sign again.
         case rotate
-        /// Register again, and sign again.
+        /// Register again and sign again.
         case register
-        /// Finish a rotation that was cut short and sign again. Without one: as `confirm`.
+        /// Finish an interrupted rotation and sign again. Without one, do as for `confirm`.
         case finishRotation
-        /// Ask the auth service, if another origin said so.
+        /// Confirm the verdict by a status request, if it came from another origin than the auth service.
         case confirm
     }
 
-    /// A failure, what the SDK does about it, and what is left to the host after that.
+    /// A failure, the SDK's remedy, and the recovery that is left to the host after it.
     struct Row: Sendable {
         let code: SynheartAuthError.Code
         let remedy: Remedy
@@ -50,7 +51,7 @@ enum RetryTable {
             self.recovery = recovery
         }
 
-        /// A code of the service that the SDK reports under the same name.
+        /// A code of the service that the SDK reports unchanged.
         init(service code: ErrorCode, _ remedy: Remedy, then recovery: SynheartAuthError.Recovery) {
             self.init(.server(code.rawValue), remedy, then: recovery)
         }
@@ -79,7 +80,7 @@ enum RetryTable {
         Row(.invalidStateTransition, .none, then: .none),
     ]
 
-    /// The service's codes that the SDK reports under the same name.
+    /// The service's codes that the SDK reports unchanged.
     static let service: [Row] = [
         Row(service: .invalidRequest, .none, then: .none),
         Row(service: .notFound, .none, then: .none),
@@ -104,7 +105,7 @@ enum RetryTable {
         Row(service: .rateLimited, .none, then: .retry),
     ]
 
-    /// The service's codes that the SDK reports under a name of its own. Every 5xx is a network error, whatever its code.
+    /// The service's codes that the SDK reports as its own. Every 5xx is a network error.
     static let renamed: [ErrorCode: SynheartAuthError.Code] = [
         .challengeExpired: .challengeExpired,
         .invalidAttestation: .attestationFailed,
@@ -117,25 +118,25 @@ enum RetryTable {
         .internalError: .networkError,
     ]
 
-    /// Failures of which the SDK knows more than the code says.
+    /// Failures that the SDK can tell apart although their code is the same.
     enum Situation: Sendable, Hashable, CaseIterable {
-        /// The attestation provider's own answers.
+        /// The failures of an attestation provider.
         case attestationUnsupported, attestationRefused, providerUnavailable, providerSilent, handleInvalid
-        /// The service refused the evidence, but may know the key from an earlier request.
+        /// The service refused the evidence, but may have registered the key by an earlier request.
         case knownKeyRefused
-        /// The service refused the evidence because it wants the key's own attestation, which names a spent challenge.
+        /// The service wants the key's own attestation, which names a spent challenge.
         case keyAttestationSpent
         /// The key store is locked or busy.
         case keyStoreUnavailable, secureEnclaveUnavailable
-        /// The record cannot be read now; cannot be locked now; cannot be decoded; belongs to another auth service.
+        /// The record cannot be read or locked now, cannot be decoded, or belongs to another auth service.
         case recordUnavailable, recordLocked, recordDamaged, recordOfAnotherService
         /// The clock is off by more than the SDK may learn.
         case clockTooFarOff
         /// The service names a key that this device never had.
         case foreignKey
-        /// The service refuses a rotation because the key is too old for that too.
+        /// The service refuses the rotation because the key is too old.
         case keyTooOldToRotate
-        /// The caller does not wait any longer.
+        /// The caller no longer waits.
         case deadlinePassed, cancelled
     }
 
@@ -160,13 +161,13 @@ enum RetryTable {
         .cancelled: Row(.networkError, .none, then: .retry),
     ]
 
-    /// The longest `Retry-After` that the SDK waits for.
+    /// The SDK waits no longer than this for a `Retry-After`.
     static let longestRetryAfter = Duration.seconds(300)
 
-    /// The code under which the SDK reports a code of the service.
+    /// The code under which the SDK reports a service's code.
     static func reported(_ code: ErrorCode) -> SynheartAuthError.Code { renamed[code] ?? .server(code.rawValue) }
 
-    /// The row of a code. A code that this version does not know is reported, and nothing helps.
+    /// The row of a code. An unknown code is reported, with recovery `none`.
     static func row(of code: SynheartAuthError.Code) -> Row { byCode[code] ?? Row(code, .none, then: .none) }
 
     /// The row of a situation.
@@ -176,11 +177,11 @@ enum RetryTable {
 }
 
 extension RetryPolicy {
-    /// Challenge and registration.
+    /// Challenge and register.
     static let registration = RetryPolicy(
         base: .seconds(1), jitter: .milliseconds(500), maximum: .seconds(30), attempts: 5)
-    /// A rotation: three attempts, then at the next launch.
+    /// Rotation: three attempts now, more at the next launch.
     static let rotation = RetryPolicy(base: .seconds(60), jitter: .zero, maximum: .seconds(3600), attempts: 3)
-    /// A record that cannot be read now.
+    /// Reading a record that is unavailable.
     static let storage = RetryPolicy(base: .milliseconds(100), jitter: .zero, maximum: .seconds(2), attempts: 5)
 }

@@ -1,9 +1,9 @@
 internal import AuthContract
 
-/// Reads what a service's answer says beside its body: refusals, its clock, its wish for a new key.
+/// Reads an answer's refusal, server time and demands.
 enum ServiceVerdict {
-    /// The error of an answer that is not 2xx. Only a body in the contract's form is a verdict; what a proxy or a captive
-    /// portal says is a network error.
+    /// The error of an answer that is not 2xx. Only a 4xx whose body has the contract's form is a verdict. Anything else, such as
+    /// a proxy's page, is a network error.
     static func error(of answer: TransportAnswer) -> SynheartAuthError {
         let retryAfter = retryAfter(answer.headers)
         guard (400..<600).contains(answer.status), let body = try? ErrorBody(parsing: answer.body) else {
@@ -20,14 +20,14 @@ enum ServiceVerdict {
             String(body.message.prefix(500)), retryAfter: retryAfter, serverTime: body.serverTimestamp)
     }
 
-    /// `X-Synheart-Server-Time`, else the refusal's own time.
+    /// The value of `X-Synheart-Server-Time`; without it the `server_timestamp` of a refusal.
     static func serverTime(_ answer: TransportAnswer) -> UnixTime? {
         if let text = try? answer.headers.atMostOne(HeaderName.serverTime) { return try? UnixTime(header: text) }
         guard answer.status >= 400 else { return nil }
         return (try? ErrorBody(parsing: answer.body))?.serverTimestamp
     }
 
-    /// `Retry-After` in seconds, at most five minutes; a date is not what the contract has.
+    /// `Retry-After` in whole seconds, limited to ``RetryTable/longestRetryAfter``. A date is ignored.
     static func retryAfter(_ headers: HeaderFields) -> Duration? {
         guard let text = try? headers.atMostOne("Retry-After"), let seconds = Int64(text), seconds >= 0 else {
             return nil
@@ -35,7 +35,7 @@ enum ServiceVerdict {
         return min(.seconds(seconds), RetryTable.longestRetryAfter)
     }
 
-    /// The time in `X-Synheart-Rotate: required; by=<unix>`.
+    /// The deadline in `X-Synheart-Rotate: required; by=<unix>`.
     static func mustRotateBy(_ headers: HeaderFields) -> UnixTime? {
         guard let text = try? headers.atMostOne(HeaderName.rotate) else { return nil }
         let parts = text.split(separator: ";").map { $0.drop { $0 == " " } }

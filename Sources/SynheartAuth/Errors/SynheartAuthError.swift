@@ -1,44 +1,44 @@
 internal import AuthContract
 
-/// What every operation of the SDK throws.
+/// The error of every operation.
 ///
-/// Two errors are equal when their codes are. The message is for the developer and holds no secret; `cause` is for logs
-/// of debug builds.
+/// Two errors are equal if their codes are. The message is for the developer and holds no secret. `cause` is for logs of debug
+/// builds.
 public struct SynheartAuthError: Error, Sendable {
     /// The stable code (RFC-AUTH-MOBILE-0001 section 11).
     public let code: Code
-    /// For the developer.
+    /// An explanation for the developer.
     public let message: String
-    /// What to do about it.
+    /// What the host can do.
     public let recovery: Recovery
     /// Whether the same call may succeed later.
     public var isRetryable: Bool { recovery == .retry }
-    /// How long to wait before that, where the service or the SDK knows.
+    /// How long to wait before that, if the service or the SDK knows.
     public let retryAfter: Duration?
-    /// What was below it.
+    /// The error below this one.
     public let cause: (any Error)?
-    /// From and to, of `invalidStateTransition`.
+    /// The refused transition of an `invalidStateTransition`.
     public let transition: StateTransition?
-    /// What the SDK does about it by itself.
+    /// What the SDK itself does about the error.
     let remedy: RetryTable.Remedy
-    /// What the service's clock said with it, where it is a verdict of the service.
+    /// The service's clock, if the error is a verdict of the service.
     let serverTime: UnixTime?
 
-    /// A stable code: those that the SDK knows, and any other code of the service.
+    /// A stable code: one of the SDK's own, or a code of the service.
     public enum Code: Sendable, Hashable {
         case networkError, challengeExpired, attestationUnavailable, attestationFailed, keyInvalidated, keystoreError
         case secureEnclaveError, signingFailed, deviceRevoked, clockSkew, rotationFailed, nonceReplay
         case alreadyRegistered, notRegistered, notConfigured, registrationInProgress, cryptoError, storageError
         case invalidStateTransition
-        /// A code of the service that is none of the SDK's own, as it stood on the wire.
+        /// A code of the service, as received.
         case server(String)
     }
 
-    /// What the host can do.
+    /// What the host can do about an error.
     public enum Recovery: String, Sendable, Hashable, CaseIterable {
-        /// Nothing; tell the developer.
+        /// Report it to the developer.
         case none
-        /// Call again, after `retryAfter` where it is known.
+        /// Call again, after `retryAfter` if it is known.
         case retry
         /// Call `configure` first.
         case configure
@@ -46,13 +46,13 @@ public struct SynheartAuthError: Error, Sendable {
         case register
         /// Call `rotateKey`.
         case rotate
-        /// Call `resetDeviceIdentity`, if the host decides so, then `registerDevice`.
+        /// Call `resetDeviceIdentity`, if the host agrees, then `registerDevice`.
         case reset
-        /// Correct the device's clock: it is further off than the SDK may learn.
+        /// Ask the user to correct the device's clock: the SDK does not learn an offset that large.
         case correctClock
     }
 
-    /// An error of this code. ``RetryTable`` says what the host can do about it.
+    /// An error with a code. ``RetryTable`` has its recovery.
     init(
         _ code: Code, _ message: String, retryAfter: Duration? = nil, cause: (any Error)? = nil,
         transition: StateTransition? = nil, serverTime: UnixTime? = nil
@@ -62,7 +62,7 @@ public struct SynheartAuthError: Error, Sendable {
             serverTime: serverTime)
     }
 
-    /// An error of this situation. ``RetryTable`` says its code, and what the host can do about it.
+    /// An error of a situation. ``RetryTable`` has its code and recovery.
     init(
         _ situation: RetryTable.Situation, _ message: String, cause: (any Error)? = nil, serverTime: UnixTime? = nil
     ) {
@@ -83,14 +83,14 @@ public struct SynheartAuthError: Error, Sendable {
         self.serverTime = serverTime
     }
 
-    /// The error of a code that came through a platform channel or the C interface; a code that is not the SDK's own
-    /// becomes `server`.
+    /// The error of a code that came through a platform channel or the C interface. A code that is not the SDK's own becomes
+    /// `server`.
     public static func fromCode(_ code: String, _ message: String? = nil) -> SynheartAuthError {
         let code = Code(text: code)
         return SynheartAuthError(code, message ?? ErrorTable.row(of: code).message)
     }
 
-    /// The name of the error's class in facades of other languages.
+    /// The error's class in facades of other languages.
     public var className: ErrorClass { ErrorTable.row(of: code).className }
 }
 
@@ -105,17 +105,17 @@ extension SynheartAuthError: CustomStringConvertible {
 }
 
 extension SynheartAuthError.Code {
-    /// The code as it is written everywhere, such as `NETWORK_ERROR`.
+    /// The code as text, such as `NETWORK_ERROR`.
     public var text: String {
         if case .server(let text) = self { text } else { ErrorTable.row(of: self).text }
     }
 
-    /// Reads a code. What is not a code at all (`A-Z 0-9 _`, at most 64) becomes `server("UNKNOWN")`: it may be logged.
+    /// Reads a code. A text that is not 1 to 64 of `A-Z 0-9 _` becomes `server("UNKNOWN")`, so that codes are safe to log.
     public init(text: String) {
         self = ErrorTable.rows.first { $0.text == text }?.code ?? Self.service(text)
     }
 
-    /// A code of the service that stays the service's, even where the SDK has one of the same name.
+    /// The service's code, also if the SDK has one with the same text.
     static func service(_ text: String) -> Self {
         let isCode = (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(Self.isCodeCharacter)
         return .server(isCode ? text : "UNKNOWN")

@@ -1,66 +1,67 @@
 public import AuthContract
 internal import Bytes
 
-/// Where private keys live: P-256, non-exportable where the platform can do it.
+/// Keeps P-256 private keys, non-exportable if the platform supports it.
 ///
-/// Calls may block: the SDK makes them one at a time, on a thread of its own, and waits 30 seconds. A call that has not returned by
-/// then is left behind, and none of its kind is made until it has; others are made beside it.
+/// Calls may block. The SDK makes them one at a time, on a thread of its own, and waits 30 seconds. After that it abandons the
+/// call and makes no other of its kind until it returns.
 public protocol KeyStore: Sendable {
-    /// What guards the keys.
+    /// What protects the keys.
     var protection: KeyProtection { get }
 
-    /// Whether `create` puts the challenge into a hardware attestation of the key, so that a key goes with one challenge.
+    /// Whether `create` attests the key with the challenge, so that each key belongs to one challenge.
     var attestsKeys: Bool { get }
 
-    /// Makes a key, replacing one of the same name.
+    /// Makes a key and replaces one of the same name.
     ///
-    /// `challenge` is the decoded challenge that a hardware key attestation has to name: it is fixed before the key exists.
+    /// - Parameters:
+    ///   - alias: The key's name.
+    ///   - challenge: The decoded challenge that a hardware key attestation must name.
     func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey
 
-    /// The public half of a key; nil only where there certainly is none.
+    /// The public half of a key; nil only if the key certainly does not exist.
     func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey?
 
     /// Signs SHA-256 of the message.
     func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature
 
-    /// Signs with this key from here on without blocking; nil where only `sign` does it. What is signed after the key is
-    /// gone throws as `sign` does.
+    /// A signer for this key that does not block; nil if only `sign` can sign. After the key is gone it throws as `sign` does.
     func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner?
 
-    /// Deletes a key; one that is not there counts as deleted.
+    /// Deletes a key. Succeeds if there is no such key.
     func delete(_ alias: KeyAlias) throws(KeyStoreError)
 }
 
 extension KeyStore {
-    /// Not by itself.
+    /// No.
     public var attestsKeys: Bool { false }
 
-    /// Hardware blocks.
+    /// No signer: hardware blocks.
     public func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner? { nil }
 }
 
-/// Signs SHA-256 of a message with one key, at once.
+/// Signs SHA-256 of a message with one key, without blocking.
 public typealias KeySigner = @Sendable (_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature
 
-/// What guards a key.
+/// What protects a key.
 public enum KeyProtection: String, Sendable, Hashable, CaseIterable {
     /// Apple's Secure Enclave.
     case secureEnclave = "secure-enclave"
-    /// The Android Keystore, or another store of the host's.
+    /// The Android Keystore, or another key store of the host.
     case hostKeystore = "host-keystore"
-    /// A file that whoever can read it can copy.
+    /// A file. Whoever can read it can copy the key.
     case software
 }
 
-/// Why a key store did not do what it was asked.
+/// Why a key store failed.
 public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What the failure means for the identity.
     public enum Code: String, Sendable, Hashable, CaseIterable {
-        /// There is no such key any more.
+        /// The key does not exist.
         case notFound
         /// The operating system refuses the key for good: biometrics changed, permanently invalidated, unrecoverable.
         case invalidated
-        /// Locked or busy; the key may be in order.
+        /// The store is locked or busy. The key may be intact.
         case unavailable
         /// This device or build has no such store.
         case unsupported
@@ -68,29 +69,29 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
         case failed
     }
 
-    /// What it means.
+    /// What the failure means for the identity.
     public let code: Code
-    /// The platform's own number (an OSStatus, an errno), for logs.
+    /// The platform's number (OSStatus, errno), for logs.
     public let status: Int?
-    /// For logs.
+    /// An explanation for logs.
     public let reason: String
 
-    /// An error.
+    /// Memberwise initializer.
     public init(_ code: Code, status: Int? = nil, reason: String = "") {
         self.code = code
         self.status = status
         self.reason = reason
     }
 
-    /// Whether the key is lost.
+    /// Whether the key is gone for good.
     public var isKeyLost: Bool { code == .notFound || code == .invalidated }
 
-    /// For logs.
+    /// Code, status and reason, for logs.
     public var description: String { "\(code.rawValue)\(status.map { " (\($0))" } ?? "") \(reason)" }
 }
 
 extension SynheartAuthError {
-    /// The error of a key store whose key, where it is lost, cannot be the identity's own: that is `keyInvalidated`.
+    /// The SDK's error for a failure of the key store.
     static func keyStore(_ error: KeyStoreError, _ protection: KeyProtection) -> SynheartAuthError {
         if error.isKeyLost { return SynheartAuthError(.keyInvalidated, "the key is gone", cause: error) }
         if error.code == .unsupported, protection == .secureEnclave {

@@ -3,16 +3,16 @@ internal import Crypto
 
 internal import struct Foundation.Data
 
-/// Keys in files, for desktops and servers without a hardware store: whoever can read the file can copy the key.
+/// Keys in files, for desktops and servers without a hardware key store. Whoever can read a file can copy its key.
 ///
-/// A release build uses it only where `Configuration.keyStore` names it; nothing falls back to it.
+/// A release build uses it only if `Configuration.keyStore` names it. There is no fallback to it.
 public struct SoftwareKeyStore: KeyStore {
     private let directory: PrivateDirectory
 
-    /// Keys in this directory, which is made with mode 0700 when the first key is.
+    /// Keys in this directory. The first key creates it, with mode 0700.
     public init(directory: String) { self.directory = PrivateDirectory(path: directory) }
 
-    /// Labelled `software`.
+    /// `software`.
     public var protection: KeyProtection { .software }
 
     /// Makes a key and writes it to a file.
@@ -37,7 +37,7 @@ public struct SoftwareKeyStore: KeyStore {
         return try Self.sign(message, key)
     }
 
-    /// Keeps the key in memory, for as long as its file is the same.
+    /// A signer with the key in memory, valid while the file does not change.
     public func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner? {
         let versions = directory.versions(of: Self.file(alias))
         guard let version = versions(), let key = try key(alias) else { return nil }
@@ -88,7 +88,7 @@ public struct SoftwareKeyStore: KeyStore {
     }
 }
 
-/// Stands where a platform has no hardware store and the configuration names none.
+/// The key store of a platform without hardware, until the configuration names one.
 struct NoKeyStore: KeyStore {
     let protection = KeyProtection.hostKeystore
 

@@ -3,20 +3,20 @@ internal import Crypto
 
 internal import struct Foundation.Data
 
-/// Receives what the SDK has to say. The types of an entry are all that can be logged: there is no free text in it.
+/// Receives the SDK's log entries. An entry has no free text: its types are all that can be logged.
 public protocol AuthLogger: Sendable {
-    /// Takes one entry; must not block.
+    /// Takes an entry. Must not block.
     func log(_ entry: LogEntry)
 }
 
-/// One thing that happened.
+/// A log entry.
 public struct LogEntry: Sendable, Hashable {
-    /// How much it matters.
+    /// The severity.
     public enum Level: String, Sendable, Hashable, CaseIterable {
         case debug, info, warning, error
     }
 
-    /// What happened.
+    /// The event.
     public enum Event: String, Sendable, Hashable, CaseIterable {
         case registrationStarted, registrationFinished, registrationFailed, attemptFailed
         case rotationStarted, rotationFinished, rotationFailed
@@ -25,23 +25,23 @@ public struct LogEntry: Sendable, Hashable {
         case foreignKey
     }
 
-    /// How much it matters.
+    /// The severity.
     public let level: Level
-    /// What happened.
+    /// The event.
     public let event: Event
-    /// Whose identity.
+    /// The app.
     public let appID: AppID
-    /// Which device, hashed.
+    /// The device, hashed.
     public let device: HashedDeviceID?
     /// The error.
     public let code: SynheartAuthError.Code?
     /// The change of state.
     public let transition: StateTransition?
-    /// How long it took.
+    /// The duration of the operation.
     public let duration: Duration?
 }
 
-/// A device id that cannot be read back: the first 16 hexadecimal digits of its SHA-256.
+/// A device id that cannot be reversed: the first 16 hexadecimal digits of its SHA-256.
 public struct HashedDeviceID: Sendable, Hashable, CustomStringConvertible {
     /// 16 hexadecimal digits.
     public let description: String
@@ -52,16 +52,16 @@ public struct HashedDeviceID: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Says nothing.
+/// Drops every entry.
 public struct SilentLogger: AuthLogger {
-    /// A logger.
+    /// Memberwise initializer.
     public init() {}
 
     /// Drops the entry.
     public func log(_ entry: LogEntry) {}
 }
 
-/// What one identity says to the logger.
+/// Writes the log entries of one identity.
 struct IdentityLog: Sendable {
     let appID: AppID
     let logger: any AuthLogger

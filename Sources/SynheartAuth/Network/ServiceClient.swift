@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// Speaks to the auth service: one exchange at a time, its answer judged by status and body.
+/// Calls the auth service: one request, one answer.
 struct ServiceClient: Sendable {
     let origin: AuthOrigin
     let transport: any Transport
@@ -8,14 +8,14 @@ struct ServiceClient: Sendable {
     let sleeper: any Sleeper
     let isDevelopment: Bool
 
-    /// What the service answered with 2xx.
-    struct Answer: Sendable {
+    /// A 2xx answer.
+    struct Response: Sendable {
         let headers: HeaderFields
         let body: [UInt8]
         /// When the request was sent, on the continuous clock.
         let sentAt: Duration
 
-        /// The body as what it should be; one that is not is no answer of the service.
+        /// Parses the body. A body of another form does not come from the service.
         func read<Body: WireBody>(_ type: Body.Type = Body.self) throws(SynheartAuthError) -> Body {
             do {
                 return try Body(parsing: body)
@@ -25,11 +25,11 @@ struct ServiceClient: Sendable {
         }
     }
 
-    /// An exchange's outcome, and what it says about the clock either way.
+    /// The result of an exchange, and what it says about the clock, also in case of failure.
     struct Outcome: Sendable {
-        let result: Result<Answer, SynheartAuthError>
+        let result: Result<Response, SynheartAuthError>
         let offset: ClockOffset?
-        /// By when the service wants the key replaced.
+        /// The deadline of a demanded rotation.
         let mustRotateBy: UnixTime?
     }
 
@@ -61,9 +61,9 @@ struct ServiceClient: Sendable {
         let offset = serverTime.flatMap {
             ClockOffset(serverTime: $0, receivedAt: receivedAt, roundTrip: roundTrip)
         }
-        let result: Result<Answer, SynheartAuthError> =
+        let result: Result<Response, SynheartAuthError> =
             (200..<300).contains(answer.status)
-            ? .success(Answer(headers: answer.headers, body: answer.body, sentAt: sentAt))
+            ? .success(Response(headers: answer.headers, body: answer.body, sentAt: sentAt))
             : .failure(ServiceVerdict.error(of: answer))
         return Outcome(result: result, offset: offset, mustRotateBy: ServiceVerdict.mustRotateBy(answer.headers))
     }

@@ -1,13 +1,13 @@
 public import AuthContract
 
-/// Carries one request to a service and its answer back. Follows no redirects, keeps no cookies, caches nothing.
+/// Sends one request and returns the answer. Follows no redirects, keeps no cookies, caches nothing.
 public protocol Transport: Sendable {
-    /// Sends the request; throws where no answer came, or one larger than the request allows.
+    /// Sends the request. Throws if no answer came, or one that is larger than the request allows.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer
 }
 
 extension Transport {
-    /// Sends the request; one that has no answer by its deadline is left behind, whatever the transport does about it.
+    /// Sends the request and abandons the transport at the deadline.
     func send(_ request: TransportRequest, _ sleeper: any Sleeper) async throws(TransportError) -> TransportAnswer {
         let answer = await withDeadline(request.deadline, sleeper) { () -> Result<TransportAnswer, TransportError> in
             do throws(TransportError) { return .success(try await send(request)) } catch { return .failure(error) }
@@ -23,18 +23,18 @@ public struct TransportRequest: Sendable, Hashable {
     public let method: String
     /// The absolute URL.
     public let url: String
-    /// The header lines beside Host and Content-Length.
+    /// The header lines, without Host and Content-Length.
     public let headers: HeaderFields
-    /// The body; empty for none, and where it is a file's content.
+    /// The body; empty if there is none or `bodyFile` has it.
     public let body: [UInt8]
-    /// The path of the file whose content is the body, to be sent in pieces, however large it is; nil: `body` is.
+    /// The path of a file to send as the body, in pieces; nil if `body` is the body.
     public let bodyFile: String?
-    /// How long the whole exchange may take; with `SynheartAuth.send`, the whole call, whatever it recovers from.
+    /// The limit of the whole exchange; for `SynheartAuth.send`, of the whole call, recoveries included.
     public let deadline: Duration
-    /// Bytes that the answer's body may have.
+    /// The most bytes of the answer's body.
     public let maximumAnswer: Int
 
-    /// A request of its parts.
+    /// A request with a body in memory.
     public init(
         method: String, url: String, headers: HeaderFields, body: [UInt8], deadline: Duration = .seconds(30),
         maximumAnswer: Int = 64 * 1024
@@ -48,7 +48,7 @@ public struct TransportRequest: Sendable, Hashable {
         self.maximumAnswer = maximumAnswer
     }
 
-    /// A request whose body is the content of the file at this path, which must not change until the answer is there.
+    /// A request whose body is a file. The file must not change until the answer arrives.
     public init(
         method: String, url: String, headers: HeaderFields, bodyFile: String, deadline: Duration = .seconds(30),
         maximumAnswer: Int = 64 * 1024
@@ -62,7 +62,7 @@ public struct TransportRequest: Sendable, Hashable {
         self.maximumAnswer = maximumAnswer
     }
 
-    /// The same with another method, other headers and less time.
+    /// The same request with another method, headers and deadline.
     func with(method: String, headers: HeaderFields, deadline: Duration) -> TransportRequest {
         if let bodyFile {
             return TransportRequest(
@@ -80,10 +80,10 @@ public struct TransportAnswer: Sendable, Hashable {
     public let status: Int
     /// The header lines.
     public let headers: HeaderFields
-    /// The body, decoded of any transfer coding.
+    /// The body, without transfer coding.
     public let body: [UInt8]
 
-    /// An answer of its parts.
+    /// Memberwise initializer.
     public init(status: Int, headers: HeaderFields = HeaderFields(), body: [UInt8] = []) {
         self.status = status
         self.headers = headers
@@ -91,11 +91,11 @@ public struct TransportAnswer: Sendable, Hashable {
     }
 }
 
-/// No answer came. Whether the request arrived is unknown.
+/// No answer came. It is unknown whether the request arrived.
 public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// For logs.
+    /// An explanation for logs.
     public let description: String
 
-    /// An error.
+    /// Memberwise initializer.
     public init(_ description: String) { self.description = description }
 }

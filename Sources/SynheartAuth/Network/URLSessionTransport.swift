@@ -6,12 +6,12 @@ internal import Foundation
     internal import FoundationNetworking
 #endif
 
-/// HTTP by URLSession.
+/// A transport over URLSession.
 public final class URLSessionTransport: Transport {
     private let session: URLSession
     private let exchanges: Exchanges
 
-    /// A transport over a `URLSession` that nobody else uses: no cookies, no cache, no credentials.
+    /// A transport with a URLSession of its own: no cookies, no cache, no credentials.
     public init() {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil
@@ -25,14 +25,14 @@ public final class URLSessionTransport: Transport {
 
     deinit { session.finishTasksAndInvalidate() }
 
-    /// Sends the request; a redirect is returned as the answer.
+    /// Sends the request. A redirect is returned as the answer.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
         guard let url = URL(string: request.url) else { throw TransportError("not a URL") }
         var message = URLRequest(url: url)
         message.httpMethod = request.method
         for line in request.headers.lines { message.addValue(line.value, forHTTPHeaderField: line.name) }
         if !request.body.isEmpty { message.httpBody = Data(request.body) }
-        // An idle limit only; the whole exchange is limited below.
+        // URLSession's limit is for idle time. The limit of the exchange is below.
         message.timeoutInterval = Double(request.deadline.wholeMilliseconds) / 1000
         let task =
             request.bodyFile.map { session.uploadTask(with: message, fromFile: URL(fileURLWithPath: $0)) }
@@ -41,7 +41,7 @@ public final class URLSessionTransport: Transport {
     }
 }
 
-/// The exchanges of one session, each ended exactly once: by its answer, an error, its size or its deadline.
+/// The running exchanges of one session. Each ends exactly once: by its answer, an error, its size or its deadline.
 private final class Exchanges: NSObject, URLSessionDataDelegate {
     private struct Exchange: Sendable {
         let continuation: CheckedContinuation<Result<TransportAnswer, TransportError>, Never>
@@ -64,7 +64,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate {
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 running.withLock { $0[identifier] = Exchange(continuation: continuation, limit: limit) }
-                // Who was cancelled before this was told so when there was nothing to end yet.
+                // A cancellation before the line above found nothing to end.
                 guard !Task.isCancelled else { return self.end(identifier, Self.cancelled) }
                 task.resume()
             }
@@ -84,7 +84,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        // A signature is for one host and path; the redirect itself is the answer.
+        // A signature is for one origin and path, so a redirect is not followed.
         completionHandler(nil)
     }
 

@@ -11,14 +11,14 @@ internal import Foundation
     internal import Android
 #endif
 
-/// An advisory lock (flock) on a file. It ends with `release`, and at the latest with the process that took it.
+/// An advisory lock (flock) on a file. It ends with `release`, or with the process that took it.
 ///
-/// flock belongs to the open file, and a forked child shares the open files of its parent. So that a child neither keeps nor
-/// ends its parent's lock:
-/// - a program that is executed does not inherit the descriptor (close-on-exec);
-/// - a fork handler closes the descriptor in a child that executes nothing;
-/// - `release` unlocks before it closes, which also ends the share of a child that was made without libc's `fork`. In such a
-///   child it closes only.
+/// flock belongs to the open file, which a forked child shares with its parent. A child must neither keep nor end its parent's
+/// lock:
+/// - close-on-exec closes the descriptor in a program that the child executes;
+/// - a fork handler closes it in a child that executes nothing;
+/// - `release` unlocks before it closes. That also ends the share of a child that was made without libc's `fork`. In such a
+///   child `release` closes only.
 final class FileLock: StorageLock {
     private let slot: Locked<Int?>
 
@@ -26,7 +26,7 @@ final class FileLock: StorageLock {
 
     deinit { release() }
 
-    /// Locks the file at this path, which is made where there is none; nil where another descriptor has it locked.
+    /// Locks the file at this path, and creates it if needed; nil if another descriptor has the lock.
     static func take(_ path: String) throws(PrivateDirectory.Failure) -> FileLock? {
         switch HeldLocks.shared.take(path) {
         case .taken(let slot): return FileLock(slot: slot)
@@ -44,11 +44,10 @@ final class FileLock: StorageLock {
     }
 }
 
-/// The descriptors of all locks that this process holds.
+/// The descriptors of all locks of this process.
 ///
-/// Unchecked: every member is read and written while `mutex` is held. The fork handlers hold it across a fork, so that no lock is
-/// half taken in a child, and touch nothing that allocates: other threads, which a child does not have, may have held the
-/// allocator's locks.
+/// Unchecked Sendable: `mutex` guards every member. The fork handlers hold it across a fork, so that a child sees no half-taken
+/// lock. They call nothing that allocates: in a child, the allocator's locks may be held by threads that no longer exist.
 private final class HeldLocks: @unchecked Sendable {
     static let shared = HeldLocks()
 
@@ -59,13 +58,13 @@ private final class HeldLocks: @unchecked Sendable {
     }
 
     private struct Slot {
-        /// `free`, `gone`, or the descriptor.
+        /// The descriptor, `free`, or `gone`.
         var descriptor: Int32
         var process: pid_t
     }
 
     private static let free: Int32 = -1
-    /// Closed by the fork handler; the slot still belongs to the child's copy of a `FileLock`.
+    /// The fork handler closed the descriptor. The child's copy of a `FileLock` still owns the slot.
     private static let gone: Int32 = -2
 
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -77,7 +76,7 @@ private final class HeldLocks: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
         slots = .allocate(capacity: 16)
         slots.initialize(repeating: Slot(descriptor: Self.free, process: 0))
-        // Where there is no memory for the handlers, `release` still unlocks for every child.
+        // If there is no memory for the handlers, `release` still unlocks for every child.
         pthread_atfork(
             { HeldLocks.shared.lock() }, { HeldLocks.shared.unlock() },
             {

@@ -1,11 +1,11 @@
-/// Records as files: one for each app, mode 0600, in a directory of mode 0700, named by the hash of the app id.
+/// Records as files: one for each app, mode 0600, in a directory of mode 0700. A file's name is the hash of the app id.
 public struct FileStorage: Storage {
     private let directory: PrivateDirectory
 
-    /// Storage in this directory, which is made when the first record is written.
+    /// Records in this directory. The first record creates it.
     public init(directory: String) { self.directory = PrivateDirectory(path: directory) }
 
-    /// A file that others may write, a link and an I/O error are unavailable.
+    /// A link, a file that others can access, and an I/O error read as unavailable.
     public func read(_ name: RecordName) -> StorageReading {
         do throws(PrivateDirectory.Failure) {
             return try directory.read(Self.file(name)).map { .found($0) } ?? .absent
@@ -14,10 +14,10 @@ public struct FileStorage: Storage {
         }
     }
 
-    /// Each record is a new file.
+    /// The version of the file: every write makes a new file.
     public func versions(of name: RecordName) -> VersionProbe? { directory.versions(of: Self.file(name)) }
 
-    /// Temporary file, fsync, rename, fsync of the directory.
+    /// Writes a temporary file, fsync, rename, and fsync of the directory.
     public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
         try withStorageError { () throws(PrivateDirectory.Failure) in
             try directory.write(bytes, to: Self.file(name))

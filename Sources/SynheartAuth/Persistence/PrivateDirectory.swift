@@ -10,11 +10,11 @@ internal import Foundation
     internal import Android
 #endif
 
-/// A directory that only this user can read, whose files are replaced as a whole.
+/// A directory that only this user can read, with files that are replaced as a whole.
 struct PrivateDirectory: Sendable {
     let path: String
 
-    /// What a system call said.
+    /// The failure of a system call.
     struct Failure: Error, Sendable {
         let call: String
         let number: Int32
@@ -24,15 +24,15 @@ struct PrivateDirectory: Sendable {
         }
     }
 
-    /// Files are small; a larger one is not ours.
+    /// The largest file, 256 KiB. A larger one is not the SDK's.
     static let maximumSize = 256 * 1024
 
-    /// The bytes of a file; nil where there is none. Refuses a file that others may read or write, links, and anything that
-    /// is not a regular file: opening a FIFO would wait for its writer.
+    /// The bytes of a file; nil if there is none. Refuses files that others can read or write, links, and everything that is not a
+    /// regular file: opening a FIFO would wait for its writer.
     func read(_ name: String) throws(Failure) -> [UInt8]? {
         let descriptor = open(path + "/" + name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
-            // The directory itself may be missing: that is absent too, nothing was ever written.
+            // A missing directory is absent too: nothing was ever written.
             if errno == ENOENT { return nil }
             throw Failure(call: "open", number: errno)
         }
@@ -47,8 +47,8 @@ struct PrivateDirectory: Sendable {
         return try read(descriptor, Int(information.st_size))
     }
 
-    /// Tells versions of a file: another whenever it is replaced or changed, its mode and its owner included; nil where there is
-    /// none, or one that `read` would refuse for its mode. Whose it is `read` has to say.
+    /// A probe of a file's version, which changes whenever the file, its mode or its owner does. It gives nil for a file that does
+    /// not exist or that `read` would refuse for its mode. It does not check the owner.
     func versions(of name: String) -> VersionProbe {
         let file = path + "/" + name
         return {
@@ -71,7 +71,7 @@ struct PrivateDirectory: Sendable {
     func write(_ bytes: [UInt8], to name: String) throws(Failure) {
         try ensureExists()
         let (temporary, descriptor) = try makeTemporary(of: name)
-        // Closing ends the lock by which `remove` tells this file from a leftover: only once it has its name.
+        // Closing ends the lock that protects the temporary file from `remove`, so it comes after the rename.
         defer { close(descriptor) }
         do throws(Failure) {
             try write(bytes, descriptor)
@@ -88,8 +88,8 @@ struct PrivateDirectory: Sendable {
         try synchronizeDirectory()
     }
 
-    /// Removes a file, and what writes of it left that were cut short; one that is not there counts as removed. A write under
-    /// way keeps its temporary file.
+    /// Removes a file and the temporary files of interrupted writes. Succeeds if there is no such file. Keeps the temporary file of
+    /// a running write.
     func remove(_ name: String) throws(Failure) {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
         var isRemoved = false
@@ -100,14 +100,14 @@ struct PrivateDirectory: Sendable {
         if isRemoved { try synchronizeDirectory() }
     }
 
-    /// A temporary file of this write's own, locked for as long as it is written.
+    /// Makes a temporary file, locked while it is written.
     private func makeTemporary(of name: String) throws(Failure) -> (path: String, descriptor: Int32) {
         for _ in 0..<Self.temporaryAttempts {
             let temporary = "\(path)/.\(name).\(getpid()).\(UInt32.random(in: 0 ... .max)).tmp"
             let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(0o600))
             guard descriptor >= 0 else { throw Failure(call: "open", number: errno) }
             if isOurs(descriptor) { return (temporary, descriptor) }
-            // A remover took it for a leftover before it was locked.
+            // `remove` deleted it before it was locked.
             close(descriptor)
             unlink(temporary)
         }
@@ -116,18 +116,18 @@ struct PrivateDirectory: Sendable {
 
     private static let temporaryAttempts = 100
 
-    /// Locks a new file, and says whether it still has its name. On a file system without locks `remove` leaves every temporary
-    /// file alone.
+    /// Locks a new file, and says whether it still has its name. On a file system without locks, `remove` deletes no temporary
+    /// files.
     private func isOurs(_ descriptor: Int32) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { return false }
         var information = stat()
         return fstat(descriptor, &information) == 0 && information.st_nlink > 0
     }
 
-    /// Removes a temporary file unless a writer has it locked.
+    /// Removes a temporary file unless a writer has locked it.
     private func removeLeftover(_ file: String) throws(Failure) -> Bool {
         let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        // Without its bytes there is nothing to say about a link, or about a file that is gone.
+        // A link, or gone already.
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
@@ -144,13 +144,13 @@ struct PrivateDirectory: Sendable {
         file.hasPrefix(".\(name).") && file.hasSuffix(".tmp")
     }
 
-    /// Takes an advisory lock on a file of its own, never removed; nil where somebody holds it.
+    /// Takes an advisory lock on a file that is never removed; nil if another holder has it.
     func lock(_ name: String) throws(Failure) -> FileLock? {
         try ensureExists()
         return try FileLock.take(path + "/" + name)
     }
 
-    /// Makes the directory with mode 0700; one that others can enter is refused, not repaired.
+    /// Makes the directory with mode 0700. Refuses one that others can enter, and does not repair it.
     private func ensureExists() throws(Failure) {
         if mkdir(path, mode_t(0o700)) != 0, errno != EEXIST {
             guard errno == ENOENT else { throw Failure(call: "mkdir", number: errno) }
@@ -169,7 +169,7 @@ struct PrivateDirectory: Sendable {
         }
     }
 
-    // The parents are the user's own affair: whoever can write there can replace the directory, and is the user.
+    // The parents are not checked: whoever can write there is the user, or can replace the directory anyway.
     private func ensureExistsUnchecked() throws(Failure) {
         do {
             try FileManager.default.createDirectory(

@@ -3,37 +3,39 @@ internal import Crypto
 
 internal import struct Foundation.Data
 
-/// Keeps one small record for each app, as a whole. Calls may block: the SDK makes them one at a time, on a thread of its own, and
-/// waits 30 seconds. A call that has not returned by then is left behind, and none of its kind is made until it has.
+/// Keeps one small record for each app.
+///
+/// Calls may block. The SDK makes them one at a time, on a thread of its own, and waits 30 seconds. After that it abandons the
+/// call and makes no other of its kind until it returns.
 public protocol Storage: Sendable {
-    /// The record, that there is none, or that nobody can say now: a locked device never reads as absent.
+    /// Reads the record. A locked device must read as unavailable, never as absent.
     func read(_ name: RecordName) -> StorageReading
 
-    /// Tells whether the record has changed, in a microsecond and without blocking; nil where that cannot be done. It spares
-    /// reading a record again.
+    /// A probe that tells whether the record changed, within microseconds and without blocking; nil if the storage has none. It
+    /// saves reading the record again.
     func versions(of name: RecordName) -> VersionProbe?
 
-    /// Replaces the record, all or nothing, durably.
+    /// Replaces the record atomically and durably.
     func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError)
 
-    /// Removes the record; one that is not there counts as removed.
+    /// Removes the record. Succeeds if there is none.
     func remove(_ name: RecordName) throws(StorageError)
 
-    /// Keeps a copy of a record that could not be decoded beside it.
+    /// Keeps a copy of a record that could not be decoded.
     func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError)
 
-    /// Takes a lock that all processes which share the storage respect; nil where somebody has it. A process that dies
-    /// loses its locks. One record has several locks, named by `scope`.
+    /// Takes a lock that all processes sharing the storage respect; nil if another holder has it. A process that dies loses its
+    /// locks. `scope` names one of several locks of a record.
     func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)?
 }
 
 extension Storage {
-    /// Nothing is known without reading.
+    /// No probe.
     public func versions(of name: RecordName) -> VersionProbe? { nil }
 
-    /// Takes a lock for a caller that may block, and calls `pause` after each attempt that found it held.
+    /// Takes a lock, and calls `pause` after each failed attempt.
     ///
-    /// - Throws: What `lock` throws, and `StorageError` once so many attempts were in vain.
+    /// - Throws: What `lock` throws, and `StorageError` after the last attempt.
     package func takeTurn(
         _ name: RecordName, for scope: String, attempts: Int, pause: () -> Void
     ) throws(StorageError) -> any StorageLock {
@@ -45,17 +47,17 @@ extension Storage {
     }
 }
 
-/// Says which version of something is there now; nil where nobody can say.
+/// The current version of something; nil if it is unknown.
 public typealias VersionProbe = @Sendable () -> RecordVersion?
 
-/// Tells a record from the ones before it and after it.
+/// Distinguishes successive versions of a record.
 public struct RecordVersion: Sendable, Hashable {
     private let serial: UInt64
     private let size: Int64
     private let seconds: Int64
     private let nanoseconds: Int64
 
-    /// A version that is known by these numbers, such as a file's: its inode, its size, when it changed.
+    /// A version from its numbers, such as a file's inode, size and time of change.
     public init(serial: UInt64, size: Int64, seconds: Int64, nanoseconds: Int64) {
         self.serial = serial
         self.size = size
@@ -64,37 +66,37 @@ public struct RecordVersion: Sendable, Hashable {
     }
 }
 
-/// What reading a record found.
+/// The result of reading a record.
 public enum StorageReading: Sendable, Hashable {
     case found([UInt8])
     case absent
     case unavailable(StorageError)
 }
 
-/// A lock that is held.
+/// A lock.
 public protocol StorageLock: Sendable {
-    /// Gives it back; once is enough, twice does no harm.
+    /// Releases the lock. A second call does nothing.
     func release()
 }
 
-/// Storage did not do what it was asked. Holds nothing of a record.
+/// A failure of the storage. It holds nothing of a record.
 public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// For logs.
+    /// An explanation for logs.
     public let reason: String
-    /// The platform's own number (an errno, an OSStatus).
+    /// The platform's number (errno, OSStatus).
     public let status: Int?
 
-    /// An error.
+    /// Memberwise initializer.
     public init(_ reason: String, status: Int? = nil) {
         self.reason = reason
         self.status = status
     }
 
-    /// For logs.
+    /// Reason and status, for logs.
     public var description: String { "\(reason)\(status.map { " (\($0))" } ?? "")" }
 }
 
-/// Names an app's record without saying which app: the hash of its id, so that no id can name a path.
+/// The name of an app's record: the hash of the app id, so that no id can name a path.
 public struct RecordName: Sendable, Hashable, CustomStringConvertible {
     /// 64 hexadecimal digits: SHA-256 of the app id.
     public let text: String

@@ -1,10 +1,10 @@
 internal import AuthContract
 
-/// Attempts at a registration. No lock is held between them: another process, or a reset, may have its turn.
+/// The attempts at a registration. It holds no lock between them, so that another process or a reset can run.
 struct RegistrationCycle: Sendable {
     let context: IdentityContext
 
-    /// Brings the identity from wherever it stands to registered or pending.
+    /// Registers from any state. The result is registered or pending.
     func run() async throws(SynheartAuthError) -> Registration {
         var start: Duration?
         do throws(SynheartAuthError) {
@@ -27,7 +27,7 @@ struct RegistrationCycle: Sendable {
         while true {
             let outcome = try await context.exclusively { () async throws(SynheartAuthError) -> Registrar.Outcome in
                 let registrar = Registrar(context: context)
-                if let registration = try await registrar.settleWhatIsThere() { return .settled(registration) }
+                if let registration = try await registrar.settleLeftovers() { return .settled(registration) }
                 if start == nil {
                     start = context.clock.continuous
                     context.log.event(.registrationStarted)
@@ -49,7 +49,7 @@ struct RegistrationCycle: Sendable {
     }
 }
 
-/// Registers a device. Runs while the operation lock is held.
+/// Registers a device. The caller holds the operation lock.
 struct Registrar: Sendable {
     let context: IdentityContext
 
@@ -58,7 +58,7 @@ struct Registrar: Sendable {
         case failed(RegistrationFailure)
     }
 
-    /// One attempt, with a challenge of its own.
+    /// One attempt, with its own challenge.
     func attempt() async throws(SynheartAuthError) -> Outcome {
         do throws(RegistrationFailure) {
             return .settled(try await RegistrationAttempt(context: context).run())
@@ -69,8 +69,8 @@ struct Registrar: Sendable {
         }
     }
 
-    /// Answers from what is there, or clears what an earlier call left so that a registration can begin.
-    func settleWhatIsThere() async throws(SynheartAuthError) -> Registration? {
+    /// Returns the existing registration, or clears what an interrupted operation left, so that a registration can begin.
+    func settleLeftovers() async throws(SynheartAuthError) -> Registration? {
         var record = try await context.ledger.load()
         if case .reset = record.journal {
             try await Resetter(context: context).finish(record)
@@ -82,7 +82,7 @@ struct Registrar: Sendable {
             if let key = record.key { try await context.ledger.apply(.keyLost(key.alias)) }
             try await wipe()
         case (.keyInvalid, _): try await wipe()
-        case (.registering, .pending): return try await askForDecision(record)
+        case (.registering, .pending): return try await settlePending(record)
         case (.challengeReceived, _), (.keyReady, _), (.registering, .none):
             try await context.ledger.apply(.registrationFailed(forgetsKey: false))
         case (.unregistered, _): break
@@ -95,8 +95,8 @@ struct Registrar: Sendable {
         try await context.ledger.apply(.wiped)
     }
 
-    /// What became of a registration that the service wanted to think about.
-    private func askForDecision(_ record: IdentityRecord) async throws(SynheartAuthError) -> Registration? {
+    /// Asks for the decision on a pending registration.
+    private func settlePending(_ record: IdentityRecord) async throws(SynheartAuthError) -> Registration? {
         guard let key = record.key, let deviceID = record.deviceID, try await context.publicKey(key) != nil else {
             try await context.ledger.apply(.registrationFailed(forgetsKey: true))
             return nil
@@ -117,35 +117,35 @@ struct Registrar: Sendable {
 
     private func giveUpAttempt(_ failure: RegistrationFailure) async throws(SynheartAuthError) {
         do throws(SynheartAuthError) {
-            // Without the first transition there is nothing to take back.
+            // Before the first transition there is nothing to undo.
             guard try await context.ledger.load().state != .unregistered else { return }
             try await context.ledger.apply(.registrationFailed(forgetsKey: failure.forgetsKey))
         } catch {
-            // The first cause tells more; the record is settled by the next call.
+            // Report the first failure. The next call settles the record.
             throw failure.error
         }
     }
 }
 
-/// Why an attempt failed, and whether another one helps.
+/// Why an attempt failed, and whether another one follows.
 struct RegistrationFailure: Error {
     let error: SynheartAuthError
     let remedy: RetryTable.Remedy
     let forgetsKey: Bool
 
-    /// A failure; without a remedy of its own, the one of its error.
+    /// A failure. Its remedy is the error's, unless the attempt knows better.
     init(error: SynheartAuthError, remedy: RetryTable.Remedy? = nil, forgetsKey: Bool = false) {
         self.error = error
         self.remedy = remedy ?? error.remedy
         self.forgetsKey = forgetsKey
     }
 
-    /// Whether another attempt follows, which fetches a new challenge.
+    /// Whether another attempt follows, with a new challenge.
     var isRetried: Bool { [.backOff, .newChallenge, .attestAgain].contains(remedy) }
 }
 
 extension IdentityContext {
-    /// Applies an event of an attempt; where that fails, so does the attempt.
+    /// Applies an event of an attempt. If that fails, the attempt fails.
     func record(_ event: IdentityEvent) async throws(RegistrationFailure) {
         do throws(SynheartAuthError) {
             try await ledger.apply(event)
@@ -154,7 +154,7 @@ extension IdentityContext {
         }
     }
 
-    /// The registration that the record speaks of, where the key is there too. No network.
+    /// The registration in the record, if its key exists. No network.
     func existingRegistration(_ record: IdentityRecord) async throws(SynheartAuthError) -> Registration? {
         guard record.identity == .active, let deviceID = record.deviceID, let key = record.key,
             try await publicKey(key) != nil

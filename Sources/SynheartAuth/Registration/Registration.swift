@@ -1,21 +1,21 @@
-/// What `registerDevice` found or did.
+/// The result of `registerDevice`.
 public struct Registration: Sendable, Hashable {
-    /// How the device stands.
+    /// The status of the device.
     public enum Status: String, Sendable, Hashable, CaseIterable {
-        /// Registered by this call.
+        /// This call registered it.
         case registered
-        /// Was registered before; nothing was sent.
+        /// It was registered before. Nothing was sent.
         case alreadyRegistered
-        /// The service has not decided yet; call again later.
+        /// The service has not decided yet. Call again later.
         case pending
     }
 
-    /// How it stands.
+    /// The status of the device.
     public let status: Status
     /// The id that the service issued, a lower-case UUID.
     public let deviceId: String
 
-    /// A result of its parts.
+    /// Memberwise initializer.
     public init(status: Status, deviceId: String) {
         self.status = status
         self.deviceId = deviceId

@@ -1,10 +1,10 @@
 internal import AuthContract
 
-/// One pass through the eight steps of a registration (RFC-AUTH-MOBILE-0001 section 7), with a challenge of its own.
+/// One pass through the eight steps of a registration (RFC-AUTH-MOBILE-0001 section 7), with its own challenge.
 struct RegistrationAttempt: Sendable {
     let context: IdentityContext
 
-    /// A challenge that is good until a moment of the continuous clock.
+    /// A challenge and the end of its life on the continuous clock.
     struct LiveChallenge: Sendable {
         let bytes: [UInt8]
         let goodUntil: Duration
@@ -13,9 +13,9 @@ struct RegistrationAttempt: Sendable {
     struct SigningKey: Sendable {
         let reference: IdentityRecord.KeyReference
         let publicKey: DevicePublicKey
-        /// The service may know it from a request whose answer was lost.
+        /// The service may have registered it by a request whose answer was lost.
         let mayBeKnown: Bool
-        /// The hardware's own attestation of it names the challenge of an earlier attempt, which is spent.
+        /// Its hardware attestation names the challenge of an earlier attempt, which is spent.
         let isAttestationSpent: Bool
     }
 
@@ -37,7 +37,7 @@ struct RegistrationAttempt: Sendable {
             guard response.challenge.count >= 32, response.ttlSeconds > 0 else {
                 throw SynheartAuthError(.networkError, "the answer is not a challenge")
             }
-            // Counted from before the request left: never longer than the service counts.
+            // Counted from before the request left, so it never exceeds the service's count.
             let life = Duration.seconds(min(response.ttlSeconds, 600))
             challenge = LiveChallenge(bytes: response.challenge, goodUntil: answer.sentAt + life)
         } catch {
@@ -66,7 +66,7 @@ struct RegistrationAttempt: Sendable {
         return SigningKey(reference: reference, publicKey: publicKey, mayBeKnown: false, isAttestationSpent: false)
     }
 
-    // The service may have registered it: asked again with the same key, it gives the same device id.
+    // The service may have registered this key. Asked again with the same key, it returns the same device id.
     private func keyOfEarlierAttempt() async throws(RegistrationFailure) -> SigningKey? {
         do throws(SynheartAuthError) {
             guard case .registration(let reference, let isSent) = try await context.ledger.load().journal,
@@ -82,7 +82,7 @@ struct RegistrationAttempt: Sendable {
     }
 
     private func creationError(_ error: KeyStoreError) -> SynheartAuthError {
-        // A key that could not be made was never invalidated.
+        // A key that was never made cannot be invalidated.
         let code: KeyStoreError.Code = error.isKeyLost ? .failed : error.code
         return context.error(KeyStoreError(code, status: error.status, reason: error.reason))
     }
@@ -101,7 +101,7 @@ struct RegistrationAttempt: Sendable {
         _ evidence: AttestationEvidence, _ key: SigningKey, _ challenge: LiveChallenge, _ nonce: BindingNonce
     ) async throws(RegistrationFailure) -> RegisterResponse {
         let platform = context.attestation.platform
-        // Sent with another challenge than its own, a chain proves nothing and is refused; the rest may be enough.
+        // The service refuses a chain that names another challenge. The rest of the evidence may be enough.
         let chain = key.isAttestationSpent ? nil : evidence.keyAttestation
         guard evidence.proof != nil || chain != nil else {
             throw refusal(SynheartAuthError(.attestationFailed, "there is no evidence for this challenge"), key)
@@ -133,12 +133,12 @@ struct RegistrationAttempt: Sendable {
     private func refusal(_ error: SynheartAuthError, _ key: SigningKey) -> RegistrationFailure {
         guard error.code == .attestationFailed else { return RegistrationFailure(error: error) }
         if key.isAttestationSpent {
-            // The app wants the key's own attestation: only a new key can name a new challenge.
+            // The app demands the key's own attestation, and only a new key can name a new challenge.
             let remedy = RetryTable.row(of: .keyAttestationSpent).remedy
             return RegistrationFailure(error: error, remedy: remedy, forgetsKey: true)
         }
         if key.mayBeKnown {
-            // An earlier copy may have registered this key: giving it up is for the host to decide.
+            // An earlier request may have registered this key. Only the host may give it up.
             return RegistrationFailure(
                 error: SynheartAuthError(
                     .knownKeyRefused, error.message, cause: error, serverTime: error.serverTime))

@@ -1,11 +1,10 @@
 internal import AuthContract
 
-/// Gives an identity up: the service is told where it can be, then the keys go, then the record. Runs while the operation
-/// lock is held.
+/// Gives an identity up: tells the service if it can, deletes the keys, removes the record. The caller holds the operation lock.
 struct Resetter: Sendable {
     let context: IdentityContext
 
-    /// The service is not waited for longer.
+    /// The longest wait for the service.
     static let limit = Duration.seconds(3)
 
     func reset(_ reason: ResetReason) async throws(SynheartAuthError) {
@@ -13,7 +12,7 @@ struct Resetter: Sendable {
         do throws(SynheartAuthError) {
             record = try await context.ledger.loadOfAnyOrigin()
         } catch {
-            // A record that cannot be decoded names no device; one that cannot be read now may.
+            // A record that cannot be decoded names no device. One that cannot be read now may.
             guard error.recovery == .reset else { throw error }
             return try await deleteEverything()
         }
@@ -23,7 +22,7 @@ struct Resetter: Sendable {
         context.log.event(.identityReset, device: deviceID)
     }
 
-    /// Runs a reset, or what is left of one, to its end.
+    /// Runs a reset, or the rest of an interrupted one.
     func finish(_ record: IdentityRecord) async throws(SynheartAuthError) {
         await tellService(record)
         try await deleteEverything()
@@ -34,8 +33,8 @@ struct Resetter: Sendable {
         try await context.ledger.clear()
     }
 
-    /// Best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done; offline, the row stays until an operator or the
-    /// key's age ends it.
+    /// Tells the service, best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. When offline, the row stays until an
+    /// operator or the key's age ends it.
     private func tellService(_ record: IdentityRecord) async {
         guard record.deviceID != nil, let key = record.key,
             record.authOrigin == context.configuration.origin.text
@@ -47,7 +46,7 @@ struct Resetter: Sendable {
                     _ = try await context.signedCall(.device, record: record, alias: alias, deadline: Self.limit)
                     return
                 } catch {
-                    // After a rotation that was never answered the service may know the other key alone.
+                    // After an unanswered rotation the service may accept only the other key.
                     switch error.code {
                     case .server(ErrorCode.invalidSignature.rawValue), .keyInvalidated: continue
                     default: return

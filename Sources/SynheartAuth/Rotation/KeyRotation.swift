@@ -1,8 +1,8 @@
 public import AuthContract
 
-/// A key that was replaced.
+/// The result of a rotation.
 public struct KeyRotation: Sendable, Hashable {
-    /// The device, the same as before.
+    /// The device id, which does not change.
     public let deviceId: String
     /// When the new key became the current one, on the service's clock.
     public let effectiveAt: UnixTime

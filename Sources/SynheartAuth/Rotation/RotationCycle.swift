@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// Up to three attempts at a rotation where the service cannot be asked; between them others may have their turn.
+/// Up to three attempts at a rotation while the service cannot be reached. It holds no lock between them.
 struct RotationCycle: Sendable {
     let context: IdentityContext
 
@@ -23,7 +23,7 @@ struct RotationCycle: Sendable {
         }
     }
 
-    /// The rotation that another process finished while this one waited for its turn.
+    /// The rotation that another process finished while this one waited for the lock.
     private func rotationOfAnother(since before: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation? {
         let now = try await context.ledger.load()
         guard let deviceID = now.deviceID, deviceID == before.deviceID, now.identity == .active,

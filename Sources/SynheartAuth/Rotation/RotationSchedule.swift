@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// When a key is due: 90 days, less up to nine by device, so that devices registered together do not rotate together.
+/// When a key is due: after 90 days, minus up to 9 days by device id, so that devices registered together rotate apart.
 enum RotationSchedule {
     static let age: Int64 = 90 * 86_400
     static let jitter: Int64 = 9 * 86_400
@@ -10,7 +10,7 @@ enum RotationSchedule {
             let since = record.keyRotatedAt ?? record.registeredAt
         else { return false }
         if record.mustRotateBy != nil { return true }
-        // The id is random: its first bytes are as good as a draw, and the same at every launch.
+        // The id is random, so its first bytes spread devices evenly, and are the same at every launch.
         let draw = deviceID.bytes.prefix(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
         return now - since >= age - draw % jitter
     }

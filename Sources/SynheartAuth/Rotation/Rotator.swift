@@ -1,20 +1,20 @@
 internal import AuthContract
 
-/// Replaces the key. Runs while the operation lock is held; signing goes on with the old key meanwhile.
+/// Replaces the key. The caller holds the operation lock; signing goes on with the old key.
 ///
-/// A copy of a rotation that was sent may arrive late. So the pending key is the same until the service has answered, and
-/// it is deleted only once the service names another key at a time when no copy can be accepted any more.
+/// A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. The SDK deletes
+/// it only if the service names another key at a time when it can no longer accept a copy.
 struct Rotator: Sendable {
     let context: IdentityContext
 
-    /// The service accepts a signature for at most ten minutes after its timestamp; five more for its clock and ours.
+    /// How long the service may accept a copy: ten minutes after its timestamp, and five more for clock differences.
     static let lifeOfACopy: Int64 = 15 * 60
 
-    /// One attempt. Whatever its outcome, the identity is back in `registered`.
+    /// One attempt. Afterwards the identity is in `registered`, whatever the outcome.
     func attempt(_ reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
         var record = try await prepare()
         if case .rotation(let leftover) = record.journal, leftover.isRefused {
-            // Sending the refused key once more helps nobody; the service says which key counts.
+            // Do not send a refused key again. The service says which key is current.
             if let rotation = try await settle(leftover, record) { return rotation }
             record = try await context.ledger.load()
         }
@@ -31,7 +31,7 @@ struct Rotator: Sendable {
         }
     }
 
-    /// Deletes a key that an earlier rotation superseded. No network.
+    /// Deletes a key that an earlier rotation replaced. No network.
     func disposeLeftover() async throws(SynheartAuthError) {
         guard case .disposal(let alias) = try await context.ledger.load().journal else { return }
         try await context.deleteKey(alias)
@@ -45,7 +45,7 @@ struct Rotator: Sendable {
         return record
     }
 
-    /// The new key: the one that the journal names, as soon as a copy of its rotation may be on its way.
+    /// The new key. Once a copy of its rotation may be on its way, it is the key that the journal names.
     private func makeKey(_ pending: PendingRotation) async throws(SynheartAuthError) -> DevicePublicKey {
         if let thumbprint = pending.thumbprint {
             let reference = IdentityRecord.KeyReference(alias: pending.alias, thumbprint: thumbprint)
@@ -92,19 +92,19 @@ struct Rotator: Sendable {
 
     private func confirm(at time: UnixTime) async throws(SynheartAuthError) -> KeyRotation {
         let record = try await context.ledger.apply(.rotationConfirmed(at: time))
-        // Effective already; the old key is deleted now or by the next call.
+        // The rotation has taken effect. The old key is deleted now or by the next call.
         try? await disposeLeftover()
         context.log.event(.rotationFinished, device: record.deviceID)
         return KeyRotation(deviceId: record.deviceID?.text ?? "", effectiveAt: time)
     }
 
-    /// What a failed attempt leaves: finished after all, or the old key active and the pending one kept.
+    /// Ends a failed attempt: the rotation took effect after all, or the old key stays active and the pending key is kept.
     private func resolve(_ error: SynheartAuthError) async throws(SynheartAuthError) -> KeyRotation {
         let record = try await context.ledger.load()
         guard case .rotation(let pending) = record.journal, record.identity == .active else { throw error }
         switch error.code {
         case .rotationFailed, .keyInvalidated, .server(ErrorCode.invalidSignature.rawValue):
-            // The current key may not be ours to sign with any more: the service says which one counts.
+            // The current key may no longer be accepted. The service says which key is current.
             if pending.lastCopy != nil, let rotation = try await settle(pending, record) { return rotation }
             if error.code == .keyInvalidated { try await loseKey(record) }
         default: break
@@ -123,8 +123,8 @@ struct Rotator: Sendable {
         throw SynheartAuthError(.keyInvalidated, "the key is gone; registerDevice makes a new one")
     }
 
-    /// Asks the service which key counts. Ours, new: the rotation is confirmed. Ours, old: nil, and the pending key is
-    /// given up if no copy can arrive any more. Neither: somebody else rotated.
+    /// Asks the service which key is current. The new one: confirms the rotation. The old one: returns nil, and gives up the
+    /// pending key if no copy can arrive. Neither: another party rotated.
     private func settle(
         _ pending: PendingRotation, _ record: IdentityRecord
     ) async throws(SynheartAuthError) -> KeyRotation? {
@@ -165,7 +165,7 @@ struct Rotator: Sendable {
         try await disposeLeftover()
     }
 
-    /// The status, asked with the old key and, where that is refused or gone, with the new one; nil: both are refused.
+    /// The status, requested with the old key, or with the new one if the old one is refused or gone; nil if both are refused.
     private func statusByEitherKey(
         _ pending: PendingRotation, _ record: IdentityRecord
     ) async throws(SynheartAuthError) -> StatusResponse? {

@@ -3,10 +3,10 @@ internal import Crypto
 
 internal import struct Foundation.Data
 
-/// Signs a request, sends it, and recovers once from each refusal that signing again can heal.
+/// Signs a request, sends it, and recovers once from each refusal, as ``RetryTable`` says.
 ///
-/// A verdict from the auth service counts. One from another origin is confirmed by asking the auth service: a backend that
-/// was taken over must not talk a device out of its identity.
+/// A verdict of the auth service counts. The SDK confirms a verdict of another origin by a status request: a compromised backend
+/// must not talk a device out of its identity.
 struct AuthenticatedSend: Sendable {
     let identity: DeviceIdentity
     let request: TransportRequest
@@ -30,8 +30,8 @@ struct AuthenticatedSend: Sendable {
         }
     }
 
-    /// The answer, or an error by the request's deadline. A rotation or registration that it began runs on then; the request
-    /// itself is not sent any more.
+    /// The answer, or an error at the request's deadline. A rotation or registration that the call began runs on, but the request
+    /// is not sent any more.
     func run() async throws(SynheartAuthError) -> TransportAnswer {
         let result = await withDeadline(request.deadline, context.sleeper) {
             () -> Result<TransportAnswer, SynheartAuthError> in
@@ -46,7 +46,7 @@ struct AuthenticatedSend: Sendable {
     }
 
     private func attempts() async throws(SynheartAuthError) -> TransportAnswer {
-        var healed: Set<SynheartAuthError.Code> = []
+        var recovered: Set<SynheartAuthError.Code> = []
         var assertsApp = false
         while true {
             _ = try life.remaining()
@@ -55,21 +55,21 @@ struct AuthenticatedSend: Sendable {
                 signed = try await RequestSigner(context: context).sign(
                     scheme, method: request.method, to: place, body: RequestBody(request))
             } catch {
-                guard error.remedy == .register, healed.insert(error.code).inserted else { throw error }
+                guard error.remedy == .register, recovered.insert(error.code).inserted else { throw error }
                 _ = try await identity.register(joins: true)
                 continue
             }
             let answer = try await send(signed, assertsApp: assertsApp)
-            await note(answer)
+            await applyDemands(of: answer)
             guard let verdict = Self.verdict(answer) else { return answer }
-            guard healed.insert(verdict.code).inserted else { throw verdict }
+            guard recovered.insert(verdict.code).inserted else { throw verdict }
             switch verdict.remedy {
             case .learnClock: try await learnClock(verdict)
             case .signAgain: continue
             case .rotate: _ = try await identity.rotate(.scheduled)
             case .assert: assertsApp = true
             case .finishRotation, .confirm:
-                // A rotation whose answer was lost leaves the service with the other key.
+                // If the answer to a rotation was lost, the service may have the other key.
                 if verdict.remedy == .finishRotation, try await identity.finishRotation() { continue }
                 if let error = try await confirmed(verdict) { throw error }
                 return answer
@@ -80,7 +80,7 @@ struct AuthenticatedSend: Sendable {
 
     private func send(_ signed: SignedMessage, assertsApp: Bool) async throws(SynheartAuthError) -> TransportAnswer {
         guard assertsApp else { return try await exchange(signed.fields) }
-        // The assertion's counter must arrive in order, so these requests go one at a time.
+        // Assertion counters must arrive in order, so requests with assertions go one at a time.
         return try await identity.oneAtATime { () async throws(SynheartAuthError) in
             _ = try life.remaining()
             let assertion = try await assertion(of: signed)
@@ -127,13 +127,13 @@ struct AuthenticatedSend: Sendable {
         }
     }
 
-    /// What the auth service says beside its answer; other origins have no say.
-    private func note(_ answer: TransportAnswer) async {
+    /// Applies a demand to rotate. Only the auth service can make one.
+    private func applyDemands(of answer: TransportAnswer) async {
         guard isAuthOrigin, let time = ServiceVerdict.mustRotateBy(answer.headers) else { return }
         _ = try? await context.ledger.apply(.rotationDemanded(by: time))
     }
 
-    /// A refusal in the contract's form; an app's own 4xx is its answer, not a verdict on the signature.
+    /// The refusal in an answer; nil for an app's own 4xx.
     private static func verdict(_ answer: TransportAnswer) -> SynheartAuthError? {
         guard [401, 403, 409].contains(answer.status), (try? ErrorBody(parsing: answer.body)) != nil else { return nil }
         return ServiceVerdict.error(of: answer)
@@ -153,7 +153,7 @@ struct AuthenticatedSend: Sendable {
         guard try await context.ledger.load().clockOffset != before else { throw verdict.unlearnableClock }
     }
 
-    /// The verdict, where it is the auth service's own; nil where that says otherwise.
+    /// The verdict, if the auth service confirms it; else nil.
     private func confirmed(_ verdict: SynheartAuthError) async throws(SynheartAuthError) -> SynheartAuthError? {
         if isAuthOrigin { return verdict }
         do throws(SynheartAuthError) {
@@ -170,7 +170,7 @@ struct AuthenticatedSend: Sendable {
 }
 
 extension SynheartAuth.Configuration {
-    /// Whether the origin is the auth service's; throws where it is not one that the host listed either.
+    /// Whether the origin is the auth service's. Throws unless the host listed it otherwise.
     func checkOrigin(_ origin: RequestOrigin) throws(SynheartAuthError) -> Bool {
         if origin == self.origin.origin { return true }
         guard origins.contains(origin) else {

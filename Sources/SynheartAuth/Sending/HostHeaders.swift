@@ -1,24 +1,24 @@
 package import AuthContract
 
-/// The header lines that a host adds to a request of its own.
+/// Checks the header lines that a host adds to its request.
 ///
-/// Refused is what is no header line, what the transport writes by itself and would contradict, and what the signature is made
-/// of. Nothing is dropped silently: the host would believe that it was sent.
+/// Refused are malformed lines, fields that the transport writes, and fields that belong to the signature. The SDK drops nothing
+/// silently: the host would believe that it was sent.
 package enum HostHeaders {
-    /// What the transport says about the message and the connection (RFC 9110 sections 7.6.1 and 8.6, RFC 9112 section 6.1).
+    /// Fields of the transport (RFC 9110 sections 7.6.1 and 8.6, RFC 9112 section 6.1).
     private static let framing: Set<String> = [
         "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "te", "trailer",
         "upgrade",
     ]
 
-    /// What says who signed what, under either scheme.
+    /// Fields of the signature, of either scheme.
     private static let signature = Set(
         [
             HeaderName.appID, HeaderName.deviceID, HeaderName.signature, HeaderName.timestamp, HeaderName.nonce,
             HeaderName.signatureVersion, HeaderName.signatureInput, HeaderName.messageSignature, HeaderName.assertion,
         ].map { $0.lowercased() })
 
-    /// What is wrong with these lines; nil where they can be sent as they are.
+    /// What is wrong with the lines; nil if nothing is.
     package static func problem(_ headers: HeaderFields, _ scheme: SignatureScheme) -> String? {
         for line in headers.lines {
             guard line.name.isHTTPToken else { return "a header's name is not a token" }
@@ -27,7 +27,7 @@ package enum HostHeaders {
             }
             let name = line.name.lowercased()
             if framing.contains(name) { return "\(name) is for the transport to write" }
-            // Under scheme 1 the digest is no part of the signature, and so the host's to say.
+            // The scheme 1 signature does not cover the digest, so the host may send one.
             let isDigest = scheme == .two && name == HeaderName.contentDigest.lowercased()
             if isDigest || signature.contains(name) { return "\(name) is part of the signature" }
         }

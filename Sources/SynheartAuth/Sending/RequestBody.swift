@@ -3,7 +3,7 @@ internal import Bytes
 internal import Crypto
 internal import Foundation
 
-/// What a request carries: bytes, or a file that is never in memory as a whole.
+/// The body of a request: bytes, or a file that is read in pieces.
 package enum RequestBody: Sendable {
     case bytes([UInt8])
     case file(String)
@@ -14,7 +14,7 @@ package enum RequestBody: Sendable {
         switch self {
         case .bytes(let body): return ContentDigest(of: body)
         case .file(let path):
-            // Calls of its own: a large file must not keep those of the providers waiting.
+            // Calls of its own, so that a large file does not block the providers' calls.
             let life = Locked(true)
             let digest = await BlockingCalls().run(.digest, limit: nil, leavesBehind: true) {
                 () -> Result<ContentDigest, SynheartAuthError> in
@@ -34,7 +34,7 @@ package enum RequestBody: Sendable {
 
     private static let pieceSize = 64 * 1024
 
-    /// Of a regular file: opening a FIFO would wait for its writer.
+    /// The digest of a regular file. Opening a FIFO would wait for its writer.
     private static func digest(
         ofFileAt path: String, while isWanted: () -> Bool
     ) throws(SynheartAuthError) -> ContentDigest {

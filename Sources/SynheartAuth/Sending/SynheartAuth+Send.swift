@@ -3,19 +3,18 @@ public import AuthContract
 extension SynheartAuth {
     /// Signs a request, sends it, and returns the answer, whatever its status.
     ///
-    /// Recovers once from each of `CLOCK_SKEW` (learns, signs again), `NONCE_REPLAY` (signs again), `KEY_EXPIRED` (rotates),
-    /// `KEY_INVALIDATED` (registers), `ASSERTION_REQUIRED` (adds an App Attest assertion), and a rotation whose answer was
-    /// lost. The request's deadline bounds the call as a whole. `DEVICE_REVOKED` is thrown with recovery `reset`: registering by itself would undo a revocation.
+    /// Recovers once from each of `CLOCK_SKEW` (learns the clock), `NONCE_REPLAY` (signs again), `KEY_EXPIRED` (rotates),
+    /// `KEY_INVALIDATED` (registers), `ASSERTION_REQUIRED` (adds an App Attest assertion), and a rotation whose answer was lost.
+    /// `DEVICE_REVOKED` is thrown with recovery `reset`: registering automatically would undo a revocation.
     ///
     /// - Parameters:
-    ///   - request: To the auth service or one of `Configuration.origins`. Redirects are not followed. A body that is a
-    ///     file needs scheme 2: it is read twice, in pieces, once for its digest and once to be sent. Its headers may not name
-    ///     what the transport writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or what is part of the
-    ///     signature.
-    ///   - appId: Whose identity signs.
+    ///   - request: A request to the auth service or to one of `Configuration.origins`. Redirects are not followed. Its deadline
+    ///     bounds the whole call. A file as the body needs scheme 2; it is read twice, for its digest and to be sent. The headers
+    ///     must not name what the transport writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or what belongs
+    ///     to the signature.
+    ///   - appId: The app whose identity signs.
     ///   - scheme: `one`, or `two` (RFC 9421), which also covers query, host and body digest.
-    /// - Throws: `SIGNING_FAILED` where the origin is not one to sign for, or a header is not one to send; `NETWORK_ERROR` where
-    ///   no answer came by the deadline.
+    /// - Throws: `SIGNING_FAILED` for another origin or a forbidden header, `NETWORK_ERROR` if no answer came by the deadline.
     public func send(
         _ request: TransportRequest, appId: String, scheme: SignatureScheme = .one
     ) async throws(SynheartAuthError) -> TransportAnswer {
@@ -25,9 +24,9 @@ extension SynheartAuth {
         return answer
     }
 
-    /// The headers of a request to `url`, of the scheme asked for.
+    /// The signature headers of a request to `url`.
     ///
-    /// - Throws: `SIGNING_FAILED` where the URL's origin is neither the auth service's nor one of `Configuration.origins`.
+    /// - Throws: `SIGNING_FAILED` unless the URL's origin is the auth service's or one of `Configuration.origins`.
     public func sign(
         appId: String, scheme: SignatureScheme, method: String, url: String, bodyBytes: some Collection<UInt8> = []
     ) async throws(SynheartAuthError) -> SignedHeaders {
@@ -44,10 +43,10 @@ extension SynheartAuth {
             try await RequestSigner(context: context).sign(scheme, method: method, to: place, body: body).fields)
     }
 
-    /// A token that any backend can check offline; fetched, and renewed once half of its life is over.
+    /// A token that any backend can check offline. The SDK fetches it, and renews it past half of its life.
     ///
     /// - Parameters:
-    ///   - appId: Whose identity it speaks of.
+    ///   - appId: The app whose identity the token names.
     ///   - audience: One of the app's `token_audiences`; nil for the app itself.
     public func deviceToken(
         appId: String, audience: String? = nil
@@ -55,8 +54,8 @@ extension SynheartAuth {
         try await identity(appId).token(audience)
     }
 
-    /// Finishes what an interrupted rotation left and rotates a key that is due. `send` and `registerDevice` do it by
-    /// themselves, in the background, where `Configuration.rotatesAutomatically` says so.
+    /// Finishes an interrupted rotation, and rotates a key that is due. `send` and `registerDevice` do both in the background if
+    /// `Configuration.rotatesAutomatically` is set.
     public func maintain(appId: String) async throws(SynheartAuthError) {
         try await identity(appId).maintain()
     }

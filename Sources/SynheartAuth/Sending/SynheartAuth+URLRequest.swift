@@ -8,10 +8,10 @@ public import AuthContract
 #endif
 
 extension SynheartAuth {
-    /// Signs a request in place. Its body must be `httpBody`, or a file (below); whoever changes method, URL or body afterwards breaks the
-    /// signature, and so does a redirect.
+    /// Signs a request in place. Its body must be `httpBody`. A later change of method, URL or body breaks the signature, and so
+    /// does a redirect.
     ///
-    /// - Throws: `SIGNING_FAILED` where the URL's origin is neither the auth service's nor one of `Configuration.origins`.
+    /// - Throws: `SIGNING_FAILED` unless the URL's origin is the auth service's or one of `Configuration.origins`.
     public func sign(
         _ request: inout URLRequest, appId: String, scheme: SignatureScheme = .one
     ) async throws(SynheartAuthError) {
@@ -24,10 +24,10 @@ extension SynheartAuth {
         for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
     }
 
-    /// Signs a request in place under scheme 2 whose body is a file, as `URLSession.uploadTask(with:fromFile:)` sends it.
-    /// The file is read in pieces for its digest and must not change until it is sent.
+    /// Signs a request in place under scheme 2, whose body is a file, as `URLSession.uploadTask(with:fromFile:)` sends it. The file
+    /// is read in pieces for its digest, and must not change until it is sent.
     ///
-    /// - Throws: `SIGNING_FAILED` as above, and where the file cannot be read.
+    /// - Throws: `SIGNING_FAILED` as above, and if the file cannot be read.
     public func sign(
         _ request: inout URLRequest, appId: String, bodyFile: String
     ) async throws(SynheartAuthError) {

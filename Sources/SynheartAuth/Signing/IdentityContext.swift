@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import Bytes
 
-/// What every operation on one identity needs. A class, as it is passed along with every signature.
+/// What every operation on one identity needs. A class, because every signature passes it along.
 final class IdentityContext: Sendable {
     let appID: AppID
     let recordName: RecordName
@@ -29,7 +29,7 @@ final class IdentityContext: Sendable {
             sleeper: configuration.sleeper, isDevelopment: configuration.isDevelopment)
     }
 
-    /// One call of the key store, off the pool's threads.
+    /// Makes one call of the key store, outside Swift's thread pool.
     func keys<Value: Sendable>(
         _ call: BlockingCall, _ body: @escaping @Sendable (any KeyStore) throws(KeyStoreError) -> Value
     ) async throws(KeyStoreError) -> Value {
@@ -47,14 +47,14 @@ final class IdentityContext: Sendable {
 
     private static let noAnswer = KeyStoreError(.unavailable, reason: "the key store does not answer")
 
-    /// Fails while a change of the key store is left behind: nobody knows which key there will be.
+    /// Throws while a change of the key store is abandoned: the resulting key is unknown.
     func checkKeyStore() throws(SynheartAuthError) {
         if configuration.keyCalls.hasChangeLeftBehind { throw error(Self.noAnswer) }
     }
 
     func error(_ error: KeyStoreError) -> SynheartAuthError { .keyStore(error, configuration.keyStore.protection) }
 
-    /// The key under this name, where it is the one meant.
+    /// The key under this alias, if it is the referenced one.
     func publicKey(_ reference: IdentityRecord.KeyReference) async throws(SynheartAuthError) -> DevicePublicKey? {
         do throws(KeyStoreError) {
             let key = try await keys(.loadKey) { store throws(KeyStoreError) in try store.load(reference.alias) }
@@ -65,19 +65,19 @@ final class IdentityContext: Sendable {
         }
     }
 
-    /// Deletes a key as well as it goes: where the hardware refuses, the alias is abandoned.
+    /// Deletes a key, best effort. If the hardware refuses, the alias is abandoned.
     ///
-    /// - Throws: Where the key store does not answer: a deletion that comes late must not meet a new key of that name.
+    /// - Throws: If the key store does not answer: a late deletion must not hit a new key of the same name.
     func deleteKey(_ alias: KeyAlias) async throws(SynheartAuthError) {
         try? await keys(.deleteKey) { store throws(KeyStoreError) in try store.delete(alias) }
         try checkKeyStore()
     }
 
-    /// An exchange with the service, which also teaches the clock. What it teaches is kept where it can be.
+    /// Calls the service, and learns its clock from the answer, best effort.
     func call(
         _ route: Route, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
         deadline: Duration = .seconds(30)
-    ) async throws(SynheartAuthError) -> ServiceClient.Answer {
+    ) async throws(SynheartAuthError) -> ServiceClient.Response {
         let outcome = await service.exchange(route, headers: headers, body: body, deadline: deadline)
         if let offset = outcome.offset { await learn(offset) }
         if let time = outcome.mustRotateBy { _ = try? await ledger.apply(.rotationDemanded(by: time)) }
@@ -89,15 +89,14 @@ final class IdentityContext: Sendable {
         _ = try? await ledger.apply(.clockLearned(offset))
     }
 
-    /// A signed request of the SDK's own, with this key. A clock that was off, a nonce that was seen and a scheme that is no
-    /// longer accepted are answered once each by signing again.
+    /// Sends a signed request of the SDK's own. Signs again once for each refusal that ``RetryTable`` answers by signing again.
     func signedCall(
         _ route: Route, body: [UInt8] = [], record: IdentityRecord, alias: KeyAlias, deadline: Duration = .seconds(30),
         beforeSending: (UnixTime) async throws(SynheartAuthError) -> Void = { _ in }
-    ) async throws(SynheartAuthError) -> ServiceClient.Answer {
+    ) async throws(SynheartAuthError) -> ServiceClient.Response {
         var record = record
         var seen: Set<SynheartAuthError.Code> = []
-        // Every service takes scheme 1 from a device that never did better, scheme 2 only where it knows its own origin.
+        // Every service accepts scheme 1 from a device that has not used scheme 2, and scheme 2 only if it knows its own origin.
         var scheme = SignatureScheme.one
         while true {
             let signer = RequestSigner(context: self)
@@ -119,7 +118,7 @@ final class IdentityContext: Sendable {
 }
 
 extension SynheartAuthError {
-    /// The same where nothing was learned: the date is further off than the SDK may correct.
+    /// The same error for a clock that is further off than the SDK may learn.
     var unlearnableClock: SynheartAuthError {
         SynheartAuthError(
             .clockTooFarOff, "the device's clock is off, and by more than can be corrected", cause: self,

@@ -1,7 +1,7 @@
 internal import AuthContract
 
-/// The record and the key that signed last, for as long as the record is the same: a request is then signed without reading
-/// anything and without another thread. Storage and key store say whether they can do it.
+/// The last record and key that signed, cached while the record does not change. A request is then signed without reading the
+/// record and without another thread, if storage and key store support it.
 final class QuickSigner: Sendable {
     private let known: KnownVersion
     let record: IdentityRecord
@@ -16,14 +16,14 @@ final class QuickSigner: Sendable {
     var isCurrent: Bool { known.versions() == known.version }
 }
 
-/// A record's version at some moment.
+/// A record's version, and the probe that reads the current one.
 struct KnownVersion: Sendable {
     let version: RecordVersion
     let versions: VersionProbe
 }
 
 extension IdentityContext {
-    /// What signed last, where the record has not changed since.
+    /// The cached signer, if the record has not changed.
     func currentQuickSigner() -> QuickSigner? {
         guard let signer = quickSigner.withLock({ $0 }) else { return nil }
         guard signer.isCurrent else {
@@ -33,7 +33,7 @@ extension IdentityContext {
         return signer
     }
 
-    /// The record's version now, where that can be told.
+    /// The record's current version; nil if the storage cannot tell.
     func knownVersion() -> KnownVersion? {
         guard let versions = configuration.storage.versions(of: recordName), let version = versions() else {
             return nil
@@ -41,8 +41,9 @@ extension IdentityContext {
         return KnownVersion(version: version, versions: versions)
     }
 
-    /// Remembers what signs with this record's key. `known` is of before the record was read, so that a change in between is
-    /// seen as one.
+    /// Caches the signer of a record's key.
+    ///
+    /// - Parameter known: The version before the record was read, so that a change in between invalidates the cache.
     func rememberQuickSigner(_ record: IdentityRecord, _ alias: KeyAlias, _ known: KnownVersion?) async {
         guard let known else { return }
         let signer = try? await keys(.loadKey) { store throws(KeyStoreError) in try store.signer(alias) }

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import Foundation
 
-/// A request that was signed: its headers, and what the signature signs.
+/// A signed request: its headers, and the bytes that the signature covers.
 struct SignedMessage: Sendable {
     let fields: [(name: String, value: String)]
     let bytes: [UInt8]
@@ -12,7 +12,7 @@ struct SignedMessage: Sendable {
 struct RequestSigner: Sendable {
     let context: IdentityContext
 
-    /// The six headers of a host's request under scheme 1, signed by the identity's current key.
+    /// Signs a host's request under scheme 1 with the current key.
     func sign(method: String, path: String, body: [UInt8]) async throws(SynheartAuthError) -> SignedMessage {
         try Self.checkMethod(method)
         do throws(ContractError) {
@@ -25,7 +25,7 @@ struct RequestSigner: Sendable {
         if let quick = context.currentQuickSigner() {
             let (deviceID, timestamp) = try prepare(quick.record)
             let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
-            // Where the key is gone, the usual way finds out what became of it.
+            // If the key is gone, the code below finds out why.
             if let signature = try? quick.sign(message) { return signed(message, signature, deviceID, timestamp) }
         }
         let known = context.knownVersion()
@@ -36,7 +36,7 @@ struct RequestSigner: Sendable {
         }
     }
 
-    /// The headers of a host's request to this place under the scheme asked for.
+    /// Signs a host's request under the given scheme with the current key.
     func sign(
         _ scheme: SignatureScheme, method: String, to place: RequestTargetURL, body: RequestBody
     ) async throws(SynheartAuthError) -> SignedMessage {
@@ -54,7 +54,7 @@ struct RequestSigner: Sendable {
         }
     }
 
-    /// Signs a request of the SDK's own, with a key of this name for the device of this record.
+    /// Signs one of the SDK's own requests with the key of this alias.
     func sign(
         _ scheme: SignatureScheme, _ route: Route, body: [UInt8], record: IdentityRecord, alias: KeyAlias
     ) async throws(SynheartAuthError) -> SignedMessage {
@@ -67,7 +67,7 @@ struct RequestSigner: Sendable {
             method: route.method, to: place, digest: ContentDigest(of: body), record: record, alias: alias)
     }
 
-    /// Signs under scheme 1 with a key of this name for the device of this record.
+    /// Signs under scheme 1 with the key of this alias.
     func sign(
         method: String, path: String, body: [UInt8], record: IdentityRecord, alias: KeyAlias
     ) async throws(SynheartAuthError) -> SignedMessage {
@@ -116,7 +116,7 @@ struct RequestSigner: Sendable {
         return SignedMessage(fields: headers.fields, bytes: base.bytes, timestamp: timestamp)
     }
 
-    /// Runs `body` with the current key; where that is gone, finds out whether another process has just replaced it.
+    /// Runs `body` with the current key. If the key is gone, checks whether another process has just replaced it.
     private func signAsCurrent(
         _ body: (IdentityRecord, IdentityRecord.KeyReference) async throws(SynheartAuthError) -> SignedMessage
     ) async throws(SynheartAuthError) -> SignedMessage {
@@ -157,10 +157,10 @@ struct RequestSigner: Sendable {
         }
     }
 
-    /// Requests that change the identity: whoever could have them signed could take it over. Compared the way a lenient
-    /// server could read the path.
+    /// Refuses the requests that change the identity: whoever gets them signed can take the identity over. Compares the path as a
+    /// lenient server could read it.
     private static func refuseReserved(method: String, path: String) throws(SynheartAuthError) {
-        // Decoding only shortens, and so does leaving slashes out.
+        // Decoding escapes and collapsing slashes can only shorten a path.
         for route in [Route.rotateKey, Route.device]
         where method == route.method && path.utf8.count >= route.rawValue.utf8.count {
             let decoded = path.utf8.contains(UInt8(ascii: "%")) ? path.removingPercentEncoding ?? path : path
@@ -170,7 +170,7 @@ struct RequestSigner: Sendable {
         }
     }
 
-    /// RFC 9110 section 9.1.
+    /// Checks the method (RFC 9110 section 9.1).
     private static func checkMethod(_ text: String) throws(SynheartAuthError) {
         guard text.isHTTPToken, text.utf8.count <= 32 else {
             throw SynheartAuthError(.signingFailed, "not an HTTP method")
@@ -179,7 +179,7 @@ struct RequestSigner: Sendable {
 }
 
 extension IdentityRecord {
-    /// The key that signs, where the identity may sign.
+    /// The key that signs, if the identity may sign.
     func signingKey() throws(SynheartAuthError) -> KeyReference {
         if state == .keyInvalid {
             throw SynheartAuthError(.keyInvalidated, "the key is gone; registerDevice makes a new one")

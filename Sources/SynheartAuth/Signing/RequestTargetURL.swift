@@ -1,15 +1,15 @@
 internal import AuthContract
 
-/// Where a request goes, taken apart without changing a byte: what is signed has to be what is sent.
+/// A request's URL, split without changing a byte: the SDK must sign what is sent.
 struct RequestTargetURL: Sendable {
     let origin: RequestOrigin
     let target: RequestTarget
 
-    /// Reads `scheme://authority/path?query`; no path counts as `/`. A fragment is refused, as it is never sent.
+    /// Reads `scheme://authority/path?query`. No path counts as `/`. Refuses a fragment, which is never sent.
     init(_ url: String) throws(SynheartAuthError) {
         let slash = UInt8(ascii: "/")
         let bytes = Array(url.utf8)
-        // The authority begins after the two slashes of `://`.
+        // The authority begins after `://`.
         let authority = bytes.firstIndex(of: slash).map { $0 + 2 } ?? bytes.endIndex
         let end =
             bytes.indices.dropFirst(authority).first {

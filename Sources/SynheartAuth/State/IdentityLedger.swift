@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// The record of one identity: reads it, and is the only code that can persist a change, by applying an event.
+/// Reads and changes the record of one identity. It is the only code that can persist a change, by applying an event.
 struct IdentityLedger: Sendable {
     let appID: AppID
     let authOrigin: String
@@ -12,7 +12,7 @@ struct IdentityLedger: Sendable {
 
     private var name: RecordName { RecordName(appID) }
 
-    /// The record as it is now; a blank one where there is none. Another service's record is an error.
+    /// Reads the record; a blank one if there is none. Throws for the record of another auth service.
     func load() async throws(SynheartAuthError) -> IdentityRecord {
         let record = try await loadOfAnyOrigin()
         if let origin = record.authOrigin, origin != authOrigin {
@@ -22,7 +22,7 @@ struct IdentityLedger: Sendable {
         return record
     }
 
-    /// The record, whichever service it belongs to: what a reset gives up.
+    /// Reads the record, also one of another auth service, so that it can be reset.
     func loadOfAnyOrigin() async throws(SynheartAuthError) -> IdentityRecord {
         var attempt = 0
         while true {
@@ -40,7 +40,7 @@ struct IdentityLedger: Sendable {
         }
     }
 
-    /// Applies an event to the record as it is at that moment and persists the result.
+    /// Applies an event to the current record and persists the result.
     @discardableResult
     func apply(_ event: IdentityEvent) async throws(SynheartAuthError) -> IdentityRecord {
         let lock = try await lock(.record)
@@ -64,7 +64,7 @@ struct IdentityLedger: Sendable {
         return after
     }
 
-    /// Removes the record, as the last step of a reset. Nothing of the identity is left but a copy that could not be read.
+    /// Removes the record, as the last step of a reset. A copy of an unreadable record stays.
     func clear() async throws(SynheartAuthError) {
         let lock = try await lock(.record)
         defer { calls.afterChanges { lock.release() } }
@@ -76,17 +76,17 @@ struct IdentityLedger: Sendable {
         }
     }
 
-    /// Whose turn it is among processes: `operation` for as long as one runs, `record` for one change.
+    /// A lock's scope: `operation` while an operation runs, `record` while a change is made.
     enum LockScope: String, Sendable {
         case operation, record
     }
 
-    /// Waits until nobody else holds the lock, at most two minutes.
+    /// Waits for the lock, at most two minutes.
     func lock(_ scope: LockScope) async throws(SynheartAuthError) -> any StorageLock {
         let (storage, name) = (storage, name)
         for _ in 0..<Self.lockAttempts {
             do throws(StorageError) {
-                // A change that was left behind has the lock until it is done.
+                // An abandoned change keeps the lock until it ends.
                 if calls.hasChangeLeftBehind { throw Self.noAnswer }
                 let lock = try await call(
                     .lockRecord, unclaimed: { $0?.release() },
@@ -113,7 +113,7 @@ struct IdentityLedger: Sendable {
         }
     }
 
-    /// One call of the storage, off the pool's threads.
+    /// Makes one call of the storage, outside Swift's thread pool.
     private func call<Value: Sendable>(
         _ kind: BlockingCall, unclaimed: @escaping @Sendable (Value) -> Void = { _ in },
         _ body: @escaping @Sendable () throws(StorageError) -> Value
@@ -136,7 +136,7 @@ struct IdentityLedger: Sendable {
         do {
             return try IdentityRecord(bytes, appID: appID)
         } catch {
-            // A copy is kept for whoever has to find out; the record stays, so that nothing starts over silently.
+            // Keep a copy for diagnosis. The record stays, so that nothing starts over silently.
             let (storage, name) = (storage, name)
             try? await call(.setRecordAside) { () throws(StorageError) in try storage.setAside(bytes, of: name) }
             let failure = SynheartAuthError(.recordDamaged, "the record cannot be decoded", cause: error)

@@ -1,11 +1,11 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// What is persisted of one identity, as a whole. Never in it: private keys, attestations, tokens.
+/// The persisted record of one identity. It never holds private keys, attestations or tokens.
 struct IdentityRecord: Sendable, Hashable {
-    /// What the service knows this device as; beside the state because `registering` means pending or rotating.
+    /// What the service knows of this device. The state alone cannot say it: `registering` means pending or rotating.
     enum Identity: String, Sendable {
-        /// Nothing, or nothing that can be used.
+        /// Nothing usable.
         case none
         /// The service has not decided yet.
         case pending
@@ -22,14 +22,14 @@ struct IdentityRecord: Sendable, Hashable {
     var key: KeyReference?
     var registeredAt: UnixTime?
     var keyRotatedAt: UnixTime?
-    /// Server clock - local clock.
+    /// Server clock minus local clock.
     var clockOffset = ClockOffset.none
     var attestationKey: AttestationKey?
-    /// The service that the identity belongs to.
+    /// The auth service of the identity.
     var authOrigin: String?
-    /// By when the service wants the key replaced (`X-Synheart-Rotate`).
+    /// The deadline of a demanded rotation (`X-Synheart-Rotate`).
     var mustRotateBy: UnixTime?
-    /// The operation under way, or what is left of one that was cut short.
+    /// The running operation, or the rest of an interrupted one.
     var journal: JournalEntry?
 
     init(appID: AppID) { self.appID = appID }
@@ -39,50 +39,51 @@ struct IdentityRecord: Sendable, Hashable {
         var thumbprint: String
     }
 
-    /// The provider's own handle (App Attest's key id), persisted before it is used; used up by one attestation.
+    /// The attestation provider's handle (App Attest's key id), persisted before its first use. One attestation uses it up.
     struct AttestationKey: Sendable, Hashable {
         var id: String
         var isUsed: Bool
     }
 }
 
-/// Written before each step that the outside can see, so that what a kill leaves behind can be finished or undone.
+/// An operation in progress, written before each step that the outside can see, so that it can be finished or undone after a
+/// kill.
 enum JournalEntry: Sendable, Hashable {
-    /// A registration has this key; `isSent`: the service may know it.
+    /// A registration with this key. `isSent`: the service may know the key.
     case registration(IdentityRecord.KeyReference, isSent: Bool)
-    /// A rotation makes, or has made, a key under this name.
+    /// A rotation to a key under this alias.
     case rotation(PendingRotation)
-    /// This key is superseded and has to be deleted.
+    /// A replaced key that must be deleted.
     case disposal(KeyAlias)
-    /// A reset has to tell the service and delete the keys.
+    /// A reset that must tell the service and delete the keys.
     case reset(ResetReason)
 }
 
 struct PendingRotation: Sendable, Hashable {
     var alias: KeyAlias
     var reason: RotationReason
-    /// Known once the key is made.
+    /// The new key's thumbprint; nil until the key exists.
     var thumbprint: String?
-    /// The latest timestamp that a copy was signed with: no copy is accepted long after it. Nil: none was sent.
+    /// The latest timestamp of a sent copy; nil if none was sent. The service accepts no copy long after it.
     var lastCopy: UnixTime?
     /// The service answered a copy with `ROTATION_FAILED`.
     var isRefused = false
 }
 
-/// Why an identity is given up (RFC-AUTH-MOBILE-0001 section 9.3).
+/// Why the host gives an identity up (RFC-AUTH-MOBILE-0001 section 9.3).
 public enum ResetReason: String, Sendable, Hashable, CaseIterable {
-    /// The service says so, such as by `DEVICE_REVOKED`.
+    /// The service demands it, for example by `DEVICE_REVOKED`.
     case serverInstructed = "server_instructed"
-    /// The user asked for it, such as by signing out everywhere.
+    /// The user asked for it, for example by signing out everywhere.
     case userRequested = "user_requested"
-    /// The key is lost and rotation is impossible.
+    /// The key is lost and cannot be rotated.
     case keyLost = "key_lost"
 }
 
 extension IdentityRecord {
     static let version: Int64 = 1
 
-    /// The record's text as it is persisted.
+    /// The persisted form.
     var bytes: [UInt8] {
         var json = JSONObject()
         json["version"] = .integer(Self.version)
@@ -104,8 +105,7 @@ extension IdentityRecord {
         return JSONValue.object(json).bytes
     }
 
-    /// Reads a persisted record. Everything about it is checked: another version, another app or states that do not go
-    /// together are errors, never a fresh start.
+    /// Reads a persisted record, strictly. Another version, another app or a contradictory state is an error, never a fresh start.
     init(_ bytes: [UInt8], appID: AppID) throws {
         let fields = try JSONFields(JSONValue(parsing: bytes))
         guard try fields.integer("version") == Self.version else { throw JSONError(.unknownName, path: "version") }
@@ -133,7 +133,7 @@ extension IdentityRecord {
         guard isConsistent else { throw JSONError(.wrongType, path: "state") }
     }
 
-    /// Which identities a state allows, and what an identity must have.
+    /// Whether the state allows the identity, and the identity has what it needs.
     var isConsistent: Bool {
         let allowed: Bool =
             switch state {

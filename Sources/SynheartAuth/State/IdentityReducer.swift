@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// Everything that can happen to a record.
+/// The events of a record.
 enum IdentityEvent: Sendable, Hashable {
     // Registration, in the order of its steps.
     case challengeReceived(authOrigin: String)
@@ -10,21 +10,21 @@ enum IdentityEvent: Sendable, Hashable {
     case registrationSending(Platform)
     case registered(DeviceID, at: UnixTime)
     case pending(DeviceID, at: UnixTime)
-    /// `forgetsKey`: the service certainly does not name the key, or will never accept it.
+    /// `forgetsKey`: the service certainly does not know the key, or will never accept it.
     case registrationFailed(forgetsKey: Bool)
 
     // Rotation.
     case rotationStarted(KeyAlias, RotationReason)
     case rotationSending(thumbprint: String, timestamp: UnixTime)
     case rotationConfirmed(at: UnixTime)
-    /// Not this time; the pending key is kept because a copy may still arrive.
+    /// The rotation did not succeed. The pending key is kept: a copy may still arrive.
     case rotationSuspended(isRefused: Bool)
-    /// The service certainly does not name the pending key.
+    /// The service certainly does not have the pending key.
     case rotationAbandoned
     case rotationDemanded(by: UnixTime)
     case keyDisposed
 
-    // The key is lost: only while it still is the one that the record names.
+    // Ignored unless the record still names the lost key.
     case keyLost(KeyAlias)
     case wiped
 
@@ -32,7 +32,7 @@ enum IdentityEvent: Sendable, Hashable {
     case clockLearned(ClockOffset)
 }
 
-/// The one place that says how a record changes. Pure: same record and event, same result.
+/// Changes records. Pure: the same record and event give the same result.
 enum IdentityReducer {
     static func reduce(_ record: IdentityRecord, _ event: IdentityEvent) throws(SynheartAuthError) -> IdentityRecord {
         var next = record
@@ -90,7 +90,7 @@ enum IdentityReducer {
 
         case .keyLost(let alias):
             guard record.identity == .active, record.key?.alias == alias else { return record }
-            // A key lost during a rotation passes through `registered`, as the table has it.
+            // A key lost during a rotation passes through `registered`, as the state table demands.
             if next.state == .registering { try next.move(.rotationEnd) }
             try next.move(.keyLoss)
             next.identity = .none
@@ -110,7 +110,7 @@ enum IdentityReducer {
 }
 
 extension IdentityRecord {
-    /// A record without an identity that keeps what belongs to the device: its clock.
+    /// A record without an identity. It keeps the clock offset, which belongs to the device.
     fileprivate init(blank record: IdentityRecord) {
         self.init(appID: record.appID)
         clockOffset = record.clockOffset
@@ -141,7 +141,7 @@ extension IdentityRecord {
     fileprivate mutating func fail(forgetsKey: Bool) throws(SynheartAuthError) {
         guard identity != .active else { throw refusal(of: .unregistered) }
         try move(.failure)
-        // The service may name the key: kept, so that the next registration asks with the same one.
+        // The service may have this key. The next registration uses it again.
         let kept: JournalEntry? =
             if case .registration = journal { journal } else { key.map { .registration($0, isSent: true) } }
         let attestationKey = attestationKey

@@ -1,14 +1,14 @@
-/// Where an identity stands. The raw values are what is persisted and what hosts see.
+/// The state of an identity. The raw values are persisted, and hosts see them.
 public enum IdentityState: String, Sendable, Hashable, CaseIterable {
-    /// There is no device identity for this app.
+    /// This app has no device identity.
     case unregistered
-    /// A challenge was fetched; the key comes next.
+    /// A challenge was fetched. The key comes next.
     case challengeReceived
-    /// The key exists; the attestation comes next.
+    /// The key exists. The attestation comes next.
     case keyReady
-    /// A registration or a rotation is under way, or the service has not decided yet.
+    /// A registration or a rotation is running, or the service has not decided yet.
     case registering
-    /// The identity is established.
+    /// The identity is registered.
     case registered
     /// The operating system says that the key is gone.
     case keyInvalid
@@ -21,7 +21,7 @@ public struct StateTransition: Sendable, Hashable {
     /// The state after.
     public let to: IdentityState
 
-    /// A change.
+    /// Memberwise initializer.
     public init(from: IdentityState, to: IdentityState) {
         self.from = from
         self.to = to
@@ -30,7 +30,7 @@ public struct StateTransition: Sendable, Hashable {
 
 /// The allowed transitions (RFC-AUTH-MOBILE-0001; state machine page). Everything else is `INVALID_STATE_TRANSITION`.
 enum StateTable {
-    /// What can happen to an identity.
+    /// The causes of transitions.
     enum Cause: Sendable, Hashable, CaseIterable {
         case challenge, key, attempt, success, failure, rotation, rotationEnd, keyLoss, wipe, reset
     }
@@ -57,10 +57,10 @@ enum StateTable {
         Row(.registering, .rotationEnd, .registered),
         Row(.registered, .keyLoss, .keyInvalid),
         Row(.keyInvalid, .wipe, .unregistered),
-        // The failure paths need these two: an expired challenge, a refused attestation.
+        // Failures before the request is sent: an expired challenge, a refused attestation.
         Row(.challengeReceived, .failure, .unregistered),
         Row(.keyReady, .failure, .unregistered),
-        // resetDeviceIdentity alone.
+        // resetDeviceIdentity, and nothing else.
         Row(.unregistered, .reset, .unregistered),
         Row(.challengeReceived, .reset, .unregistered),
         Row(.keyReady, .reset, .unregistered),
@@ -69,7 +69,7 @@ enum StateTable {
         Row(.keyInvalid, .reset, .unregistered),
     ]
 
-    /// Where `cause` leads from `state`.
+    /// The state that `cause` leads to.
     static func next(_ state: IdentityState, _ cause: Cause) throws(SynheartAuthError) -> IdentityState {
         guard let row = rows.first(where: { $0.from == state && $0.cause == cause }) else {
             throw SynheartAuthError.invalidTransition(from: state, to: target(of: cause))

@@ -1,19 +1,19 @@
 internal import Bytes
 internal import Foundation
 
-/// One identity changed its state.
+/// A change of an identity's state.
 public struct StateChange: Sendable, Hashable {
-    /// Whose.
+    /// The app.
     public let appId: String
-    /// From where to where.
+    /// The states before and after.
     public let transition: StateTransition
 }
 
-/// Tells every listener of each persisted change.
+/// Sends persisted changes to every listener.
 final class StateChanges: Sendable {
     private let listeners = Locked<[UUID: AsyncStream<StateChange>.Continuation]>([:])
 
-    /// The changes from now on; the latest 64 are kept for a slow listener.
+    /// The changes from now on. For a slow listener the latest 64 are kept.
     func stream() -> AsyncStream<StateChange> {
         AsyncStream(bufferingPolicy: .bufferingNewest(64)) { continuation in
             let id = UUID()

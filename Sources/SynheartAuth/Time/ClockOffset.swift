@@ -1,7 +1,7 @@
 internal import AuthContract
 
-/// Server clock minus local clock, at most 24 hours either way: more than that is not drift but a wrong date, or a
-/// service that wants signatures of another time.
+/// Server clock minus local clock, at most 24 hours either way. More is not drift: the device's date is wrong, or the service
+/// wants signatures for another time.
 struct ClockOffset: Sendable, Hashable {
     let milliseconds: Int64
 
@@ -10,13 +10,13 @@ struct ClockOffset: Sendable, Hashable {
 
     private init(checked milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// Nil beyond the limit.
+    /// An offset; nil beyond the limit.
     init?(milliseconds: Int64) {
         guard (-Self.limit...Self.limit).contains(milliseconds) else { return nil }
         self.milliseconds = milliseconds
     }
 
-    /// Of a server time that was true half a round trip ago; nil beyond the limit.
+    /// The offset from a server time that was right half a round trip ago; nil beyond the limit.
     init?(serverTime: UnixTime, receivedAt wallMilliseconds: Int64, roundTrip: Duration) {
         let (server, overflow) = serverTime.seconds.multipliedReportingOverflow(by: 1000)
         guard !overflow else { return nil }
@@ -26,14 +26,14 @@ struct ClockOffset: Sendable, Hashable {
         self.init(milliseconds: offset)
     }
 
-    /// The service's time at a local one.
+    /// The service's time at a local time.
     func serverTime(atLocal wallMilliseconds: Int64) -> UnixTime {
         let (sum, overflow) = wallMilliseconds.addingReportingOverflow(milliseconds)
         let corrected = overflow ? wallMilliseconds : sum
-        // Toward the past, as clocks show seconds.
+        // Rounded down, as clocks show seconds.
         return UnixTime(corrected >= 0 ? corrected / 1000 : -((999 - corrected) / 1000))
     }
 
-    /// Header times have whole seconds: a difference below two of them is no news.
+    /// Whether the difference to another offset matters. Header times have whole seconds, so less than 2 s does not.
     func isNews(comparedTo other: ClockOffset) -> Bool { abs(milliseconds - other.milliseconds) >= 2000 }
 }

@@ -2,16 +2,16 @@ internal import Foundation
 
 /// The clocks of a device.
 public protocol DeviceClock: Sendable {
-    /// Milliseconds since 1970-01-01T00:00:00Z as the user's device has it: may be wrong, may jump.
+    /// Milliseconds since 1970-01-01T00:00:00Z on the device's clock, which may be wrong and may jump.
     var wallMilliseconds: Int64 { get }
 
-    /// Time since some fixed moment, which runs on while the device sleeps and never jumps.
+    /// Time since some fixed moment. It goes on while the device sleeps, and never jumps.
     var continuous: Duration { get }
 }
 
 /// The operating system's clocks.
 public struct SystemClock: DeviceClock {
-    // The moment that `continuous` counts from.
+    // The moment from which `continuous` counts.
     private static let start = ContinuousClock.now
 
     /// The clocks of this process.
@@ -19,7 +19,7 @@ public struct SystemClock: DeviceClock {
 
     /// The date and time of day.
     public var wallMilliseconds: Int64 {
-        // Dates beyond what fits cannot come from a system clock; clamped so that none can trap.
+        // Clamped, so that no date can trap the conversion.
         Int64(max(-9e15, min(9e15, (Date().timeIntervalSince1970 * 1000).rounded())))
     }
 
@@ -28,7 +28,7 @@ public struct SystemClock: DeviceClock {
 }
 
 extension Duration {
-    /// Whole milliseconds, clamped to what any real interval needs.
+    /// Whole milliseconds, clamped to more than 100,000 years.
     var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         let clamped = max(-4_000_000_000_000, min(4_000_000_000_000, seconds))

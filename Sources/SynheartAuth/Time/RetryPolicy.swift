@@ -9,12 +9,12 @@ struct RetryPolicy: Sendable {
     let maximum: Duration
     let attempts: Int
 
-    /// How long to wait after an attempt; nil if it was the last.
+    /// The delay after an attempt; nil after the last one.
     ///
     /// - Parameters:
-    ///   - attempt: the number of the attempt, from 0.
-    ///   - random: the source of the jitter; nil for none.
-    ///   - retryAfter: what the service asked for. It replaces the computed delay, also if it is shorter.
+    ///   - attempt: The number of the attempt, from 0.
+    ///   - random: The source of the jitter; nil for none.
+    ///   - retryAfter: The service's `Retry-After`. It replaces the computed delay, also if it is shorter.
     func delay(after attempt: Int, random: (any RandomSource)?, retryAfter: Duration? = nil) -> Duration? {
         guard attempt + 1 < attempts else { return nil }
         if let retryAfter { return min(max(retryAfter, .zero), RetryTable.longestRetryAfter) }

@@ -1,32 +1,32 @@
-/// Waits; injected, so that no test does.
+/// Waits. It is injected, so that tests do not wait.
 public protocol Sleeper: Sendable {
-    /// Waits for `duration`, or throws `CancellationError`.
+    /// Waits for `duration`. Throws `CancellationError` if the task is cancelled.
     func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws
 }
 
-/// What is waited for.
+/// Why the SDK waits.
 public enum SleepPurpose: Sendable, Hashable, CaseIterable {
-    /// Before the next attempt.
+    /// For the next attempt.
     case retry
-    /// Another process or task to finish.
+    /// For another process or task.
     case turn
-    /// The moment when a call counts as hung.
+    /// For the moment when a call counts as hung.
     case deadline
 }
 
-/// The task's own sleep.
+/// Waits by `Task.sleep`.
 public struct TaskSleeper: Sleeper {
-    /// A sleeper.
+    /// Memberwise initializer.
     public init() {}
 
-    /// Sleeps, whatever for.
+    /// Waits by `Task.sleep`, whatever the purpose.
     public func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
         try await Task.sleep(for: duration)
     }
 }
 
 extension Sleeper {
-    /// The same for code that throws the SDK's errors.
+    /// Waits, and throws the SDK's error.
     func pause(_ duration: Duration, _ purpose: SleepPurpose) async throws(SynheartAuthError) {
         do {
             try await sleep(for: duration, purpose)

@@ -1,8 +1,8 @@
-/// A short-lived token that says which device asks: a JWT of type `synheart-device+jwt`.
+/// A short-lived token that names the device: a JWT of type `synheart-device+jwt`.
 public struct DeviceToken: Sendable, Hashable {
-    /// The JWT. Whoever has it is taken for the device until it ends, unless the backend checks a signature too.
+    /// The JWT, a secret: until it expires, its holder passes for the device, unless the backend checks a signature too.
     public let token: String
-    /// How long it still is good.
+    /// The remaining life.
     public let remaining: Duration
 }
 
@@ -14,14 +14,14 @@ extension DeviceToken: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["remaining": remaining]) }
 }
 
-/// The tokens of one identity, in memory only.
+/// The tokens of one identity, cached in memory.
 struct TokenCache: Sendable {
     struct Entry: Sendable {
         let token: String
-        /// On the continuous clock.
+        /// When the token was requested, on the continuous clock.
         let fetchedAt: Duration
         let life: Duration
-        /// The key that the token confirms; after a rotation another one is due.
+        /// The key that the token confirms. After a rotation a new token is due.
         let thumbprint: String
 
         func remaining(_ now: Duration) -> Duration { fetchedAt + life - now }
@@ -30,7 +30,7 @@ struct TokenCache: Sendable {
 
     private var entries: [String: Entry] = [:]
 
-    /// Audiences are few; a host that invents them does not fill the memory.
+    /// The most audiences. A host that invents audiences must not fill the memory.
     private static let limit = 16
 
     subscript(audience: String?) -> Entry? {
