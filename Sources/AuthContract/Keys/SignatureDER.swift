@@ -9,10 +9,11 @@ enum SignatureDER {
 
     /// r || s, 64 bytes; nil unless the bytes are strict DER of two integers of at most 256 bits.
     static func decode(_ der: [UInt8]) -> [UInt8]? {
-        // At most 72 bytes, so the length takes one byte.
-        guard der.count >= 2, der[0] == 0x30, der[1] < 0x80, der.count == 2 + Int(der[1]) else { return nil }
-        var rest = der.dropFirst(2)
-        guard let r = readInteger(from: &rest), let s = readInteger(from: &rest), rest.isEmpty else { return nil }
+        var rest = der[...]
+        // The length is one byte: two integers take 70 bytes at most.
+        guard rest.popFirst() == 0x30, let length = rest.popFirst(), rest.count == Int(length),
+            let r = readInteger(from: &rest), let s = readInteger(from: &rest), rest.isEmpty
+        else { return nil }
         return r + s
     }
 

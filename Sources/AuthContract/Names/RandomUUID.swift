@@ -10,9 +10,10 @@ public struct RandomUUID: Sendable, Hashable {
 
     /// Makes a UUID from 16 random bytes. The version and variant bits are overwritten.
     public init(from random: some RandomSource) {
-        let words = random.words()
-        high = words.0 & ~0xF000 | 0x4000
-        low = words.1 & ~(0b11 << 62) | 0b10 << 62
+        let bytes = random.bytes(16)
+        let (high, low) = (Self.number(bytes.prefix(8)), Self.number(bytes.dropFirst(8)))
+        self.high = high & ~0xF000 | 0x4000
+        self.low = low & ~(0b11 << 62) | 0b10 << 62
     }
 
     /// Parses `xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx`; nil for anything else.
@@ -35,6 +36,9 @@ public struct RandomUUID: Sendable, Hashable {
         guard high >> 12 & 0xF == 4, low >> 62 == 0b10 else { return nil }
         (self.high, self.low) = (high, low)
     }
+
+    /// A number from its bytes, big-endian.
+    private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
     /// The 16 bytes.
     public var bytes: [UInt8] { withBytes { Array($0) } }

@@ -43,12 +43,11 @@ public struct HeaderFields: Sendable, Hashable {
 
     /// The value of a field that may be present once; nil if it is absent.
     public func atMostOne(_ name: String) throws(ContractError) -> String? {
-        var (place, count) = (0, 0)
-        name.withBytes { name in
-            for index in lines.indices where lines[index].isNamed(name) { (place, count) = (index, count + 1) }
+        let (first, last) = name.withBytes { name in
+            (lines.firstIndex { $0.isNamed(name) }, lines.lastIndex { $0.isNamed(name) })
         }
-        guard count <= 1 else { throw ContractError("\(name) must stand once") }
-        return count == 1 ? lines[place].value : nil
+        guard first == last else { throw ContractError("\(name) must stand once") }
+        return first.map { lines[$0].value }
     }
 }
 

@@ -5,16 +5,16 @@ import Testing
 @Suite struct BodyRules {
     func path(of error: (any Error)?) -> String? { (error as? JSONError)?.path }
 
-    @Test func everyKindOfBodyIsInTheTable() { #expect(Body.all.count == 13) }
+    @Test func `every kind of body is in the table`() { #expect(Body.all.count == 13) }
 
-    @Test func absentMembersHaveTheirDefaults() throws {
+    @Test func `absent members have their defaults`() throws {
         #expect(try ChallengeRequest(parsing: Array(#"{"app_id":"a"}"#.utf8)).purpose == .register)
         let rotation = #"{"app_id":"a","device_id":"123e4567-e89b-42d3-a456-426614174000","new_public_key":"k"}"#
         #expect(try RotateKeyRequest(parsing: Array(rotation.utf8)).reason == .scheduled)
         #expect(try Assurance(parsing: Array(#"{"app":"none","key":"tee"}"#.utf8)).labels.isEmpty)
     }
 
-    @Test func absentMembersAreLeftOut() {
+    @Test func `absent members are not written`() {
         #expect(TokenRequest().json.members.isEmpty)
         #expect(JSONValue.object(TokenRequest().json).text() == "{}")
         let status = Body.all.first { $0.testDescription == "StatusResponse" }
@@ -22,14 +22,14 @@ import Testing
         #expect(status?.sample["key_rotated_at"] != nil)
     }
 
-    @Test func aWordOutsideItsListIsRefused() {
+    @Test func `an unknown word is refused`() {
         for text in [
             #"{"app_id":"a","purpose":"Register"}"#, #"{"app_id":"a","purpose":""}"#,
             #"{"app_id":"a_next"}"#, #"{"app_id":""}"#,
         ] { #expect(throws: JSONError.self) { try ChallengeRequest(parsing: Array(text.utf8)) } }
     }
 
-    @Test func errorsNameTheMember() {
+    @Test func `an error names the member`() {
         let cases: [(String, String)] = [
             ("{}", "app_id"), (#"{"app_id":1}"#, "app_id"), (#"{"app_id":"a","purpose":1}"#, "purpose"),
         ]
@@ -53,7 +53,7 @@ import Testing
         return (try? RegisterRequest(parsing: JSONValue.object(body).bytes)) != nil
     }
 
-    @Test func onlyAndroidMayReplaceTheProofByAKeyAttestation() {
+    @Test func `only Android may replace the proof by a key attestation`() {
         let chain: JSONValue = ["AAAA"]
         #expect(registers())
         #expect(!registers(("proof", nil)))
@@ -65,7 +65,7 @@ import Testing
         #expect(!registers(("platform", "windows")))
     }
 
-    @Test func aChainHasOneToSixCertificates() {
+    @Test func `a chain has one to six certificates`() {
         for count in 0...8 {
             let chain = JSONValue.array((0..<count).map { _ in "AAAA" })
             #expect(registers(("key_attestation", chain)) == (1...6).contains(count))
@@ -75,14 +75,14 @@ import Testing
         #expect(!registers(("key_attestation", "AAAA")))
     }
 
-    @Test func base64IsStrict() {
+    @Test func `base64 is strict`() {
         for bad: JSONValue in ["AAA", "AA==\n", "AB==", "AA-_", " AAAA"] {
             #expect(!registers(("challenge", bad)))
             #expect(!registers(("key_proof", bad)))
         }
     }
 
-    @Test func theLocalIDIsAnyUUID() {
+    @Test func `the local id is any UUID`() {
         for good: JSONValue in [
             "123e4567-e89b-12d3-a456-426614174000", "123E4567-E89B-42D3-A456-426614174000",
             "00000000-0000-0000-0000-000000000000",
@@ -94,7 +94,7 @@ import Testing
     }
 
     /// The binding nonce is made of the text as it was sent: it is kept, even where it is no base64.
-    @Test func theTextOfTheKeyIsKeptAsItStood() throws {
+    @Test func `the key's text is kept as received`() throws {
         var body = JSONObject(Self.registration)
         body["public_key"] = " TUZr\n=é"
         #expect(try RegisterRequest(parsing: JSONValue.object(body).bytes).publicKeyText == " TUZr\n=é")
@@ -112,7 +112,7 @@ import Testing
         return try? VerifyRequest(parsing: JSONValue.object(body).bytes)
     }
 
-    @Test func theBodyIsGivenOnce() {
+    @Test func `a body and a digest together are refused`() {
         let digest = JSONValue.string(Base64.standard.encode([UInt8](repeating: 0, count: 32)))
         #expect(verifies()?.body == .bytes([]))
         #expect(verifies(("body", nil)) == nil)
@@ -121,12 +121,12 @@ import Testing
         #expect(verifies(("body", nil), ("body_sha256", "AAAA")) == nil)
     }
 
-    @Test func noQueryIsNotAnEmptyOne() {
+    @Test func `a missing query differs from an empty one`() {
         #expect(verifies(("query", .null))?.query == nil)
         #expect(verifies(("query", ""))?.query == "")
     }
 
-    @Test func headersArePairsInOrder() {
+    @Test func `headers are pairs, in order`() {
         let lines: JSONValue = [["B", "1"], ["a", " 2 "], ["B", "3"]]
         #expect(verifies(("headers", lines))?.headers.values("b") == ["1", "3"])
         #expect(verifies(("headers", lines))?.headers.values("A") == ["2"])
@@ -135,19 +135,19 @@ import Testing
         }
     }
 
-    @Test func schemeAndMethodAreThoseOfHTTP() {
+    @Test func `scheme and method must be those of HTTP`() {
         for bad: JSONValue in ["", "ftp", "HTTPS", "https "] { #expect(verifies(("scheme", bad)) == nil) }
         for bad: JSONValue in ["", "GET ", "G\nT", "G É"] { #expect(verifies(("method", bad)) == nil) }
     }
 
-    @Test func theVerificationIDIsOneInEitherCase() {
+    @Test func `a verification id is the same in either case`() {
         let id = "123e4567-e89b-42d3-a456-426614174000"
         #expect(verifies(("verification_id", .string(id.uppercased())))?.verificationID == id)
         #expect(verifies(("verification_id", "1")) == nil)
     }
 
     @Test(arguments: ["0", "3", "-1", "4294967297", "9223372036854775807"])
-    func aSchemeThatIsNoneIsRefused(_ scheme: String) throws {
+    func `an unknown signature scheme is refused`(_ scheme: String) throws {
         var body = try #require(Body.all.first { $0.testDescription == "VerifyResponse" }?.sample)
         body["signature_scheme"] = try JSONValue(parsing: scheme)
         #expect(throws: JSONError(.wrongType, path: "signature_scheme")) {
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func aVerdictSaysOneThing() throws {
+    @Test func `a contradictory verdict is refused`() throws {
         for text in [
             #"{"verified":true}"#, #"{"verified":false}"#, #"{"verified":true,"observed":"CLOCK_SKEW"}"#,
             #"{"observed":"CLOCK_SKEW"}"#, #"{"verified":false,"observed":"NEW"}"#,
@@ -167,7 +167,7 @@ import Testing
 
     // MARK: Answers
 
-    @Test func fixedWordsAreChecked() {
+    @Test func `fixed words are checked`() {
         for text in [#"{"status":"done","effective_at":1}"#, #"{"effective_at":1}"#] {
             #expect(throws: JSONError.self) { try RotateKeyResponse(parsing: Array(text.utf8)) }
         }
@@ -176,14 +176,14 @@ import Testing
         }
     }
 
-    @Test func anErrorOfANewerServiceIsRead() throws {
+    @Test func `a newer service's error code is read`() throws {
         let body = try ErrorBody(parsing: Array(#"{"error":"TEAPOT","server_timestamp":1709312345}"#.utf8))
         #expect(body.code == "TEAPOT")
         #expect(body.serverTimestamp == UnixTime(1_709_312_345))
         #expect(body.problem["status"] == nil)
     }
 
-    @Test func aProblemSaysTheSame() {
+    @Test func `problem details have the same content`() {
         let body = ErrorBody(
             code: "CLOCK_SKEW", message: "m", requestID: "r", serverTimestamp: UnixTime(7), verified: false)
         #expect(

@@ -4,15 +4,15 @@ import Testing
 
 /// What holds of every body: each is one row of the table at the end.
 @Suite struct Bodies {
-    @Test(arguments: Body.all) func whatIsWrittenIsReadAsTheSame(_ body: Body) throws {
+    @Test(arguments: Body.all) func `a written body is read as the same`(_ body: Body) throws {
         for seed in 0..<200 { try body.roundTrip(seed: UInt64(seed)) }
     }
 
-    @Test(arguments: Body.all) func theSampleHasEveryMember(_ body: Body) {
+    @Test(arguments: Body.all) func `the sample has every member`(_ body: Body) {
         #expect(Set(body.sample.members.map(\.name)) == body.required.union(body.optional))
     }
 
-    @Test(arguments: Body.all) func aRequiredMemberMustBeThere(_ body: Body) {
+    @Test(arguments: Body.all) func `a missing required member is refused`(_ body: Body) {
         for name in body.required {
             var (missing, null) = (body.sample, body.sample)
             missing[name] = nil
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Body.all) func anOptionalMemberMayBeMissingOrNull(_ body: Body) {
+    @Test(arguments: Body.all) func `an optional member may be missing or null`(_ body: Body) {
         for name in body.optional {
             var (missing, null) = (body.sample, body.sample)
             missing[name] = nil
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Body.all) func aMemberOfAnotherTypeIsRefused(_ body: Body) throws {
+    @Test(arguments: Body.all) func `a member of another type is refused`(_ body: Body) throws {
         let half = try JSONValue(parsing: "0.5")
         let values: [JSONValue] = ["\u{0}", 1, true, [1], ["a": 1], half]
         for member in body.sample.members {
@@ -44,14 +44,14 @@ import Testing
         }
     }
 
-    @Test(arguments: Body.all) func unknownMembersAreIgnored(_ body: Body) {
+    @Test(arguments: Body.all) func `an unknown member is ignored`(_ body: Body) {
         var extended = body.sample
         extended["x_unknown"] = ["of": ["a newer", 1, .null]]
         #expect(body.reads(extended))
         #expect(body.rewrites(extended) == body.rewrites(body.sample))
     }
 
-    @Test(arguments: Body.all) func aMemberTwiceIsRefused(_ body: Body) {
+    @Test(arguments: Body.all) func `a duplicate member is refused`(_ body: Body) {
         for member in body.sample.members {
             let again = ",\(JSONValue.string(member.name).text()):\(member.value.text())}"
             let text = JSONValue.object(body.sample).text().dropLast() + again
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Body.all) func anythingButOneObjectIsRefused(_ body: Body) {
+    @Test(arguments: Body.all) func `anything but one object is refused`(_ body: Body) {
         let text = JSONValue.object(body.sample).text()
         for bad in ["", "null", "[]", "\"\"", "1", "[\(text)]", text + text, text + "x", String(text.dropLast())] {
             #expect(!body.readsText(bad))
@@ -67,7 +67,7 @@ import Testing
         #expect(body.readsText(" \n\(text)\r\n\t"))
     }
 
-    @Test(arguments: Body.all) func aBodyBeyondTheLimitIsRefused(_ body: Body) {
+    @Test(arguments: Body.all) func `a body beyond the limit is refused`(_ body: Body) {
         let text = JSONValue.object(body.sample).text() + String(repeating: " ", count: 64 * 1024)
         #expect(!body.readsText(text))
     }

@@ -9,7 +9,7 @@ import Testing
         ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
         ("foobar", "Zm9vYmFy"),
     ])
-    func areThoseOfTheRFC(_ plain: String, _ text: String) {
+    func `the texts are those of RFC 4648`(_ plain: String, _ text: String) {
         #expect(Base64.standard.encode(Array(plain.utf8)) == text)
         #expect(Base64.standard.decode(text) == Array(plain.utf8))
         let unpadded = text.replacingOccurrences(of: "=", with: "")
@@ -17,7 +17,7 @@ import Testing
         #expect(Base64.url.decode(unpadded) == Array(plain.utf8))
     }
 
-    @Test func theAlphabetsDifferInTwoCharacters() {
+    @Test func `the two alphabets differ in two characters`() {
         #expect(Base64.standard.encode([0xFB, 0xEF, 0xFF]) == "++//")
         #expect(Base64.url.encode([0xFB, 0xEF, 0xFF]) == "--__")
         #expect(Base64.standard.decode("--__") == nil)
@@ -28,15 +28,17 @@ import Testing
         "Zg", "Zg=", "Zg===", "=", "==", "====", "A===", "=Zg=", "Z=g=", "Zg==Zg==", "Zg==\n", " Zg==", "Z g==",
         "Zm9v\r\n", "Zm9vY", "Zh==", "Zm9=", "Zm8=\u{0}", "Zm9é", "Ｚg==", "Zm9v====", "Z===",
     ])
-    func paddedIsStrict(_ text: String) {
+    func `malformed padded base64 is refused`(_ text: String) {
         #expect(Base64.standard.decode(text) == nil)
     }
 
-    @Test(arguments: ["Zg==", "Z", "Zm9vY", "Zh", "Zm9", "Zm 8", "Zm8="]) func unpaddedIsStrict(_ text: String) {
+    @Test(arguments: ["Zg==", "Z", "Zm9vY", "Zh", "Zm9", "Zm 8", "Zm8="]) func `malformed base64url is refused`(
+        _ text: String
+    ) {
         #expect(Base64.url.decode(text) == nil)
     }
 
-    @Test func agreesWithFoundation() {
+    @Test func `base64 agrees with Foundation`() {
         var random = SeededRandom(seed: 2)
         for _ in 0..<500 {
             let bytes = random.bytes(in: 0...100)
@@ -47,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func noCharacterButThoseOfTheAlphabetIsRead() {
+    @Test func `only characters of the alphabet are read`() {
         let text = Array("AAAABBBBCCA=".utf8)
         for position in 0..<10 {
             for character in UInt8.min ... .max {
@@ -61,7 +63,7 @@ import Testing
     }
 
     /// One byte string has one text: whatever decodes is what encoding gives.
-    @Test func isCanonical() {
+    @Test func `each byte string has one text`() {
         var random = SeededRandom(seed: 3)
         let alphabet = Array("AQgw/+-_=Zz \n".utf8)
         var decoded = 0
@@ -81,14 +83,14 @@ import Testing
 }
 
 @Suite struct HexadecimalTexts {
-    @Test func areLowerCase() {
+    @Test func `hexadecimal digits are lower case`() {
         #expect(Hexadecimal.encode([0x00, 0x0F, 0xA0, 0xFF]) == "000fa0ff")
         #expect(Hexadecimal.encode([]).isEmpty)
     }
 }
 
 @Suite struct ConstantTimeComparison {
-    @Test func isEqualityOfBytes() {
+    @Test func `constant-time equality is equality of bytes`() {
         #expect(constantTimeEquals([], []))
         #expect(constantTimeEquals([1, 2, 3], [1, 2, 3]))
         #expect(!constantTimeEquals([1, 2, 3], [1, 2]))
@@ -103,11 +105,20 @@ import Testing
 }
 
 @Suite struct SystemRandomness {
-    @Test(arguments: [0, 1, 7, 8, 9, 32]) func hasTheLengthThatWasAsked(count: Int) {
+    @Test(arguments: [0, 1, 7, 8, 9, 16, 32, 256, 257, 1000])
+    func `random bytes have the requested length`(count: Int) {
         #expect(SystemRandom().bytes(count).count == count)
     }
 
-    @Test func isNotTheSameTwice() {
+    @Test func `every random byte takes every value`() {
+        var seen = [Set<UInt8>](repeating: [], count: 17)
+        for _ in 0..<4000 {
+            for (place, byte) in SystemRandom().bytes(17).enumerated() { seen[place].insert(byte) }
+        }
+        #expect(seen.allSatisfy { $0.count == 256 })
+    }
+
+    @Test func `random bytes differ each time`() {
         #expect(SystemRandom().bytes(32) != SystemRandom().bytes(32))
     }
 }
@@ -119,7 +130,7 @@ import Testing
         (4_107_542_400, "2100-03-01T00:00:00Z"), (253_402_300_799, "9999-12-31T23:59:59Z"),
         (-62_167_219_200, "0000-01-01T00:00:00Z"),
     ])
-    func areWrittenInUTC(_ seconds: Int64, _ text: String) throws {
+    func `a time is written in UTC and read back`(_ seconds: Int64, _ text: String) throws {
         #expect(UnixTime(seconds).iso8601 == text)
         #expect(try UnixTime(iso8601: text) == UnixTime(seconds))
     }
@@ -131,11 +142,11 @@ import Testing
         (1_709_312_345, "Fri, 01 Mar 2024 16:59:05 GMT"), (253_402_300_799, "Fri, 31 Dec 9999 23:59:59 GMT"),
         (-62_167_219_200, "Sat, 01 Jan 0000 00:00:00 GMT"), (1_690_156_800, "Mon, 24 Jul 2023 00:00:00 GMT"),
     ])
-    func areWrittenAsHTTPDates(_ seconds: Int64, _ text: String) {
+    func `a time is written as an HTTP date`(_ seconds: Int64, _ text: String) {
         #expect(UnixTime(seconds).httpDate == text)
     }
 
-    @Test func yearsBeyondFourDigitsAreClamped() {
+    @Test func `years beyond four digits are clamped`() {
         #expect(UnixTime(.max).iso8601 == "9999-12-31T23:59:59Z")
         #expect(UnixTime(.min).iso8601 == "0000-01-01T00:00:00Z")
     }
@@ -148,12 +159,12 @@ import Testing
         "1970-01-01T00:60:00Z", "1970-01-01T00:00:60Z", "+970-01-01T00:00:00Z", "-970-01-01T00:00:00Z",
         "1970-01-01T00:00:0éZ", "19700101T000000Z    ", "1970-01-01T00:00:00Z\n",
     ])
-    func anythingElseIsRefused(_ text: String) {
+    func `a malformed time is refused`(_ text: String) {
         #expect(throws: ContractError.self) { try UnixTime(iso8601: text) }
     }
 
     /// From 1600 on, where Foundation's calendar is Gregorian as well.
-    @Test func agreeWithFoundation() throws {
+    @Test func `times agree with Foundation`() throws {
         let formatter = ISO8601DateFormatter()
         var random = SeededRandom(seed: 4)
         for _ in 0..<500 {
@@ -164,7 +175,7 @@ import Testing
         }
     }
 
-    @Test func whatIsWrittenIsReadAsTheSame() throws {
+    @Test func `a written time is read as the same`() throws {
         var random = SeededRandom(seed: 5)
         for _ in 0..<2000 {
             let time = UnixTime(Int64.random(in: -62_167_219_200...253_402_300_799, using: &random))

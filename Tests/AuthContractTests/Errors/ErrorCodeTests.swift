@@ -15,15 +15,15 @@ import Testing
         ("ATTESTATION_REQUIRED", 403), ("CONFLICT", 409), ("PRECONDITION_FAILED", 412),
     ]
 
-    @Test(arguments: table) func haveTheirStatus(_ code: String, _ status: Int) {
+    @Test(arguments: table) func `each code has its status`(_ code: String, _ status: Int) {
         #expect(ErrorCode(rawValue: code)?.httpStatus == status)
     }
 
-    @Test func areThoseOfTheTableAndNoOthers() {
+    @Test func `the codes are those of the table`() {
         #expect(Set(ErrorCode.allCases.map(\.rawValue)) == Set(Self.table.map(\.0)))
     }
 
-    @Test func eachHasASentence() {
+    @Test func `each code has a message of one sentence or more`() {
         for code in ErrorCode.allCases {
             #expect(code.message.hasSuffix("."))
             #expect(code.message.utf8.count < 120)
@@ -31,7 +31,7 @@ import Testing
         #expect(Set(ErrorCode.allCases.map(\.message)).count == ErrorCode.allCases.count)
     }
 
-    @Test func whatIsOutOfFormIsAnInvalidRequest() {
+    @Test func `a malformed text is an invalid request`() {
         #expect(ContractError("x").code == .invalidRequest)
     }
 }

@@ -7,7 +7,7 @@ import Testing
     let key = P256.Signing.PrivateKey().publicKey
     var spki: [UInt8] { Array(key.derRepresentation) }
 
-    @Test func areReadAsSPKIAndAsAPoint() throws {
+    @Test func `a key is read as SPKI and as a point`() throws {
         let fromSPKI = try DevicePublicKey(spki)
         let fromPoint = try DevicePublicKey(key.x963Representation)
         #expect(fromSPKI == fromPoint)
@@ -18,12 +18,12 @@ import Testing
         #expect(try DevicePublicKey(base64: fromPoint.base64) == fromPoint)
     }
 
-    @Test func differentPointsAreDifferentKeys() {
+    @Test func `different points are different keys`() {
         #expect(DevicePublicKey(key) != DevicePublicKey(P256.Signing.PrivateKey().publicKey))
     }
 
     /// Object identifiers, tags, lengths and the count of unused bits: each byte before the point is fixed.
-    @Test(arguments: 0..<27) func anotherByteBeforeThePointIsRefused(at index: Int) {
+    @Test(arguments: 0..<27) func `another byte before the point is refused`(at index: Int) {
         for bit in 0..<8 {
             var changed = spki
             changed[index] ^= 1 << bit
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func aPointOffTheCurveIsRefused() {
+    @Test func `a point off the curve is refused`() {
         for index in [27, 58, 59, 90] {
             var changed = spki
             changed[index] ^= 1
@@ -42,7 +42,7 @@ import Testing
         #expect(throws: ContractError.self) { try DevicePublicKey([0x04] + [UInt8](repeating: 0xFF, count: 64)) }
     }
 
-    @Test func coordinatesBeyondTheFieldAreRefused() throws {
+    @Test func `coordinates beyond the field are refused`() throws {
         // y of the point with x = 0 is a square root of b; x = p names the same point, unreduced.
         let field = hex("ffffffff00000001000000000000000000000000ffffffffffffffffffffffff")
         let root = hex("66485c780e2f83d72433bd5d84a06bb6541c2af31dae871728bf856a174f93f4")
@@ -50,7 +50,7 @@ import Testing
         #expect(throws: ContractError.self) { try DevicePublicKey([0x04] + field + root) }
     }
 
-    @Test func otherFormsAreRefused() {
+    @Test func `another form of key is refused`() {
         let point = Array(key.x963Representation)
         let compressed = Array(key.compressedRepresentation)
         let refused: [[UInt8]] = [
@@ -66,16 +66,16 @@ import Testing
         for bytes in refused { #expect(throws: ContractError.self) { try DevicePublicKey(bytes) } }
     }
 
-    @Test func bytesThatFollowAreRefused() {
+    @Test func `trailing bytes are refused`() {
         #expect(throws: ContractError.self) { try DevicePublicKey(spki + [0]) }
         #expect(throws: ContractError.self) { try DevicePublicKey(key.x963Representation + [0]) }
     }
 
-    @Test func cutAnywhereAKeyIsRefused() {
+    @Test func `a truncated key is refused`() {
         for length in 0..<91 { #expect(throws: ContractError.self) { try DevicePublicKey(spki.prefix(length)) } }
     }
 
-    @Test func theTextIsStrictBase64() {
+    @Test func `the text is strict base64`() {
         let text = DevicePublicKey(key).base64
         for bad in ["", text + "\n", " " + text, text.replacingOccurrences(of: "=", with: ""), text + "AAAA"] {
             #expect(throws: ContractError.self) { try DevicePublicKey(base64: bad) }
@@ -83,7 +83,7 @@ import Testing
     }
 
     /// RFC 9449 (DPoP): the key of its examples, and the thumbprint of section 6.1. RFC 7638's own example is an RSA key.
-    @Test func theThumbprintIsThatOfTheRFC() throws {
+    @Test func `the thumbprint is the one of RFC 7638`() throws {
         let x = Base64.url.decode("l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs") ?? []
         let y = Base64.url.decode("9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA") ?? []
         #expect(

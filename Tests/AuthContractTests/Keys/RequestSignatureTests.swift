@@ -46,16 +46,16 @@ import Testing
         #expect(vectors.numberOfTests == count)
     }
 
-    @Test func derAsTheSuiteSays() throws {
+    @Test func `DER signatures are judged as Wycheproof says`() throws {
         try check("ecdsa_secp256r1_sha256_test", count: 484) { try RequestSignature(der: $0) }
     }
 
-    @Test func rawAsTheSuiteSays() throws {
+    @Test func `raw signatures are judged as Wycheproof says`() throws {
         try check("ecdsa_secp256r1_sha256_p1363_test", count: 262) { try RequestSignature(raw: $0) }
     }
 
     /// Strict DER: what was accepted is exactly what would have been written.
-    @Test func whatIsReadIsWrittenAsItStood() throws {
+    @Test func `a signature that is read is written the same`() throws {
         let vectors = try Vectors.load("ecdsa_secp256r1_sha256_test", as: File.self)
         for test in vectors.testGroups.flatMap(\.tests) {
             guard let signature = try? RequestSignature(der: hex(test.sig)) else { continue }
@@ -70,7 +70,7 @@ import Testing
 
     func sign() throws -> RequestSignature { RequestSignature(try privateKey.signature(for: message)) }
 
-    @Test func everyFormIsTheSameSignature() throws {
+    @Test func `every form is the same signature`() throws {
         let signature = try sign()
         #expect(signature.raw.count == 64)
         for form in [
@@ -82,14 +82,14 @@ import Testing
         }
     }
 
-    @Test func anotherKeyOrMessageDoesNotVerify() throws {
+    @Test func `another key or message does not verify`() throws {
         let signature = try sign()
         #expect(!signature.isValid(for: message + [0], by: DevicePublicKey(privateKey.publicKey)))
         #expect(!signature.isValid(for: message, by: DevicePublicKey(P256.Signing.PrivateKey().publicKey)))
     }
 
     /// Anyone can turn (r, s) into (r, n - s), which verifies as well; r stays, and by r a replay is known.
-    @Test func rSurvivesTheOtherS() throws {
+    @Test func `r is the same with the other s`() throws {
         for _ in 0..<20 {
             let signature = try sign()
             let other = try RequestSignature(raw: signature.r + GroupOrder.minus(Array(signature.raw.suffix(32))))
@@ -101,14 +101,14 @@ import Testing
         }
     }
 
-    @Test func rIs32BytesHoweverShort() throws {
+    @Test func `r has 32 bytes even if it is short`() throws {
         let signature = try RequestSignature(der: [0x30, 0x06, 0x02, 0x01, 0x01, 0x02, 0x01, 0x02])
         #expect(Array(signature.r) == [UInt8](repeating: 0, count: 31) + [1])
         #expect(signature.raw.last == 2)
     }
 
     /// r + n is the same number to the curve: it must not pass, else a replay could be renamed.
-    @Test func rBeyondTheGroupOrderDoesNotVerify() throws {
+    @Test func `r beyond the group order does not verify`() throws {
         for fill: UInt8 in [0x00, 0xFF] {
             let edge = [UInt8](repeating: fill, count: 32)
             let signature = try RequestSignature(raw: edge + (try sign()).raw.suffix(32))
@@ -118,7 +118,8 @@ import Testing
         #expect(!order.isValid(for: message, by: DevicePublicKey(privateKey.publicKey)))
     }
 
-    @Test(arguments: [33, 34, 48, 64, 100, 127]) func integersLongerThanTheOrderAreRefused(length: Int) throws {
+    @Test(arguments: [33, 34, 48, 64, 100, 127]) func `an integer longer than the order is refused`(length: Int) throws
+    {
         let long = [UInt8](repeating: 0x11, count: length)
         for integers in [(long, [UInt8(1)]), ([UInt8(1)], long)] {
             let content =
@@ -130,18 +131,18 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 1, 63, 65, 128]) func rawHas64Bytes(count: Int) {
+    @Test(arguments: [0, 1, 63, 65, 128]) func `a raw signature of another length is refused`(count: Int) {
         #expect(throws: ContractError.self) { try RequestSignature(raw: [UInt8](repeating: 1, count: count)) }
     }
 
-    @Test func theTextIsBoundedAndStrict() throws {
+    @Test func `the text is bounded and strict`() throws {
         let text = try sign().base64
         for bad in ["", text + "\n", text + text, String(repeating: "A", count: 132), "-" + text.dropFirst()] {
             #expect(throws: ContractError.self) { try RequestSignature(base64: bad) }
         }
     }
 
-    @Test func cutOrExtendedASignatureIsRefused() throws {
+    @Test func `a truncated or extended signature is refused`() throws {
         let der = try sign().der
         for length in 0..<der.count {
             #expect(throws: ContractError.self) { try RequestSignature(der: Array(der.prefix(length))) }
@@ -149,7 +150,7 @@ import Testing
         #expect(throws: ContractError.self) { try RequestSignature(der: der + [0]) }
     }
 
-    @Test func anyBytesAreASignatureOrAnError() {
+    @Test func `any bytes are a signature or an error`() {
         var random = SeededRandom(seed: 6)
         let der = (try? sign().der) ?? []
         for _ in 0..<5000 {

@@ -8,7 +8,7 @@ import Testing
         "a", "Z", "0", "com.example.app", "A-b_c.9", "_next_", "next", "a_nexT", "_nex",
         String(repeating: "x", count: 128),
     ])
-    func accepted(_ text: String) throws {
+    func `a valid app id is accepted`(_ text: String) throws {
         #expect(try AppID(text).text == text)
         #expect(try AppID(text).description == text)
     }
@@ -17,11 +17,11 @@ import Testing
         "", " ", "a b", "a/b", "a\n", "ä", "a\u{0}", "app:1", "com.example.app_next", "_next", "K\u{212A}",
         String(repeating: "x", count: 129), "e\u{301}", "😀",
     ])
-    func refused(_ text: String) {
+    func `a malformed app id is refused`(_ text: String) {
         #expect(throws: ContractError.self) { try AppID(text) }
     }
 
-    @Test func areComparedWithCase() throws {
+    @Test func `app ids differ by case`() throws {
         #expect(try AppID("a") != AppID("A"))
     }
 }
@@ -36,45 +36,48 @@ import Testing
         "123g4567-e89b-42d3-a456-426614174000", "123e4567-e89b-42d3-a456-42661417400 ",
         " 123e4567-e89b-42d3-a456-42661417400", "123e4567--e89b42d3-a456-426614174000",
         "123e4567-e89b-42d3-a456-42661417400é", "00000000-0000-0000-0000-000000000000",
-        "123e4567-e89b-42d3-a456_426614174000", "urn:uuid:123e4567-e89b-42d3-a456-426614174000",
+        "123e4567-e89b-42d3-a456_426614174000", "00000000-0000-4000-8800-0000000000000",
+        "urn:uuid:123e4567-e89b-42d3-a456-426614174000",
     ]
 
-    @Test(arguments: ["8", "9", "a", "b"]) func everyVariantOfRFC9562IsRead(_ digit: String) throws {
+    @Test(arguments: ["8", "9", "a", "b"]) func `every variant of RFC 9562 is read`(_ digit: String) throws {
         let text = "123e4567-e89b-42d3-\(digit)456-426614174000"
         #expect(try DeviceID(text).text == text)
     }
 
-    @Test(arguments: bad) func anythingElseIsRefused(_ text: String) {
+    @Test(arguments: bad) func `a malformed UUID is refused`(_ text: String) {
         #expect(throws: ContractError.self) { try DeviceID(text) }
         #expect(throws: ContractError.self) { try RequestNonce(text) }
     }
 
-    @Test func aDeviceIDInUpperCaseIsRefused() {
+    @Test func `a device id in upper case is refused`() {
         #expect(throws: ContractError.self) { try DeviceID(Self.good.uppercased()) }
         #expect(throws: ContractError.self) { try DeviceID("123e4567-e89b-42d3-A456-426614174000") }
     }
 
-    @Test func aNonceMayStandInEitherCaseAndIsOneInLowerCase() throws {
+    @Test func `a nonce in either case is the same nonce`() throws {
         #expect(try RequestNonce(Self.good.uppercased()) == RequestNonce(Self.good))
         #expect(try RequestNonce(Self.good.uppercased()).text == Self.good)
     }
 
-    @Test func theBytesAreThoseOfTheText() throws {
+    @Test func `the bytes are those of the text`() throws {
         #expect(try DeviceID(Self.good).bytes == hex("123e4567e89b42d3a456426614174000"))
         #expect(try RequestNonce(Self.good).bytes == DeviceID(Self.good).bytes)
     }
 
-    @Test(arguments: [0x00, 0xFF, 0x5A] as [UInt8]) func newOnesHaveVersionAndVariant(of byte: UInt8) throws {
+    @Test(arguments: [0x00, 0xFF, 0x5A] as [UInt8]) func `a new UUID has version 4 and the variant of RFC 9562`(
+        of byte: UInt8
+    ) throws {
         let made = DeviceID(from: FixedRandom(byte: byte))
         #expect(try DeviceID(made.text) == made)
         #expect(try RequestNonce(RequestNonce(from: FixedRandom(byte: byte)).text).bytes == made.bytes)
     }
 
-    @Test func newOnesDiffer() {
+    @Test func `new UUIDs differ`() {
         #expect(Set((0..<1000).map { _ in DeviceID(from: SystemRandom()) }).count == 1000)
     }
 
-    @Test func whatIsWrittenIsReadAsTheSame() throws {
+    @Test func `a written UUID is read as the same`() throws {
         var random = SeededRandom(seed: 1)
         for _ in 0..<500 {
             struct Given: RandomSource {
@@ -90,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func noCharacterButADigitIsTakenForOne() {
+    @Test func `only hexadecimal digits are read as digits`() {
         let text = Array("123e4567-e89b-42d3-a456-426614174000".utf8)
         for position in text.indices {
             let (lower, either) =
@@ -119,7 +122,7 @@ import Testing
 }
 
 @Suite struct UnixTimes {
-    @Test(arguments: ["1700000000", "0000000000", "9999999999"]) func tenDigitsAreATime(_ text: String) throws {
+    @Test(arguments: ["1700000000", "0000000000", "9999999999"]) func `ten digits are a time`(_ text: String) throws {
         #expect(try UnixTime(header: text).seconds == Int64(text))
     }
 
@@ -127,18 +130,18 @@ import Testing
         "", "170000000", "17000000000", "1700000000 ", " 1700000000", "+170000000", "-170000000", "1700000.00",
         "1.70000e09", "٠١٢٣٤٥٦٧٨٩", "170000000a", "0x17000000", "1700000000\n",
     ])
-    func anythingElseIsRefused(_ text: String) {
+    func `a malformed timestamp is refused`(_ text: String) {
         #expect(throws: ContractError.self) { try UnixTime(header: text) }
     }
 
     @Test(arguments: [0, 9, 10, 1_700_000_000, -1, .min, .max] as [Int64])
-    func aMessageHasTheDigitsOfItsTime(_ seconds: Int64) {
+    func `a message has the digits of its time`(_ seconds: Int64) {
         let time = UnixTime(seconds)
         let message = SchemeOneMessage.bytes(method: "GET", path: "/", timestamp: time, body: [])
         #expect(message == Array("GET\n/\n\(seconds)\n".utf8) && time.description == "\(seconds)")
     }
 
-    @Test func arithmeticStaysInRange() {
+    @Test func `arithmetic is clamped to the range`() {
         #expect(UnixTime(.max) + 1 == UnixTime(.max))
         #expect(UnixTime(.min) + -1 == UnixTime(.min))
         #expect(UnixTime(.min) - (1 as Int64) == UnixTime(.min))
@@ -153,7 +156,7 @@ import Testing
 }
 
 @Suite struct Routes {
-    @Test func areThoseOfTheContract() {
+    @Test func `the routes are those of the contract`() {
         let table: [String: String] = [
             "/auth/v1/device/challenge": "POST", "/auth/v1/device/register": "POST",
             "/auth/v1/device/rotate-key": "POST", "/auth/v1/device/status": "GET", "/auth/v1/device": "DELETE",

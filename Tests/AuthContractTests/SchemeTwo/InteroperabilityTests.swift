@@ -36,7 +36,7 @@
             ]
         }
 
-        @Test func whatItSignsVerifiesHere() throws {
+        @Test func `a signature of http-message-signatures verifies here`() throws {
             let answers = try OtherImplementation.ask(
                 Self.requests.map { request in
                     [
@@ -56,7 +56,7 @@
             }
         }
 
-        @Test func whatWeSignVerifiesThere() throws {
+        @Test func `our signature verifies there`() throws {
             let pem = JSONValue.string(SchemeTwoRequest.privateKey.publicKey.pemRepresentation)
             let questions = try Self.requests.flatMap { request in
                 let good = question(request, headers: try request.lines())
@@ -78,7 +78,7 @@
         }
 
         /// What our reader accepts, another one accepts as well and writes in the same form.
-        @Test func structuredFieldsAreReadAlike() throws {
+        @Test func `both read structured fields alike`() throws {
             var random = SeededRandom(seed: 10)
             let texts = StructuredFields.read.map(\.0) + StructuredFieldMutations.texts(count: 4000, random: &random)
             let answers = try OtherImplementation.ask(texts.map { [("do", "parse"), ("field", .string($0))] })
@@ -92,7 +92,7 @@
         }
 
         /// And what only the other one accepts is what we are stricter in.
-        @Test func whatWeRefuseTheyRefuse() throws {
+        @Test func `they refuse what we refuse`() throws {
             let stricter = ["a=:aGVsbG8:", "a=:aGVsbG9=:", "a=%\"x\""]
             let answers = try OtherImplementation.ask(
                 StructuredFields.refused.map { [("do", "parse"), ("field", .string($0))] })

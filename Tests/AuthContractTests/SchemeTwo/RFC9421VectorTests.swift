@@ -29,10 +29,10 @@ import Testing
 
     static let cases = (try? Vectors.load("rfc9421_appendix_b", as: File.self).cases) ?? []
 
-    @Test func allOfThemAreThere() { #expect(Self.cases.count == 13) }
+    @Test func `the file has 13 vectors`() { #expect(Self.cases.count == 13) }
 
     /// The base is made of the message and its `Signature-Input` alone, and is the RFC's to the byte.
-    @Test(arguments: cases) func theBaseIsThatOfTheRFC(_ vector: File.Case) throws {
+    @Test(arguments: cases) func `the signature base is the RFC's`(_ vector: File.Case) throws {
         let message = try HTTPMessage(vector.message)
         let base = try message.base(label: vector.label)
         if let expected = vector.signature_base {
@@ -45,7 +45,7 @@ import Testing
     }
 
     /// `Signature-Input` is written in the one form that RFC 9651 gives it.
-    @Test(arguments: cases) func theInputIsReadAndWritten(_ vector: File.Case) throws {
+    @Test(arguments: cases) func `Signature-Input is read, and written the same`(_ vector: File.Case) throws {
         let parsed = try StructuredField.Dictionary(
             parsing: "\(vector.label)=\(vector.signature_input)", field: HeaderName.signatureInput)
         guard case .innerList(let list) = parsed[vector.label] else {
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: cases.filter { $0.alg == "ecdsa-p256-sha256" })
-    func ecdsaSignaturesVerify(_ vector: File.Case) throws {
+    func `the RFC's ECDSA signatures verify`(_ vector: File.Case) throws {
         let message = try HTTPMessage(vector.message)
         let signature = try RequestSignature(raw: message.signature(label: vector.label))
         #expect(Base64.standard.encode(signature.raw) == vector.signature)
@@ -67,7 +67,9 @@ import Testing
         #expect(!signature.isValid(for: base.bytes + [0x0A], by: key))
     }
 
-    @Test(arguments: cases.filter { $0.alg == "ed25519" }) func ed25519SignaturesVerify(_ vector: File.Case) throws {
+    @Test(arguments: cases.filter { $0.alg == "ed25519" }) func `the RFC's Ed25519 signatures verify`(
+        _ vector: File.Case
+    ) throws {
         let message = try HTTPMessage(vector.message)
         let pem = try #require(Vectors.load("rfc9421_appendix_b", as: File.self).keys[vector.key]?.public_pem)
         let der = try [UInt8](base64: pem.split(separator: "\n").dropFirst().dropLast().joined())
@@ -79,7 +81,7 @@ import Testing
 
     /// None is of our profile, and each is refused as such.
     @Test(arguments: cases.filter { $0.message.hasPrefix("POST") || $0.message.hasPrefix("GET") })
-    func anotherProfileIsUnsupported(_ vector: File.Case) throws {
+    func `another profile is unsupported`(_ vector: File.Case) throws {
         let message = try HTTPMessage(vector.message)
         let error = #expect(throws: ContractError.self) { try SignatureHeaders(message.fields) }
         #expect(error?.code == .unsupportedSigVersion)

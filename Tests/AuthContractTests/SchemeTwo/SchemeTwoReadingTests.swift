@@ -26,7 +26,7 @@ import Testing
         } catch { return error.code }
     }
 
-    @Test func aListAndParametersOfOursAreRead() {
+    @Test func `a signature of our profile is read`() {
         #expect(code(reading("Signature-Input", "synheart=" + Self.list + Self.parameters)) == nil)
     }
 
@@ -53,7 +53,7 @@ import Testing
     ]
 
     @Test(arguments: otherProfiles)
-    func anotherProfileIsUnsupported(_ input: String) {
+    func `another profile is unsupported`(_ input: String) {
         #expect(code(reading("Signature-Input", "synheart=" + input)) == .unsupportedSigVersion)
     }
 
@@ -68,14 +68,22 @@ import Testing
     ]
 
     @Test(arguments: partsOutOfForm)
-    func aParameterOutOfFormIsInvalid(_ good: String, _ bad: String) {
+    func `a malformed parameter is invalid`(_ good: String, _ bad: String) {
         let parameters = Self.parameters.replacingOccurrences(of: good, with: bad)
         #expect(parameters != Self.parameters)
         #expect(code(reading("Signature-Input", "synheart=" + Self.list + parameters)) == .invalidRequest)
     }
 
+    @Test(arguments: [0, 999_999_999_999_999] as [Int64])
+    func `a time is a number of up to 15 digits, from 1970 on`(seconds: Int64) throws {
+        let input =
+            Self.list + Self.parameters.replacingOccurrences(of: "created=1700000000", with: "created=\(seconds)")
+        let headers = try SchemeTwoHeaders(reading("Signature-Input", "synheart=" + input))
+        #expect(headers.parameters.created == UnixTime(seconds))
+    }
+
     @Test(arguments: ["n", #"\"\\"#, "!~", String(repeating: "n", count: 128)])
-    func aNonceIsAnyVisibleCharacters(_ nonce: String) throws {
+    func `a nonce may have any visible characters`(_ nonce: String) throws {
         let input = Self.list + Self.parameters.replacingOccurrences(of: #"nonce="n""#, with: "nonce=\"\(nonce)\"")
         let headers = try SchemeTwoHeaders(reading("Signature-Input", "synheart=" + input))
         let unescaped = nonce.replacingOccurrences(of: #"\""#, with: "\"").replacingOccurrences(of: #"\\"#, with: #"\"#)
@@ -84,7 +92,7 @@ import Testing
         #expect(headers.fields[3].value == "synheart=" + input)
     }
 
-    @Test func parametersMayStandInAnyOrder() throws {
+    @Test func `parameters are read in any order`() throws {
         let input =
             Self.list
             + #";tag="synheart-auth-v2";alg="ecdsa-p256-sha256";keyid="\#(Self.keyID)";nonce="n";created=1700000000"#
@@ -93,7 +101,7 @@ import Testing
     }
 
     /// Spaces that RFC 9651 allows between are no part of what is signed.
-    @Test func spacesDoNotCount() throws {
+    @Test func `spaces in the list do not matter`() throws {
         let spaced = good.map { line in
             line.0 == "Signature-Input"
                 ? (
@@ -118,18 +126,18 @@ import Testing
         #expect(code(reading("Signature", signature)) == .invalidRequest)
     }
 
-    @Test func noSignatureIsInvalid() {
+    @Test func `a request without a signature is invalid`() {
         #expect(code(HeaderFields(good.filter { $0.0 != "Signature" })) == .invalidRequest)
     }
 
-    @Test func noSignatureOfOursIsUnsupported() {
+    @Test func `a request without our label is unsupported`() {
         let relabelled = good.map { ($0.0, $0.1.replacingOccurrences(of: "synheart=", with: "sig1=")) }
         #expect(code(HeaderFields(relabelled)) == .unsupportedSigVersion)
         #expect(code(reading("Signature-Input", "")) == .unsupportedSigVersion)
     }
 
     /// A proxy's signature beside ours, in the same line or one of its own, is not looked at.
-    @Test func signaturesUnderOtherLabelsAreIgnored() throws {
+    @Test func `signatures under other labels are ignored`() throws {
         let input = #"proxy=("@method";req "forwarded");created=1;expires=2.5;alg=x;q=?0;b=::"#
         let inOneLine = good.map { line in
             switch line.0 {
@@ -143,7 +151,7 @@ import Testing
         #expect(try request.verifies(with: inTheirOwn))
     }
 
-    @Test func oursTwiceIsRefused() throws {
+    @Test func `a second signature with our label is refused`() throws {
         for name in ["Signature-Input", "Signature"] {
             let line = try #require(good.first { $0.0 == name })
             #expect(code(HeaderFields(good + [line])) == .invalidRequest)
@@ -152,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func everyOtherHeaderStandsOnce() throws {
+    @Test func `every other header must be present once`() throws {
         for name in ["X-App-ID", "X-Device-ID", "Content-Digest"] {
             let line = try #require(good.first { $0.0 == name })
             #expect(code(HeaderFields(good + [line])) == .invalidRequest)
@@ -162,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNoStructuredFieldIsInvalid() {
+    @Test func `a field that is not a structured field is invalid`() {
         for name in ["Signature-Input", "Signature"] {
             for value in ["synheart=(", ",", "Synheart=1", "é", "a=1,", String(repeating: "a", count: 9000)] {
                 #expect(code(reading(name, value)) == .invalidRequest)
@@ -176,12 +184,12 @@ import Testing
     static let rfcBody = Array("{\"hello\": \"world\"}\n".utf8)
     static let rfcField = "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"
 
-    @Test func isThatOfTheRFC() throws {
+    @Test func `the digest is the one of the RFC`() throws {
         #expect(ContentDigest(of: Self.rfcBody).field == Self.rfcField)
         #expect(try ContentDigest(field: Self.rfcField) == ContentDigest(of: Self.rfcBody))
     }
 
-    @Test func isTheSameFromBodyDigestAndField() throws {
+    @Test func `body, digest and field give the same value`() throws {
         let digest = ContentDigest(of: [1, 2, 3])
         #expect(try ContentDigest(sha256: digest.sha256) == digest)
         #expect(try ContentDigest(field: digest.field) == digest)
@@ -198,11 +206,11 @@ import Testing
         "sha-512=:AAAA:, sha-256=:\(text):", "sha-256=:\(text): ", "sha-256 =:\(text):", "sha-256=:AAAA:",
         "sha-256=:\(text.replacingOccurrences(of: "/", with: "_")):", "id-sha-256=:\(text):",
     ])
-    func anythingElseIsRefused(_ field: String) {
+    func `a malformed digest field is refused`(_ field: String) {
         #expect(throws: ContractError.self) { try ContentDigest(field: field) }
     }
 
-    @Test(arguments: [0, 31, 33, 64]) func aDigestHas32Bytes(count: Int) {
+    @Test(arguments: [0, 31, 33, 64]) func `a digest of another length is refused`(count: Int) {
         #expect(throws: ContractError.self) { try ContentDigest(sha256: [UInt8](repeating: 0, count: count)) }
     }
 }
@@ -218,7 +226,7 @@ import Testing
         ("http", "[::ffff:1.2.3.4]:1", "http://[::ffff:1.2.3.4]:1"),
         ("https", "localhost", "https://localhost"), ("https", "example.com.", "https://example.com."),
     ])
-    func areNormalised(_ scheme: String, _ authority: String, _ text: String) throws {
+    func `an origin is normalised`(_ scheme: String, _ authority: String, _ text: String) throws {
         let origin = try RequestOrigin(scheme: scheme, authority: authority)
         #expect(origin.description == text)
         #expect(try RequestOrigin(text) == origin)
@@ -233,7 +241,7 @@ import Testing
         "[[::1]]", "[::1%25eth0]", "[::g]", "[::1]]", "]", "[", "x[::1]", String(repeating: "a", count: 256),
         "\u{212A}.example",
     ])
-    func ofOtherFormAreRefused(_ authority: String) {
+    func `a malformed authority is refused`(_ authority: String) {
         #expect(throws: ContractError.self) { try RequestOrigin(scheme: "https", authority: authority) }
         #expect(throws: ContractError.self) { try RequestOrigin("https://\(authority)") }
     }
@@ -244,16 +252,31 @@ import Testing
         ("127.0.0.256", false), ("128.0.0.1", false), ("[::2]", false), ("[::1:1]", false), ("example.com", false),
         ("127.0.0.", false), ("0.0.0.0", false), ("alocalhost", false),
     ])
-    func knowLoopback(_ authority: String, _ isLoopback: Bool) throws {
+    func `only local authorities are loopback`(_ authority: String, _ isLoopback: Bool) throws {
         #expect(try RequestOrigin(scheme: "http", authority: authority).isLoopback == isLoopback)
     }
 
-    @Test(arguments: ["", "ftp", "wss", "https:", "http ", "httpſ"]) func otherSchemesAreRefused(_ scheme: String) {
+    @Test(arguments: [
+        ("https", "example.com", true), ("https", "localhost", true), ("http", "localhost:80", true),
+        ("http", "[::1]:8080", true), ("http", "example.com", false), ("http", "127.0.0.1.example.com", false),
+    ])
+    func `an origin is secure over https and on this machine`(_ scheme: String, _ host: String, isSecure: Bool) throws {
+        #expect(try RequestOrigin(scheme: scheme, authority: host).isSecure == isSecure)
+    }
+
+    @Test func `a host has 255 characters at most`() throws {
+        let host = String(repeating: "a", count: 255)
+        #expect(try RequestOrigin(scheme: "https", authority: host).authority == host)
+        #expect(throws: ContractError.self) { try RequestOrigin(scheme: "https", authority: host + "a") }
+    }
+
+    @Test(arguments: ["", "ftp", "wss", "https:", "http ", "httpſ"]) func `another scheme is refused`(_ scheme: String)
+    {
         #expect(throws: ContractError.self) { try RequestOrigin(scheme: scheme, authority: "example.com") }
     }
 
     @Test(arguments: ["", "https", "https:", "https:/", "https:/a", "https//a", "//a", "a", "a:b", "https://a/"])
-    func anOriginIsSchemeAndAuthority(_ text: String) {
+    func `a malformed origin is refused`(_ text: String) {
         #expect(throws: ContractError.self) { try RequestOrigin(text) }
     }
 }

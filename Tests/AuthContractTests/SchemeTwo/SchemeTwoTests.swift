@@ -6,11 +6,11 @@ import Testing
 @Suite struct SchemeTwoSigning {
     let request = SchemeTwoRequest()
 
-    @Test func whatIsSignedVerifies() throws {
+    @Test func `a signed request verifies`() throws {
         #expect(try request.verifies(with: request.lines()))
     }
 
-    @Test func theHeadersAreThoseOfTheSpecification() throws {
+    @Test func `the headers are the ones in the specification`() throws {
         let lines = try request.lines()
         #expect(lines.map(\.0) == ["X-App-ID", "X-Device-ID", "Content-Digest", "Signature-Input", "Signature"])
         #expect(lines[2].1 == "sha-256=:AVq9f1zFei3ZS3WQ8ErYCEJzkF7jPsXOvq5iJ2qX+GI=:")
@@ -18,7 +18,7 @@ import Testing
         #expect(lines[4].1.hasPrefix("synheart=:"))
     }
 
-    @Test func whatIsWrittenIsReadAsTheSame() throws {
+    @Test func `written headers are read as the same values`() throws {
         let sent = try request.sign()
         let read = try SchemeTwoHeaders(HeaderFields(sent.fields.map { ($0.name, $0.value) }))
         #expect(read.appID == sent.appID && read.deviceID == sent.deviceID)
@@ -30,7 +30,7 @@ import Testing
         #expect(read.signature.raw == sent.signature.raw)
     }
 
-    @Test func theSchemeIsThatOfTheHeaders() throws {
+    @Test func `the headers decide the scheme`() throws {
         guard case .two(let headers) = try SignatureHeaders(HeaderFields(request.lines())) else {
             Issue.record("not scheme 2")
             return
@@ -42,7 +42,7 @@ import Testing
         #expect(error?.code == .unsupportedSigVersion)
     }
 
-    @Test func anEmptyBodyHasADigestToo() throws {
+    @Test func `an empty body has a digest too`() throws {
         var read = request
         read.method = "GET"
         read.body = []
@@ -51,14 +51,14 @@ import Testing
     }
 
     @Test(arguments: [-1, Int64.min, 1_000_000_000_000_000, .max])
-    func aTimeThatCannotBeWrittenIsRefused(seconds: Int64) throws {
+    func `a time that does not fit the field is refused`(seconds: Int64) throws {
         let nonce = try RequestNonce(request.nonce)
         #expect(throws: ContractError.self) {
             try SchemeTwoParameters(created: UnixTime(seconds), nonce: nonce, key: SchemeTwoRequest.key)
         }
     }
 
-    @Test func requestsOfAllKindsVerify() throws {
+    @Test func `requests of all kinds verify`() throws {
         var random = SeededRandom(seed: 9)
         for _ in 0..<100 {
             var any = SchemeTwoRequest()
@@ -98,9 +98,9 @@ import Testing
 
     static let cases = (try? Vectors.load("scheme_two", as: File.self).cases) ?? []
 
-    @Test func allOfThemAreThere() { #expect(Self.cases.count == 6) }
+    @Test func `the file has 6 vectors`() { #expect(Self.cases.count == 6) }
 
-    @Test(arguments: cases) func verify(_ vector: File.Case) throws {
+    @Test(arguments: cases) func `the vector verifies`(_ vector: File.Case) throws {
         let file = try Vectors.load("scheme_two", as: File.self)
         let key = try DevicePublicKey(base64: file.public_key)
         #expect(key.thumbprint == file.thumbprint)
@@ -130,7 +130,7 @@ import Testing
         ("the body", { $0.body.append(0x20) }), ("no body", { $0.body = [] }),
     ]
 
-    @Test(arguments: changes) func isSeen(_ name: String, _ change: Change) throws {
+    @Test(arguments: changes) func `a changed request does not verify`(_ name: String, _ change: Change) throws {
         let request = SchemeTwoRequest()
         let lines = try request.lines()
         var changed = request
@@ -146,7 +146,9 @@ import Testing
     ]
 
     /// A header of one request put into another.
-    @Test(arguments: headerChanges) func aHeaderOfAnotherRequestIsSeen(_ name: String, _ change: Change) throws {
+    @Test(arguments: headerChanges) func `a header of another request does not verify`(
+        _ name: String, _ change: Change
+    ) throws {
         let request = SchemeTwoRequest()
         var other = request
         change(&other)
@@ -156,7 +158,7 @@ import Testing
     }
 
     /// A body exchanged together with its digest, which an honest digest check would pass.
-    @Test func aBodyWithItsOwnDigestIsSeen() throws {
+    @Test func `a changed body with its own digest does not verify`() throws {
         let request = SchemeTwoRequest()
         var changed = request
         changed.body = []
@@ -167,7 +169,7 @@ import Testing
     }
 
     /// No byte of any header can become another: each change is refused, or the signature no longer verifies.
-    @Test func everyByteOfEveryHeaderCounts() throws {
+    @Test func `every byte of every header counts`() throws {
         let request = SchemeTwoRequest()
         let lines = try request.lines()
         var tried = 0
@@ -187,7 +189,7 @@ import Testing
     }
 
     /// (r, n - s) verifies as well; the claim against replay is the same, because it is made of what was signed.
-    @Test func theOtherSIsTheSameRequest() throws {
+    @Test func `the signature with the other s has the same base digest`() throws {
         let request = SchemeTwoRequest()
         let sent = try request.sign()
         let other = SchemeTwoHeaders(

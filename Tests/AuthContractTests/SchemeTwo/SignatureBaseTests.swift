@@ -5,7 +5,7 @@ import Testing
 @Suite struct SignatureBases {
     let request = SchemeTwoRequest()
 
-    @Test func isWrittenAsRFC9421Section25Says() throws {
+    @Test func `the base is the one of RFC 9421 section 2.5`() throws {
         let text = String(decoding: try request.base().bytes, as: UTF8.self)
         #expect(
             text == """
@@ -24,12 +24,12 @@ import Testing
     }
 
     /// One key may sign under both schemes: a message of scheme 1 starts with a method, a base with a quotation mark.
-    @Test func startsAsNoMessageOfSchemeOneDoes() throws {
+    @Test func `a base never begins as a message of scheme 1`() throws {
         #expect(try request.base().bytes.first == UInt8(ascii: "\""))
         #expect(!UInt8(ascii: "\"").isTokenCharacter)
     }
 
-    @Test func noQueryIsAQuestionMarkAsIsAnEmptyOne() throws {
+    @Test func `a missing query and an empty one are both signed as a question mark`() throws {
         var (none, empty) = (request, request)
         none.query = nil
         empty.query = ""
@@ -38,13 +38,13 @@ import Testing
     }
 
     @Test(arguments: ["", "GET POST", "GET\n", "G\"T", "GÉT", "GET:", String(repeating: "A", count: 33)])
-    func aMethodThatIsNoTokenIsRefused(_ method: String) {
+    func `a method that is not a token is refused`(_ method: String) {
         var changed = request
         changed.method = method
         #expect(throws: ContractError.self) { try changed.base() }
     }
 
-    @Test func theMethodIsTakenAsItStands() throws {
+    @Test func `the method keeps its case`() throws {
         var changed = request
         changed.method = "post"
         #expect(try changed.base() != request.base())
@@ -52,13 +52,13 @@ import Testing
 
     /// A line break in a value would let one component pass for two.
     @Test(arguments: ["\n", "a\nb", "a\r", "\u{0}", "\t", "é", "\u{7F}", "\u{2028}"])
-    func aValueOutOfPrintableASCIIIsRefused(_ value: String) {
+    func `a value that is not printable ASCII is refused`(_ value: String) {
         #expect(throws: ContractError.self) {
             try SignatureBase(lines: [("x", value)], parameters: "()")
         }
     }
 
-    @Test func theDigestNamesTheRequestWhateverTheSignatureBytes() throws {
+    @Test func `the base digest does not depend on the signature`() throws {
         let base = try request.base()
         #expect(base.digest.count == 32)
         #expect(try base.digest == request.base().digest)

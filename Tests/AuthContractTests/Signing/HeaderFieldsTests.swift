@@ -6,13 +6,13 @@ import Testing
         ("X-App-ID", "a"), ("x-app-id", "b"), ("X-Once", "once"), ("X-App-IDs", "c"), ("X-Empty", ""),
     ])
 
-    @Test func areFoundWithoutRegardToCase() {
+    @Test func `a field is found in any case`() {
         #expect(fields.values("x-APP-id") == ["a", "b"])
         #expect(fields.values("X-ONCE") == ["once"])
         #expect(fields.values("X-None").isEmpty)
     }
 
-    @Test func oneMeansExactlyOne() throws {
+    @Test func `a required field must be present exactly once`() throws {
         #expect(try fields.one("x-once") == "once")
         #expect(try fields.one("x-empty").isEmpty)
         #expect(throws: ContractError.self) { try fields.one("X-App-ID") }
@@ -22,7 +22,7 @@ import Testing
     }
 
     /// The Kelvin sign is no k, and @ is no upper-case backquote.
-    @Test func caseIsThatOfASCII() {
+    @Test func `only ASCII letters match in another case`() {
         #expect(HeaderFields([("X-\u{212A}ey", "1")]).values("X-Key").isEmpty)
         #expect(HeaderFields([("@", "1")]).values("`").isEmpty)
         // Names are compared in words, where a carriage return is to a hyphen as a is to A.
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func whiteSpaceAroundAValueIsNoPartOfIt() throws {
+    @Test func `white space around a value is removed`() throws {
         #expect(try HeaderFields([("A", " \t b c\t ")]).one("a") == "b c")
         #expect(try HeaderFields([("A", " \t")]).one("a").isEmpty)
         // Other white space is not optional: it stays, and whoever reads the value refuses it.

@@ -7,7 +7,7 @@ import Testing
         "/%2e%2e%2e", "/a%2e", "/~user/!$&'()*+,;=:@", "/\\", "/%252e%252e/", "/.%2", "/%2ea", "/a;v=1.", "/a%2f.b",
         "/a;.b", "/...;", "/%5c%3B", "/a%0", "/%01",
     ])
-    func stayAsTheyWereSent(_ text: String) throws {
+    func `a valid path stays as it was sent`(_ text: String) throws {
         #expect(try RequestPath(text).text == text)
         #expect(try RequestPath(text).description == text)
     }
@@ -16,7 +16,7 @@ import Testing
         "", "v1", "*", "http://example.com/v1", " /v1", "/v1 ", "/a b", "/a\n", "/a\r\nb", "/a\u{0}", "/a\u{7F}", "/ä",
         "/a#b", "/a?b", "/e\u{301}",
     ])
-    func ofOtherFormAreRefused(_ text: String) {
+    func `a malformed path is refused`(_ text: String) {
         #expect(throws: ContractError.self) { try RequestPath(text) }
     }
 
@@ -25,16 +25,16 @@ import Testing
         "/.%2e", "/%2e.", "/a/%2E./b", "//..", "/a/..//", "/..;x/", "/a;../", "/a;..", "/;./a", "/a/..\\pay", "/\\..",
         "/x/..%2fpay", "/x%2F..%2Fpay", "/x%2f%2e%2E", "/x/..%5Cpay", "/x%5c.", "/x/..%3bpay", "/x%3B.%3Ba", "/.;",
     ])
-    func withDotSegmentsAreRefused(_ text: String) {
+    func `a path with dot segments is refused`(_ text: String) {
         #expect(throws: ContractError.self) { try RequestPath(text) }
     }
 
     @Test(arguments: ["/%00", "/a%00", "/pay%00", "/a%00/b", "/%2e%00"])
-    func withAnEscapedZeroAreRefused(_ text: String) {
+    func `a path with an escaped zero byte is refused`(_ text: String) {
         #expect(throws: ContractError.self) { try RequestPath(text) }
     }
 
-    @Test func knowWhatTheyAreBelow() throws {
+    @Test func `a path is below its own prefixes alone`() throws {
         let path = try RequestPath("/ingest/v1")
         for prefix in ["/ingest", "/ingest/", "/ingest/v1", "", "/"] { #expect(path.isBelow(prefix)) }
         for prefix in ["/ing", "/ingest/v", "/ingest/v1/", "/ingest/v1/x", "/Ingest"] {
@@ -43,7 +43,7 @@ import Testing
     }
 
     /// Whatever bytes come: a path is accepted as it is, or refused; never mended.
-    @Test func areNeverMended() {
+    @Test func `any path is accepted unchanged or refused`() {
         var random = SeededRandom(seed: 7)
         let alphabet = Array("/.%2eE?#a\\ ~;fFcC35bB0".utf8) + [0x00, 0x0A, 0x7F, 0xC3, 0xA9]
         for _ in 0..<20_000 {
@@ -68,9 +68,9 @@ import Testing
     @Test(
         arguments: [
             ("/a", "/a", nil), ("/a?", "/a", ""), ("/a?b", "/a", "b"), ("/a?b?c", "/a", "b?c"),
-            ("/?../%2e", "/", "../%2e"),
+            ("/?../%2e", "/", "../%2e"), ("/a?!~", "/a", "!~"), ("/a?~\"!", "/a", "~\"!"),
         ] as [(String, String, String?)])
-    func areSplitAtTheFirstQuestionMark(_ text: String, _ path: String, _ query: String?) throws {
+    func `a target is split at the first question mark`(_ text: String, _ path: String, _ query: String?) throws {
         let target = try RequestTarget(text)
         #expect(target.path.text == path)
         #expect(target.query == query)
@@ -80,7 +80,7 @@ import Testing
         "", "?", "?a", "*", "a", "http://example.com/", "example.com:443", "/a?b c", "/a?b#c", "/a?é", "/a?\u{7F}",
         "/a?\n", "/..?a",
     ])
-    func ofOtherFormAreRefused(_ text: String) {
+    func `a malformed target is refused`(_ text: String) {
         #expect(throws: ContractError.self) { try RequestTarget(text) }
     }
 }

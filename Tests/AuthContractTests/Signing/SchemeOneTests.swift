@@ -3,18 +3,18 @@ import Crypto
 import Testing
 
 @Suite struct SchemeOneMessages {
-    @Test func isTheVectorOfTheSpecification() {
+    @Test func `the message is the one in the specification`() {
         let bytes = SchemeOneMessage.bytes(
             method: "post", path: "/v1/hsi", timestamp: UnixTime(1_700_000_000), body: Array(#"{"a":1}"#.utf8))
         #expect(String(decoding: bytes, as: UTF8.self) == "POST\n/v1/hsi\n1700000000\n{\"a\":1}")
     }
 
-    @Test func anEmptyBodyLeavesTheLastLineBreak() {
+    @Test func `the message of an empty body ends in a line feed`() {
         let bytes = SchemeOneMessage.bytes(method: "GET", path: "/", timestamp: UnixTime(1), body: [])
         #expect(String(decoding: bytes, as: UTF8.self) == "GET\n/\n1\n")
     }
 
-    @Test func theBodyIsNotDecoded() {
+    @Test func `the body is signed as bytes`() {
         let body: [UInt8] = [0x00, 0xFF, 0xC3, 0x28, 0x0A]
         #expect(
             SchemeOneMessage.bytes(method: "PUT", path: "/%0A", timestamp: UnixTime(1), body: body).suffix(5)
@@ -22,7 +22,7 @@ import Testing
     }
 
     /// U+017F is upper-cased to S by Unicode; a method that is not ASCII must not become one that is.
-    @Test func upperCaseIsThatOfASCII() {
+    @Test func `only ASCII letters of a method become upper case`() {
         let bytes = SchemeOneMessage.bytes(method: "po\u{17F}t", path: "/", timestamp: UnixTime(1), body: [])
         #expect(String(decoding: bytes, as: UTF8.self) == "PO\u{17F}T\n/\n1\n")
     }
@@ -45,7 +45,7 @@ import Testing
         good.map { $0.0 == name ? (name, value) : $0 }
     }
 
-    @Test func readsTheSix() throws {
+    @Test func `the six headers are read`() throws {
         let headers = try SchemeOneHeaders(HeaderFields(good))
         #expect(headers.appID.text == "com.example.app")
         #expect(headers.deviceID.text == "123e4567-e89b-42d3-a456-426614174000")
@@ -54,14 +54,14 @@ import Testing
         #expect(headers.nonce.text == "7f1c2a34-5b6d-4e8f-9a0b-1c2d3e4f5a6b")
     }
 
-    @Test func whatIsWrittenIsReadAsTheSame() throws {
+    @Test func `written headers are read as the same values`() throws {
         let headers = try SchemeOneHeaders(HeaderFields(good))
         let again = try SchemeOneHeaders(HeaderFields(headers.fields.map { ($0.name, $0.value) }))
         #expect(again.fields.map(\.value) == headers.fields.map(\.value))
         #expect(headers.fields.map(\.name) == good.map(\.0))
     }
 
-    @Test func eachMustStandOnce() {
+    @Test func `each header must be present exactly once`() {
         for (name, value) in good {
             #expect(throws: ContractError.self) { try SchemeOneHeaders(HeaderFields(good.filter { $0.0 != name })) }
             #expect(throws: ContractError.self) { try SchemeOneHeaders(HeaderFields(good + [(name, value)])) }
@@ -80,18 +80,18 @@ import Testing
         ("X-Synheart-Timestamp", "2023-11-14T22:13:20Z"), ("X-Synheart-Nonce", "n"), ("X-App-ID", "a_next"),
         ("X-Synheart-Signature", "AAAA"),
     ])
-    func eachHasItsForm(_ name: String, _ value: String) {
+    func `a malformed header is refused`(_ name: String, _ value: String) {
         #expect(throws: ContractError.self) { try SchemeOneHeaders(HeaderFields(reading(name, value))) }
     }
 
-    @Test(arguments: ["2", "01", "1.0", "v1", "١"]) func anotherVersionIsUnsupported(_ version: String) {
+    @Test(arguments: ["2", "01", "1.0", "v1", "١"]) func `another version is unsupported`(_ version: String) {
         let error = #expect(throws: ContractError.self) {
             try SignatureHeaders(HeaderFields(reading("X-Synheart-Sig-Version", version)))
         }
         #expect(error?.code == .unsupportedSigVersion)
     }
 
-    @Test func theSchemesExcludeEachOther() {
+    @Test func `a request that claims both schemes is invalid`() {
         let both = HeaderFields(good + [("Signature-Input", "sig=();created=1")])
         for error in [
             #expect(throws: ContractError.self) { try SignatureHeaders(both) },
@@ -100,12 +100,12 @@ import Testing
         ] { #expect(error?.code == .invalidRequest) }
     }
 
-    @Test func anUnsignedRequestIsInvalid() {
+    @Test func `an unsigned request is invalid`() {
         let error = #expect(throws: ContractError.self) { try SignatureHeaders(HeaderFields([("Host", "a")])) }
         #expect(error?.code == .invalidRequest)
     }
 
-    @Test func theSchemeIsThatOfTheHeaders() throws {
+    @Test func `the headers decide the scheme`() throws {
         guard case .one(let headers) = try SignatureHeaders(HeaderFields(good)) else {
             Issue.record("not scheme 1")
             return

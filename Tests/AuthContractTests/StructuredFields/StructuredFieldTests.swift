@@ -28,7 +28,9 @@ import Testing
         ("a=::", "a=::"), ("a=:aGVsbG8=:", "a=:aGVsbG8=:"), ("a=@1659578233", "a=@1659578233"), ("a=@-1", "a=@-1"),
     ]
 
-    @Test(arguments: read) func areReadAndWrittenInOneForm(_ text: String, _ canonical: String) {
+    @Test(arguments: read) func `a dictionary is read, and written in its canonical form`(
+        _ text: String, _ canonical: String
+    ) {
         #expect(self.canonical(text) == canonical)
         #expect(self.canonical(canonical) == canonical)
     }
@@ -51,11 +53,11 @@ import Testing
         "a=?", "a=?2", "a=?10", "a=?true", "a=@", "a=@1.5", "a=@x", "a=%\"x\"", "a={1}", "a=[1]", "a=<1>",
     ]
 
-    @Test(arguments: refused) func ofOtherFormAreRefused(_ text: String) {
+    @Test(arguments: refused) func `a malformed dictionary is refused`(_ text: String) {
         #expect(canonical(text) == nil)
     }
 
-    @Test func haveTheTypesOfTheirNotation() throws {
+    @Test func `each value has the type of its syntax`() throws {
         let dictionary = try StructuredField.Dictionary(
             parsing: #"a=1, b="1", c=:MQ==:, d=?1, e=one, f=@1, g=1.25, h=-0.5, i=("x";p=1)"#, field: "Test")
         let values = dictionary.entries.map { entry -> StructuredField.BareItem? in
@@ -74,7 +76,7 @@ import Testing
         #expect(values[1]?.bytes == nil)
     }
 
-    @Test func areBounded() {
+    @Test func `a dictionary is bounded`() {
         let count = StructuredFieldParser.maximumCount
         func members(_ count: Int) -> String { (0..<count).map { "a\($0)" }.joined(separator: ",") }
         #expect(canonical(members(count)) != nil)
@@ -91,7 +93,7 @@ import Testing
     }
 
     /// Whatever text comes, it is refused or read; what is read has one form, which is read as the same.
-    @Test func anyTextIsADictionaryOrAnError() throws {
+    @Test func `any text is a dictionary or an error`() throws {
         var random = SeededRandom(seed: 8)
         var accepted = 0
         for text in StructuredFieldMutations.texts(count: 20_000, random: &random) {
@@ -102,7 +104,7 @@ import Testing
         #expect(accepted > 1000)
     }
 
-    @Test func cutAnywhereASignatureInputIsRefusedOrShorter() {
+    @Test func `a truncated Signature-Input is refused or has fewer members`() {
         let text = #"synheart=("@method" "x-app-id";req);created=1;nonce="a\"b";alg=x"#
         for length in 0..<text.utf8.count {
             guard let read = canonical(String(text.prefix(length))) else { continue }
