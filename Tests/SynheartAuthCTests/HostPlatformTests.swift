@@ -10,10 +10,10 @@ import Testing
 
 /// The cases of every platform, through the callbacks of a host.
 @Suite struct HostPlatformTests {
-    @Test("keys, records and attestation behind a host's callbacks", arguments: PlatformCase.all)
+    @Test("every platform case holds with a host's callbacks", arguments: PlatformCase.all)
     func holds(_ example: PlatformCase) async throws { try await example.run(on: CallbackPlatform.self) }
 
-    @Test("a chain with a certificate that is not base64 is refused whole, never sent without it")
+    @Test("a chain with a malformed certificate is refused as a whole")
     func brokenChain() async throws {
         let platform = CallbackPlatform()
         platform.host.evidence.withLock { $0 = #"{"proof":"cA==","key_attestation":["AAAA","not base64"]}"# }
@@ -22,7 +22,7 @@ import Testing
         #expect(await handset.phone.service.count(.register) == 0)
     }
 
-    @Test("an app that demands the key's own attestation: a lost answer costs a new key, never the ability to sign")
+    @Test("with key attestation a lost answer costs a new key, and the device signs")
     func lostAnswerWithKeyAttestation() async throws {
         for index in 0..<2 {
             let handset = Handset(CallbackPlatform())
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("an app that takes the provider's word: after a lost answer the same key, the same device")
+    @Test("without key attestation a lost answer keeps the key and the device")
     func lostAnswerWithoutKeyAttestation() async throws {
         let handset = Handset(CallbackPlatform())
         await handset.phone.network.plan(.answerDropped, at: 1)
@@ -47,7 +47,7 @@ import Testing
         #expect(await handset.phone.service.count(.register) == 2)
     }
 
-    @Test("user is released once, after a callback that was left behind has come back")
+    @Test("user is released once, after an abandoned callback has returned")
     func released() async throws {
         let released = Locked(0)
         let gate = DispatchSemaphore(value: 0)
@@ -100,7 +100,7 @@ import Testing
         try await eventually { (try? await handset.register().status) == .registered }
     }
 
-    @Test("storage callbacks are all there, or none; two of three are neither")
+    @Test("storage callbacks must be complete or absent")
     func storageCallbacks() {
         var callbacks = CallbackPlatform.callbacks(MemoryHost())
         #expect(HostPlatform(callbacks: callbacks).storageCallbacks == .complete)
@@ -112,7 +112,7 @@ import Testing
         #expect(HostPlatform(callbacks: callbacks).storageCallbacks == .none)
     }
 
-    @Test("an attest callback that hangs keeps no thread of the pool: others go on")
+    @Test("an attest callback that hangs blocks no thread of the pool")
     func hangs() async throws {
         let platforms = (0..<16).map { _ in CallbackPlatform() }
         let gate = DispatchSemaphore(value: 0)

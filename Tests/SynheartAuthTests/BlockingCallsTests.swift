@@ -82,7 +82,7 @@ final class Gate: Sendable {
         #expect(inside.withLock { $0.most } == 1)
     }
 
-    @Test("a call that hangs is left behind: its kind fails at once, the others go on, until it returns")
+    @Test("while a call hangs, its kind fails at once and others go on")
     func leftBehind() async throws {
         let gate = Gate()
         try await leaveBehind(.loadKey, gate)
@@ -99,7 +99,7 @@ final class Gate: Sendable {
         try await eventually { await run(.loadKey) { 3 } == 3 }
     }
 
-    @Test("each kind that hangs costs one thread: all of them may, one after another")
+    @Test("every kind of call may hang, at the cost of one thread each")
     func everyKind() async throws {
         let kinds: [BlockingCall] = [.createKey, .loadKey, .sign]
         let gates = kinds.map { _ in Gate() }
@@ -110,7 +110,7 @@ final class Gate: Sendable {
         for kind in kinds { try await eventually { await run(kind) { 1 } == 1 } }
     }
 
-    @Test("calls of the same kind that were in line fail with the one that hangs, and are never made")
+    @Test("queued calls of a kind that hangs fail and are never made")
     func inLine() async throws {
         let gate = Gate()
         gate.shut()
@@ -132,7 +132,7 @@ final class Gate: Sendable {
         gate.open()
     }
 
-    @Test("a caller that is cancelled in line goes at once, and its call is never made")
+    @Test("a queued caller that is cancelled returns at once, and its call is never made")
     func cancelledInLine() async throws {
         let gate = Gate()
         gate.shut()
@@ -158,7 +158,7 @@ final class Gate: Sendable {
         #expect(!made.withLock { $0 })
     }
 
-    @Test("without a limit of its own, a running call is left behind when its caller is cancelled")
+    @Test("a running call without a limit is abandoned when its caller is cancelled")
     func cancelledWhileRunning() async throws {
         let gate = Gate()
         gate.shut()
@@ -176,7 +176,7 @@ final class Gate: Sendable {
         try await eventually { await run(.attest) { 1 } == 1 }
     }
 
-    @Test("what waits for changes runs at once where none is left behind, else when it returns")
+    @Test("an action after changes runs at once, or when the abandoned change returns")
     func afterChanges() async throws {
         let (reading, writing) = (Gate(), Gate())
         let ran = Locked(0)
@@ -194,7 +194,7 @@ final class Gate: Sendable {
         #expect(!calls.hasChangeLeftBehind)
     }
 
-    @Test("a value that comes too late is handed over for disposal, once")
+    @Test("a late value is handed over once")
     func unclaimed() async throws {
         let gate = Gate()
         gate.shut()

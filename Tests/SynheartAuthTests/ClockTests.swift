@@ -5,7 +5,7 @@ import Testing
 
 /// Clock skew: what is learned, from whom, and how far it goes.
 @Suite struct ClockTests {
-    @Test("correctClockSkew: round((server - local) * 1000), persisted, applied to the next signature")
+    @Test("correctClockSkew persists the rounded offset and applies it")
     func correct() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let local = Double(phone.clock.wallMilliseconds) / 1000
@@ -16,7 +16,7 @@ import Testing
         #expect(timestamp == (phone.clock.wallMilliseconds + 123_456) / 1000)
     }
 
-    @Test("a device an hour off learns on the way and signs what verifies", arguments: [3600, -3600, 86_000, -86_000])
+    @Test("a device with a wrong clock learns the offset and signs", arguments: [3600, -3600, 86_000, -86_000])
     func offOnTheWay(seconds: Int) async throws {
         let phone = Phone()
         phone.clock.setError(.seconds(seconds))
@@ -26,7 +26,7 @@ import Testing
         #expect(try await phone.signAndVerify(phone.launch()).status == 200)
     }
 
-    @Test("a clock that jumps after that is learned anew by the SDK's own calls")
+    @Test("the SDK's own calls learn a clock that jumps later")
     func jumps() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         for error in [7200, -7200, 40_000, 0] {
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("ten years off: nothing is learned, nothing breaks, the error says that the clock has to be set")
+    @Test("a clock ten years off is not learned, and the error asks to correct it")
     func tenYears() async throws {
         let phone = Phone()
         phone.clock.setError(.seconds(10 * 365 * 86_400))
@@ -66,14 +66,14 @@ import Testing
     }
 
     @Test(
-        "nonsense for a server timestamp is refused", arguments: [Double.nan, .infinity, -.infinity, 0, 1e300, -1e300])
+        "a malformed server timestamp is refused", arguments: [Double.nan, .infinity, -.infinity, 0, 1e300, -1e300])
     func nonsense(timestamp: Double) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await expectError(.clockSkew) { try await sdk.correctClockSkew(serverTimestamp: timestamp) }
         #expect(try phone.record().clockOffset == ClockOffset.none)
     }
 
-    @Test("half of the round trip is added")
+    @Test("the offset includes half of the round trip")
     func roundTrip() {
         let offset = ClockOffset(serverTime: UnixTime(1000), receivedAt: 990_000, roundTrip: .seconds(4))
         #expect(offset?.milliseconds == 12_000)
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(
-        "a clock before 2001 or after 2286 cannot be written in a header: CLOCK_SKEW, no trap", arguments: [-60, 300])
+        "a clock before 2001 or after 2286 is CLOCK_SKEW", arguments: [-60, 300])
     func impossible(years: Int) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.clock.setError(.seconds(years * 365 * 86_400))

@@ -31,7 +31,7 @@ import Testing
         return phone
     }
 
-    @Test("during registration")
+    @Test("a kill during a registration leaves one device that signs")
     func registration() async throws {
         let count = try await points({ _ in }, { try await $0.registerDevice(appId: Phone.app) })
         #expect(count > 20)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("twice during registration, at different points")
+    @Test("two kills during a registration leave one device that signs")
     func registrationTwice() async throws {
         let count = try await points({ _ in }, { try await $0.registerDevice(appId: Phone.app) })
         for first in stride(from: 0, to: count, by: 3) {
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test("during rotation; the next call is a rotation, soon or after the overlap", arguments: [1, 61, 3600])
+    @Test("a kill during a rotation is repaired by the next rotation", arguments: [1, 61, 3600])
     func rotation(pause: Int) async throws {
         let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
         let count = try await points(prepare, { try await $0.rotateKey(appId: Phone.app) })
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test("during rotation; the next call only signs: within the overlap it verifies")
+    @Test("after a kill during a rotation the device signs within the overlap")
     func rotationThenSign() async throws {
         let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
         let count = try await points(prepare, { try await $0.rotateKey(appId: Phone.app) })
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test("during reset: the old device is deregistered, the new one is the only one that counts")
+    @Test("a kill during a reset leaves the new device alone")
     func reset() async throws {
         let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
         let operation: (SynheartAuth) async throws -> Void = {
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test("during reset, and then registerDevice alone: a reset that was begun is finished, not forgotten")
+    @Test("registerDevice finishes a reset that was killed")
     func resetThenRegister() async throws {
         let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
         let operation: (SynheartAuth) async throws -> Void = {
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("while a pending registration is settled, and while a lost key is replaced")
+    @Test("a kill while a pending or lost identity is settled leaves one device")
     func others() async throws {
         let pend: (Phone, SynheartAuth) async throws -> Void = { phone, sdk in
             await phone.service.set { $0.decision = .pending }
@@ -167,7 +167,7 @@ import Testing
 
 /// What the network can do to each message.
 @Suite struct NetworkFaultTests {
-    @Test("any fault at any message of a registration: one device in the end", arguments: TestNetwork.Fault.allCases)
+    @Test("after any network fault in a registration there is one device", arguments: TestNetwork.Fault.allCases)
     func registration(fault: TestNetwork.Fault) async throws {
         for index in 0..<4 {
             let phone = Phone()
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test(
-        "any fault at any message of a rotation: the device can sign in the end", arguments: TestNetwork.Fault.allCases)
+        "after any network fault in a rotation the device signs", arguments: TestNetwork.Fault.allCases)
     func rotation(fault: TestNetwork.Fault) async throws {
         for index in 0..<3 {
             let (phone, sdk, id) = try await Phone.registered()
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    @Test("any fault at the reset's message: the device is reset", arguments: TestNetwork.Fault.allCases)
+    @Test("after any network fault a reset is complete", arguments: TestNetwork.Fault.allCases)
     func reset(fault: TestNetwork.Fault) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(fault, at: 0)
@@ -204,7 +204,7 @@ import Testing
         #expect(phone.storage.isEmpty && phone.keys.aliases.isEmpty)
     }
 
-    @Test("any fault where a pending device asks for the decision: the device id stays, and the next call is told")
+    @Test("after any network fault a pending device keeps its id and learns the decision")
     func decision() async throws {
         for fault in TestNetwork.Fault.allCases {
             let phone = Phone()
@@ -221,7 +221,7 @@ import Testing
         }
     }
 
-    @Test("any fault where a token is fetched: NETWORK_ERROR at most, and the next call has one")
+    @Test("after any network fault the next call gets a token")
     func token() async throws {
         for fault in TestNetwork.Fault.allCases {
             let (phone, sdk, _) = try await Phone.registered()
@@ -237,7 +237,7 @@ import Testing
         }
     }
 
-    @Test("any fault at the host's own request: its answer or NETWORK_ERROR, and the identity is untouched")
+    @Test("any network fault in send gives the answer or NETWORK_ERROR, and keeps the identity")
     func send() async throws {
         for fault in TestNetwork.Fault.allCases {
             let phone = Phone()
@@ -258,7 +258,7 @@ import Testing
         }
     }
 
-    @Test("two faults in a row, every pair, at a registration")
+    @Test("after any two network faults in a registration there is one device")
     func pairs() async throws {
         for first in TestNetwork.Fault.allCases {
             for second in TestNetwork.Fault.allCases {

@@ -28,14 +28,14 @@ import Testing
             method: "PUT", url: "\(SendTests.api)/v1/recordings/1", headers: HeaderFields(), bodyFile: file)
     }
 
-    @Test("the digest of a file is that of its bytes", arguments: [0, 1, 65_535, 65_536, 65_537, 200_001])
+    @Test("a file's digest is the digest of its bytes", arguments: [0, 1, 65_535, 65_536, 65_537, 200_001])
     func digest(count: Int) async throws {
         let bytes = Array(content.prefix(count))
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         #expect(try await RequestBody.file(path).digest() == ContentDigest(of: bytes))
     }
 
-    @Test("send signs a file by its digest, and hands the file itself to the transport")
+    @Test("send signs a file's digest and passes the file to the transport")
     func sends() async throws {
         let (phone, sdk) = try await registered()
         await phone.service.answer(path: "/v1/recordings/1", with: TransportAnswer(status: 201))
@@ -50,7 +50,7 @@ import Testing
         #expect(headers.signature.isValid(for: base.bytes, by: key))
     }
 
-    @Test("scheme 1 would need the whole file in memory: SIGNING_FAILED, nothing sent")
+    @Test("a file under scheme 1 is SIGNING_FAILED, and nothing is sent")
     func schemeOne() async throws {
         let (phone, sdk) = try await registered()
         let before = await phone.network.messages
@@ -58,7 +58,7 @@ import Testing
         #expect(await phone.network.messages == before)
     }
 
-    @Test("a file that is not there, a folder, a FIFO: SIGNING_FAILED, nothing sent", .timeLimit(.minutes(15)))
+    @Test("a missing file, a folder and a FIFO are SIGNING_FAILED, and nothing is sent", .timeLimit(.minutes(15)))
     func unreadable() async throws {
         let (phone, sdk) = try await registered()
         let before = await phone.network.messages

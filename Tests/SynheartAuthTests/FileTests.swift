@@ -12,7 +12,7 @@ import Testing
         try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
     }
 
-    @Test("found, absent, removed; 0700 for the directory, 0600 for the file, its name a hash")
+    @Test("records are files of mode 0600 in a directory of mode 0700, named by a hash")
     func roundTrip() throws {
         let storage = FileStorage(directory: directory)
         #expect(try storage.read(name()) == .absent)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test("a kill in the middle of a write leaves the old record: what is half-written has another name")
+    @Test("a kill during a write leaves the old record")
     func halfWritten() throws {
         let storage = FileStorage(directory: directory)
         try storage.write([1], to: name())
@@ -81,7 +81,7 @@ import Testing
         #expect(try other.lock(name(), for: "operation") != nil)
     }
 
-    @Test("a removal leaves the temporary file of a write under way alone, and takes what a dead writer left")
+    @Test("a removal keeps the temporary file of a running write, and deletes a dead writer's")
     func writeUnderWay() throws {
         let storage = FileStorage(directory: directory)
         try storage.write([1], to: name())
@@ -98,7 +98,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: temporary))
     }
 
-    @Test("stores and removals of one record at once: no store fails", .timeLimit(.minutes(15)))
+    @Test("no store fails while other threads remove the record", .timeLimit(.minutes(15)))
     func storesAndRemovals() async throws {
         let (storage, name) = (FileStorage(directory: directory), try name())
         let failures = await withTaskGroup(of: Int.self) { group in
@@ -115,9 +115,7 @@ import Testing
         #expect(failures == 0)
     }
 
-    @Test(
-        "a FIFO in place of a record is unavailable, and reading it does not wait for a writer",
-        .timeLimit(.minutes(15)))
+    @Test("a FIFO in place of a record is unavailable, without waiting for its writer", .timeLimit(.minutes(15)))
     func fifo() throws {
         let storage = FileStorage(directory: directory)
         try storage.write([1], to: name())
@@ -129,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("a turn is waited for only so often")
+    @Test("taking a turn gives up after the last attempt")
     func turns() throws {
         let storage = FileStorage(directory: directory)
         let held = try #require(try storage.lock(name(), for: "creation"))
@@ -146,7 +144,7 @@ import Testing
         turn.release()
     }
 
-    @Test("the whole SDK on files: register, relaunch, sign, rotate, reset")
+    @Test("an identity on files survives a relaunch, signs, rotates and resets")
     func wholeSDK() async throws {
         let phone = Phone()
         func launch() throws -> SynheartAuth {
@@ -166,7 +164,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory + "/keys").isEmpty)
     }
 
-    @Test("software keys: labelled, 0600, damaged ones are not invalid ones")
+    @Test("software keys are labelled and private, and a damaged one is not an invalidated one")
     func softwareKeys() throws {
         let keys = SoftwareKeyStore(directory: directory)
         #expect(keys.protection == .software)
@@ -186,7 +184,7 @@ import Testing
         #expect(throws: KeyStoreError(.notFound, reason: "no such key")) { try keys.sign([1], with: alias) }
     }
 
-    @Test("without a named key store a release build has none")
+    @Test("a release build has no key store by default")
     func noKeyStore() {
         #expect(throws: KeyStoreError.self) { try NoKeyStore().create(.primary(AppID("a")), challenge: nil) }
     }
@@ -240,7 +238,7 @@ import Testing
             return try #require(found)
         }
 
-        @Test("a forked child does not keep a lock that its parent gives back, nor one that a dead parent had")
+        @Test("a forked child keeps no lock of its parent")
         func childKeepsNothing() throws {
             let held = try #require(try storage.lock(name(), for: "operation"))
             let descriptor = try descriptor()
@@ -253,7 +251,7 @@ import Testing
             #expect(try storage.lock(name(), for: "operation") != nil)
         }
 
-        @Test("a child that gives its copy of a lock back takes nothing from its parent")
+        @Test("a child's release does not end its parent's lock")
         func childReleases() throws {
             let held = try #require(try storage.lock(name(), for: "operation"))
             let descriptor = try descriptor()
@@ -269,7 +267,7 @@ import Testing
             held.release()
         }
 
-        @Test("a child that was made without libc's fork does not keep a lock that its parent gives back")
+        @Test("a child made without libc's fork does not keep a released lock")
         func childOfASystemCall() throws {
             let held = try #require(try storage.lock(name(), for: "operation"))
             let syscall = try Self.symbol("syscall", (@convention(c) (Int, Int, Int, Int, Int, Int, Int) -> Int).self)
@@ -285,7 +283,7 @@ import Testing
             #expect(try storage.lock(name(), for: "operation") != nil)
         }
 
-        @Test("a program that is executed does not have the lock file open")
+        @Test("an executed program does not inherit the lock file")
         func executed() throws {
             let held = try #require(try storage.lock(name(), for: "operation"))
             var program: pid_t = 0
@@ -302,7 +300,7 @@ import Testing
             #expect(try storage.lock(name(), for: "operation") != nil)
         }
 
-        @Test("many locks at once are all held, and all given back")
+        @Test("many locks are held and released at once")
         func many() throws {
             let scopes = (0..<50).map { "scope-\($0)" }
             let held = try scopes.map { try #require(try storage.lock(name(), for: $0)) }

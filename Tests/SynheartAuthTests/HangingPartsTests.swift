@@ -61,7 +61,7 @@ struct GatedStorage: Storage {
     private func name() throws -> RecordName { RecordName(try AppID(Phone.app)) }
 
     @Test(
-        "a key that is never made: KEYSTORE_ERROR, then at once, until the store answers; no other process begins meanwhile"
+        "a key creation that hangs is KEYSTORE_ERROR, at once until it returns, and keeps the lock"
     )
     func creating() async throws {
         let phone = Phone()
@@ -83,7 +83,7 @@ struct GatedStorage: Storage {
         #expect(await phone.service.devices.count == 1)
     }
 
-    @Test("a key that is never deleted: the reset fails and is finished later; the deletion never meets a new key")
+    @Test("a deletion that hangs fails the reset and never hits a new key")
     func deleting() async throws {
         let (phone, _, _) = try await Phone.registered()
         let keys = GatedKeyStore(base: phone.keys)
@@ -99,7 +99,7 @@ struct GatedStorage: Storage {
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("a key that is never found: isRegistered and signing under scheme 2 end, and other kinds of calls go on")
+    @Test("a lookup that hangs fails its callers, and other kinds of calls go on")
     func loading() async throws {
         let (phone, _, _) = try await Phone.registered()
         let keys = GatedKeyStore(base: phone.keys)
@@ -120,7 +120,7 @@ struct GatedStorage: Storage {
         try await eventually { (try? await sdk.isRegistered(appId: Phone.app)) == true }
     }
 
-    @Test("a record that is never read: STORAGE_ERROR without further tries; the state is as it was")
+    @Test("a read that hangs is STORAGE_ERROR without a retry")
     func reading() async throws {
         let (phone, _, id) = try await Phone.registered()
         let storage = GatedStorage(base: phone.storage)
@@ -137,7 +137,7 @@ struct GatedStorage: Storage {
         try await eventually { (try? await sdk.registerDevice(appId: Phone.app).deviceId) == id }
     }
 
-    @Test("a record that is written late keeps its lock until then: no other process writes in between")
+    @Test("a write that hangs keeps its lock until it ends")
     func writing() async throws {
         let (phone, _, _) = try await Phone.registered()
         let storage = GatedStorage(base: phone.storage)
@@ -155,7 +155,7 @@ struct GatedStorage: Storage {
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("a hanging call hangs for all apps of an instance, and for an instance that was configured again")
+    @Test("a call that hangs counts for all apps, also after configure")
     func shared() async throws {
         let phone = Phone()
         let keys = GatedKeyStore(base: phone.keys)
@@ -175,7 +175,7 @@ struct GatedStorage: Storage {
         keys.creating.open()
     }
 
-    @Test("a transport that never answers: NETWORK_ERROR by its deadline, whatever the transport does about it")
+    @Test("a transport that never answers is NETWORK_ERROR at the deadline")
     func transport() async throws {
         struct Hanging: Transport {
             let asked = Locked(0)
@@ -237,7 +237,7 @@ struct GatedStorage: Storage {
     }
 
     @Test(
-        "a send whose rotation takes longer ends by its deadline; the rotation goes on, the request is not sent again")
+        "a send ends at its deadline while its rotation runs on")
     func rotation() async throws {
         let (phone, _, id) = try await Phone.registered()
         let transport = HeldTransport(phone.network, holding: Route.rotateKey.rawValue)
@@ -255,7 +255,7 @@ struct GatedStorage: Storage {
         #expect(try await sdk.send(request, appId: Phone.app).status == 200)
     }
 
-    @Test("the exchanges of a send have what is left of its time")
+    @Test("each exchange of a send has the remaining time")
     func remainingTime() async throws {
         struct Slow: Transport {
             let base: any Transport
@@ -278,7 +278,7 @@ struct GatedStorage: Storage {
         #expect(transport.deadlines.withLock { $0 } == [.milliseconds(1000), .milliseconds(300)])
     }
 
-    @Test("a send whose time is over is not tried again")
+    @Test("a send is not tried again after its deadline")
     func timeOver() async throws {
         struct Slow: Transport {
             let base: any Transport
@@ -296,7 +296,7 @@ struct GatedStorage: Storage {
         #expect(await phone.service.requests.filter { $0.url == request.url }.count == 1)
     }
 
-    @Test("a send whose deadline passes in line for its assertion is not sent when its turn comes")
+    @Test("a send whose deadline passes while it waits for its assertion is never sent")
     func inLineForAnAssertion() async throws {
         struct Asserting: AttestationProvider {
             let base: TestAttestation
@@ -346,7 +346,7 @@ struct GatedStorage: Storage {
         #expect(provider.asked.withLock { $0 } == 2)
     }
 
-    @Test("a caller that is cancelled stops waiting; the registration runs on, and the next caller joins it")
+    @Test("a registration outlives its cancelled caller, and the next caller joins it")
     func cancelled() async throws {
         let phone = Phone()
         phone.attestation.hold()
@@ -386,7 +386,7 @@ struct GatedStorage: Storage {
         #expect(sleeper.taken.withLock { $0 } == 2 && phone.sleeper.retries.count == 2)
     }
 
-    @Test("a registration that another process finished during a back-off is taken over")
+    @Test("a registration that another process finishes during a back-off is taken over")
     func finishedByAnother() async throws {
         struct Interrupted: Sleeper {
             let base: TestSleeper

@@ -8,7 +8,7 @@ import Testing
 
 /// What the SDK keeps, field by field, and what it never keeps.
 @Suite struct PersistenceTests {
-    @Test("persisted: state, device_id, key alias, platform, registered_at, key_rotated_at, clock_offset_ms")
+    @Test("a record has state, device_id, alias, platform, times and clock offset")
     func fields() async throws {
         let phone = Phone()
         phone.clock.setError(.seconds(30))
@@ -26,7 +26,7 @@ import Testing
         #expect(try fields.integer("clock_offset_ms") == -30_000)
     }
 
-    @Test("never persisted: private keys, attestation proofs, challenges, tokens")
+    @Test("private keys, proofs, challenges and tokens are never persisted")
     func never() async throws {
         let written = Locked<[[UInt8]]>([])
         let phone = Phone()
@@ -46,7 +46,7 @@ import Testing
         for secret in secrets { #expect(!texts.contains { $0.contains(secret) }) }
     }
 
-    @Test("the clock's offset survives a reset of the key, as the clock belongs to the device")
+    @Test("the clock offset survives the loss of the key")
     func offset() async throws {
         let phone = Phone()
         phone.clock.setError(.seconds(3600))
@@ -95,7 +95,7 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
     }
 
-    @Test("a record that others can read: STORAGE_ERROR until that is mended, and no new identity")
+    @Test("a record that others can read is STORAGE_ERROR, and causes no new identity")
     func permissionsOfTheRecord() async throws {
         let id = try await launch().registerDevice(appId: Phone.app).deviceId
         try setMode(0o644, recordFile())
@@ -106,7 +106,7 @@ import Testing
         #expect(await phone.service.devices.count == 1)
     }
 
-    @Test("a folder that others can enter: nothing is written there, and what is there still signs")
+    @Test("nothing is written to a folder that others can enter")
     func permissionsOfTheFolder() async throws {
         try await launch().registerDevice(appId: Phone.app)
         try setMode(0o755, directory)
@@ -114,7 +114,7 @@ import Testing
         #expect(try await phone.signAndVerify(launch()).status == 200)
     }
 
-    @Test("a folder that cannot be made: STORAGE_ERROR, and nothing is sent")
+    @Test("a folder that cannot be made is STORAGE_ERROR, and nothing is sent")
     func noFolder() async throws {
         let file = directory + ".file"
         try FileManager.default.createDirectory(
@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test(
-        "a record of a newer SDK, half of one, an empty one, another app's: STORAGE_ERROR with recovery reset, left in place",
+        "a newer, truncated, empty or foreign record is STORAGE_ERROR with recovery reset, and stays",
         arguments: ["newer", "half", "empty", "another app's"])
     func undecodable(damage: String) async throws {
         let id = try await launch().registerDevice(appId: Phone.app).deviceId
@@ -158,7 +158,7 @@ import Testing
         #expect(try await launch().registerDevice(appId: Phone.app).deviceId != id)
     }
 
-    @Test("what a write left that was cut short goes with the key and the record")
+    @Test("a reset removes the temporary files of interrupted writes")
     func leftovers() async throws {
         try await launch().registerDevice(appId: Phone.app)
         let key = RecordName(hashing: "synheart_auth_\(Phone.app)").text
@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test(
-        "a disk that is full: STORAGE_ERROR, the old key signs, and with room the rotation is done",
+        "on a full disk the old key signs, and the rotation succeeds once there is room",
         .enabled(if: SmallDisk() != nil, "may not mount a disk here"))
     func fullDisk() async throws {
         let disk = try #require(SmallDisk())

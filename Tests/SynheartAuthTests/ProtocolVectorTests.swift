@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("retry: the policies are the client's own, and each delay is as computed")
+    @Test("retry.json has the SDK's policies and delays")
     func retry() throws {
         let file: Retry = try ProtocolVectors.load("retry")
         let policies = Dictionary(uniqueKeysWithValues: file.policies.map { ($0.name, $0.policy) })
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("clock: what is learned from an answer, and the time that is signed")
+    @Test("clock.json has the offsets and times that the SDK computes")
     func clock() throws {
         let file: Clock = try ProtocolVectors.load("clock")
         for item in file.offsets {
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test("states: each pair of state and cause leads where the table says, or is refused")
+    @Test("states.json has the SDK's transitions")
     func states() throws {
         let file: States = try ProtocolVectors.load("states")
         #expect(file.states == IdentityState.allCases.map(\.rawValue))
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    @Test("errors: what a client reports for each code")
+    @Test("errors.json has the SDK's report for each code")
     func codes() throws {
         let file: Errors = try ProtocolVectors.load("errors")
         for item in file.codes {
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test("errors: what a client makes of an answer")
+    @Test("errors.json has the SDK's report for each answer")
     func answers() throws {
         let file: Errors = try ProtocolVectors.load("errors")
         for item in file.answers {
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    @Test("rotation: the time in X-Synheart-Rotate")
+    @Test("rotation.json has the deadlines in X-Synheart-Rotate")
     func rotateFields() throws {
         let file: Rotation = try ProtocolVectors.load("rotation")
         for item in file.rotateFields {

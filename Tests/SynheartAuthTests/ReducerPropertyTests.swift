@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("fifty walks of 1,000 steps, which together reach every state")
+    @Test("random walks keep every invariant and reach every state")
     func walks() throws {
         let reached = try (0..<50).reduce(into: Set<IdentityState>()) { try $0.formUnion(walk(seed: $1)) }
         #expect(reached == Set(IdentityState.allCases))

@@ -6,7 +6,7 @@ import Testing
 
 /// The registration flow and its table of failure paths, a test for each row.
 @Suite struct RegistrationTests {
-    @Test("the eight steps: the service verifies the proof and issues the id, and a signature by the key verifies")
+    @Test("after the eight steps a signature by the key verifies")
     func steps() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         let device = try #require(await phone.service.devices.first)
@@ -17,7 +17,7 @@ import Testing
         #expect(record.platform == .ios && record.registeredAt == device.registeredAt && record.keyRotatedAt == nil)
     }
 
-    @Test("idempotent: the second call says alreadyRegistered without touching the network")
+    @Test("a second registration is alreadyRegistered without network")
     func idempotent() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         let messages = await phone.network.messages
@@ -36,7 +36,7 @@ import Testing
         #expect(try await sdk.isRegistered(appId: Phone.app))
     }
 
-    @Test("Challenge request 5xx / network: NETWORK_ERROR with backoff")
+    @Test("a failed challenge request is retried with back-off")
     func challengeFails() async throws {
         let phone = Phone()
         await phone.service.refuse(.challenge, .serviceUnavailable, times: 2)
@@ -49,7 +49,7 @@ import Testing
         #expect(await offline.network.messages == 5)
     }
 
-    @Test("Challenge expired: a new one is fetched")
+    @Test("an expired challenge is replaced")
     func challengeExpired() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .challengeExpired)
@@ -58,7 +58,7 @@ import Testing
         #expect(phone.keys.created == 1)
     }
 
-    @Test("a challenge that expired on the way is never sent; CHALLENGE_EXPIRED surfaces when it always does")
+    @Test("a challenge that expired before register is never sent")
     func challengeExpiresLocally() async throws {
         let phone = Phone()
         phone.attestation.take(.seconds(91), of: phone.clock)
@@ -75,7 +75,7 @@ import Testing
         #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
     }
 
-    @Test("Attestation unsupported: ATTESTATION_UNAVAILABLE, once")
+    @Test("unsupported attestation is ATTESTATION_UNAVAILABLE, without a retry")
     func unsupported() async throws {
         let phone = Phone()
         phone.attestation.fail(.unsupported)
@@ -87,7 +87,7 @@ import Testing
         #expect(try phone.record().state == .unregistered)
     }
 
-    @Test("Attestation API rejects: once more, with a fresh challenge")
+    @Test("a refused attestation is tried once more with a new challenge")
     func refusedOnce() async throws {
         let phone = Phone()
         phone.attestation.fail(.refused)
@@ -95,7 +95,7 @@ import Testing
         #expect(await phone.service.count(.challenge) == 2)
     }
 
-    @Test("Attestation API rejects twice: ATTESTATION_FAILED")
+    @Test("an attestation refused twice is ATTESTATION_FAILED")
     func refusedTwice() async throws {
         let phone = Phone()
         phone.attestation.fail(.refused, .refused, .refused)
@@ -103,7 +103,7 @@ import Testing
         #expect(phone.attestation.subjects.count == 2)
     }
 
-    @Test("Register 4xx with INVALID_CHALLENGE: a new challenge, restart")
+    @Test("after INVALID_CHALLENGE the registration starts again")
     func invalidChallenge() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .invalidChallenge)
@@ -111,7 +111,7 @@ import Testing
         #expect(await phone.service.count(.challenge) == 2)
     }
 
-    @Test("Register 4xx with INVALID_ATTESTATION: surfaces as ATTESTATION_FAILED, not retried")
+    @Test("INVALID_ATTESTATION is ATTESTATION_FAILED, not retried")
     func invalidAttestation() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .invalidAttestation)
@@ -120,7 +120,7 @@ import Testing
         #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
     }
 
-    @Test("Register 5xx / network: backoff, always with a fresh challenge, the same key, one device")
+    @Test("a failed register is retried with a new challenge and the same key")
     func registerFails() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .internalError, times: 3)
@@ -132,7 +132,7 @@ import Testing
         #expect(await phone.service.devices.count == 1)
     }
 
-    @Test("Already registered: no operation")
+    @Test("a registered device runs no operation")
     func alreadyRegistered() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let before = try phone.record()
@@ -140,7 +140,7 @@ import Testing
         #expect(try phone.record() == before)
     }
 
-    @Test("Registration in progress: who asked not to wait is told; the others join")
+    @Test("concurrent callers join unless they ask not to")
     func inProgress() async throws {
         let phone = Phone()
         phone.attestation.hold()
@@ -169,7 +169,7 @@ import Testing
         #expect(await phone.service.count(.register) == 1)
     }
 
-    @Test("two processes take turns: the second sees the first one's result")
+    @Test("a second process takes over the first one's registration")
     func twoProcesses() async throws {
         let phone = Phone()
         let (app, widget) = (try phone.launch(), try phone.launch())
@@ -181,7 +181,7 @@ import Testing
         #expect(await phone.service.count(.register) == 1)
     }
 
-    @Test("a caller that is cancelled takes nothing from those who joined")
+    @Test("a cancelled caller does not affect those who joined")
     func cancelled() async throws {
         let phone = Phone()
         let sdk = try phone.launch()
@@ -191,7 +191,7 @@ import Testing
         #expect(await phone.service.devices.count == 1)
     }
 
-    @Test("pending: the id is known, signing is refused, and the next call asks for the decision")
+    @Test("a pending device has its id, cannot sign, and asks for the decision")
     func pending() async throws {
         let phone = Phone()
         await phone.service.set { $0.decision = .pending }
@@ -211,7 +211,7 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("pending, then rejected: unregistered; asking again uses the same key and is rejected again")
+    @Test("a rejected device is unregistered, and is rejected again with the same key")
     func rejected() async throws {
         let phone = Phone()
         await phone.service.set { $0.decision = .pending }
@@ -224,7 +224,7 @@ import Testing
         #expect(await phone.service.devices.count == 1)
     }
 
-    @Test("pending, then revoked: DEVICE_REVOKED, and only the host may reset")
+    @Test("a pending device that is revoked gets DEVICE_REVOKED")
     func pendingRevoked() async throws {
         let phone = Phone()
         await phone.service.set { $0.decision = .pending }
@@ -247,7 +247,7 @@ import Testing
         #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
     }
 
-    @Test("App Attest busy: the same handle and the same nonce while the challenge lives")
+    @Test("a busy provider is asked again with the same handle and nonce")
     func providerBusy() async throws {
         let phone = Phone()
         phone.attestation.fail(.unavailable, .unavailable)
@@ -257,7 +257,7 @@ import Testing
         #expect(phone.attestation.subjects.count == 3)
     }
 
-    @Test("an invalid handle is forgotten and the step begun once again")
+    @Test("an invalid handle is replaced once")
     func invalidHandle() async throws {
         let phone = Phone()
         phone.attestation.fail(.handleInvalid)
@@ -269,7 +269,7 @@ import Testing
         #expect(broken.attestation.subjects.count == 2)
     }
 
-    @Test("an attested handle is never attested again: a new registration makes a new one")
+    @Test("an attested handle is never attested again")
     func usedHandle() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .internalError)
@@ -294,7 +294,7 @@ import Testing
     }
 
     #if DEBUG
-        @Test("development mode: the header on every call, the fixed proof, a key proof; without it, neither")
+        @Test("development mode sends its header, the fixed proof and a key proof")
         func developmentMode() async throws {
             for isDevelopment in [true, false] {
                 let phone = Phone()
@@ -345,7 +345,7 @@ import Testing
     }
 
     @Test(
-        "https, and http on this machine",
+        "https and local http URLs are accepted",
         arguments: [
             ("https://Auth.Example.com/", "https://auth.example.com"),
             ("https://auth.example.com:443", "https://auth.example.com"),

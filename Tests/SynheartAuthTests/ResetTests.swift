@@ -6,7 +6,7 @@ import Testing
 
 /// resetDeviceIdentity: the one way from any state back to unregistered.
 @Suite struct ResetTests {
-    @Test("a hardware failure does not stop it: the alias is abandoned")
+    @Test("a reset succeeds although the hardware cannot delete the key")
     func bestEffort() async throws {
         let (phone, _, _) = try await Phone.registered()
         struct Stubborn: KeyStore {
@@ -27,7 +27,7 @@ import Testing
         #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
     }
 
-    @Test("offline it works all the same")
+    @Test("a reset works offline")
     func offline() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.setOffline(true)
@@ -35,7 +35,7 @@ import Testing
         #expect(try await sdk.state(appId: Phone.app) == .unregistered)
     }
 
-    @Test("a service that does not answer is waited for three seconds at most")
+    @Test("a reset waits three seconds at most for the service")
     func hangs() async throws {
         struct Hanging: Transport {
             let isAsked = Locked(false)
@@ -56,7 +56,7 @@ import Testing
         #expect(phone.storage.isEmpty)
     }
 
-    @Test("nothing to reset: nothing happens", arguments: ResetReason.allCases)
+    @Test("a reset of nothing does nothing", arguments: ResetReason.allCases)
     func nothing(reason: ResetReason) async throws {
         let phone = Phone()
         try await phone.launch().resetDeviceIdentity(appId: Phone.app, reason: reason)
@@ -64,7 +64,7 @@ import Testing
         #expect(await phone.network.messages == 0)
     }
 
-    @Test("from pending and from keyInvalid")
+    @Test("a reset works from pending and from keyInvalid")
     func otherStates() async throws {
         let pending = Phone()
         await pending.service.set { $0.decision = .pending }
@@ -79,7 +79,7 @@ import Testing
         #expect(try await invalid.state(appId: Phone.app) == .unregistered)
     }
 
-    @Test("after a rotation whose answer was lost the service is told with the key that it knows")
+    @Test("a reset after an interrupted rotation is signed with the key that the service has")
     func afterLostRotation() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
@@ -90,7 +90,7 @@ import Testing
         #expect(phone.keys.aliases.isEmpty)
     }
 
-    @Test("a record that cannot be decoded: everything says STORAGE_ERROR, a copy is kept, reset clears it")
+    @Test("an undecodable record is STORAGE_ERROR until a reset, and a copy is kept")
     func undecodable() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let name = RecordName(try AppID(Phone.app))

@@ -9,7 +9,7 @@ import Testing
         if case .rotation(let rotation) = try phone.record().journal { rotation } else { nil }
     }
 
-    @Test("a new key, the same device id; the old key is deleted; signatures verify")
+    @Test("a rotation makes a new key, keeps the device id and deletes the old key")
     func rotates() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         let old = try phone.record().key
@@ -22,7 +22,7 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("rotations can follow one another, and only ever two names are used")
+    @Test("successive rotations use two aliases")
     func many() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         for _ in 0..<5 {
@@ -34,7 +34,7 @@ import Testing
         #expect(await phone.service.devices.count == 1)
     }
 
-    @Test("the reason reaches the service: with compromise the old key stops at once")
+    @Test("after a compromise the old key is invalid at once")
     func compromise() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         try await sdk.rotateKey(appId: Phone.app, reason: .compromise)
@@ -42,13 +42,13 @@ import Testing
         #expect(until * 1000 <= phone.clock.trueMilliseconds)
     }
 
-    @Test("before registration: NOT_REGISTERED")
+    @Test("an unregistered device gets NOT_REGISTERED")
     func notRegistered() async throws {
         let phone = Phone()
         await expectError(.notRegistered) { try await phone.launch().rotateKey(appId: Phone.app) }
     }
 
-    @Test("on failure the old key stays active, three attempts, then the next call with the same new key")
+    @Test("a rotation is tried three times, and the next call uses the same new key")
     func failure() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.setOffline(true)
@@ -64,7 +64,7 @@ import Testing
         #expect(phone.keys.created == 2)
     }
 
-    @Test("signing goes on, and isRegistered stays true, while a rotation is under way")
+    @Test("the device signs and is registered while a rotation is running")
     func signingGoesOn() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let ledger = try sdk.identity(Phone.app).context.ledger
@@ -77,7 +77,7 @@ import Testing
         lock.release()
     }
 
-    @Test("the answer lost: the same key again, answered with the first effective_at")
+    @Test("after a lost answer the same key is sent again and gets the first effective_at")
     func answerLost() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(.answerDropped, at: 0)
@@ -87,7 +87,7 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("the answer lost and the overlap over: the service knows the new key alone, and says so")
+    @Test("after a lost answer and the overlap the status names the new key")
     func answerLostLongAgo() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
@@ -110,7 +110,7 @@ import Testing
         #expect(try phone.record().key?.thumbprint == (await phone.service.devices.first?.key.thumbprint))
     }
 
-    @Test("a delayed copy that arrives after the client gave up: the pending key was kept, so the device still signs")
+    @Test("the device signs after a delayed copy takes effect, because it kept the pending key")
     func delayedCopyAfterGivingUp() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(.requestDelayed, at: 0)
@@ -123,7 +123,7 @@ import Testing
         #expect(try await phone.signAndVerify(phone.launch()).status == 200)
     }
 
-    @Test("a delayed copy that arrives after the pending key was given up is refused, and the device still signs")
+    @Test("a delayed copy is refused once the pending key was given up, and the device signs")
     func delayedCopyAfterAbandoning() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(.requestDelayed, at: 0)
@@ -137,7 +137,7 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("refused: the pending key is kept for 15 minutes of the service's time, then given up, then replaced")
+    @Test("a refused pending key is kept for 15 minutes of the service's time, then replaced")
     func refused() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.rotateKey, .rotationFailed)
@@ -155,7 +155,7 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("refused, but a copy had won: the status names the new key, and the rotation is finished")
+    @Test("a refused rotation of which a copy took effect is finished")
     func refusedButDone() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(.answerDropped, at: 0)
@@ -167,7 +167,7 @@ import Testing
         #expect(try phone.record().key?.thumbprint == (await service.devices.first?.key.thumbprint))
     }
 
-    @Test("refused, and a delayed copy wins later: the next call finds the new key in force and finishes the rotation")
+    @Test("a refused rotation of which a delayed copy takes effect is finished by the next call")
     func refusedThenDone() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(.requestDelayed, at: 0)
@@ -185,7 +185,7 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("the key lost before a copy was sent: KEY_INVALIDATED, keyInvalid, and nobody is asked")
+    @Test("a key lost before a copy was sent is KEY_INVALIDATED, without network")
     func lostBeforeSending() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.lose()
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test(
-        "a pending key that is gone after its copy was sent: the service keeps the old key, and the pending one waits")
+        "a rotation whose pending key is gone fails while the service has the old key")
     func pendingKeyLost() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.setOffline(true)
@@ -211,7 +211,7 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("a thief who rotated first, within the overlap: ROTATION_FAILED, recovery reset, a security event")
+    @Test("a thief's rotation within the overlap is ROTATION_FAILED with recovery reset, and a security event")
     func thief() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.steal(id)
@@ -221,7 +221,7 @@ import Testing
         #expect(try phone.record().state == .registered)
     }
 
-    @Test("a thief who rotated first, after the overlap: the same")
+    @Test("a thief's rotation after the overlap is ROTATION_FAILED with recovery reset")
     func thiefLater() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.steal(id)
@@ -231,7 +231,7 @@ import Testing
         #expect(phone.logger.entries.contains { $0.event == .foreignKey })
     }
 
-    @Test("revoked meanwhile: DEVICE_REVOKED, nothing retried")
+    @Test("a revoked device gets DEVICE_REVOKED without a retry")
     func revoked() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.edit(id) { $0.status = .revoked }
@@ -261,7 +261,7 @@ import Testing
         #expect(await phone.service.count(.rotateKey) == 1)
     }
 
-    @Test("two processes: the second sees the first one's rotation")
+    @Test("a second process takes over the first one's rotation")
     func twoProcesses() async throws {
         let (phone, app, _) = try await Phone.registered()
         let widget = try phone.launch()
@@ -274,7 +274,7 @@ import Testing
         #expect(phone.keys.aliases.count == 1)
     }
 
-    @Test("the old key lost while the service already knows the new one: the rotation is finished")
+    @Test("a rotation is finished if the old key is lost and the service has the new one")
     func oldKeyLost() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
@@ -284,7 +284,7 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("the key lost during a rotation: registering, registered, keyInvalid")
+    @Test("a key lost during a rotation passes through registered to keyInvalid")
     func keyLost() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let ledger = try sdk.identity(Phone.app).context.ledger

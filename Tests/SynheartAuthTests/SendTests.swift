@@ -55,7 +55,7 @@ import Testing
         #expect(await phone.network.messages == before)
     }
 
-    @Test("rotation and deregistration cannot be sent by the host", arguments: SignatureScheme.allCases)
+    @Test("send refuses rotation and deregistration", arguments: SignatureScheme.allCases)
     func reserved(scheme: SignatureScheme) async throws {
         let (_, sdk, _) = try await registered()
         for (method, route) in [("POST", Route.rotateKey), ("DELETE", Route.device)] {
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "a header that is no header line, that the transport writes, or that is the signature's: nothing is sent",
+        "send refuses malformed headers, and those of the transport and the signature",
         arguments: [
             ("", "1"), ("A b", "1"), ("A:", "1"), ("Ä", "1"), ("A\r\nB", "1"), ("A", "1\r\nB: 2"), ("A", "1\n2"),
             ("A", "1\u{0}2"), ("A", "1\u{7F}"), ("Host", "evil.test"), ("content-length", "0"), ("Content-Length", "2"),
@@ -89,7 +89,7 @@ import Testing
         #expect(await phone.network.messages == before)
     }
 
-    @Test("Content-Digest is the signature's under scheme 2 and the host's under scheme 1; tabs are allowed in a value")
+    @Test("the host may send Content-Digest under scheme 1 alone, and values may have tabs")
     func allowedHeaders() async throws {
         let (phone, sdk, _) = try await registered()
         let headers = HeaderFields([("Content-Digest", "mine"), ("X-Mine", "a\tb")])
@@ -100,7 +100,7 @@ import Testing
         await expectError(.signingFailed) { try await sdk.send(request, appId: Phone.app, scheme: .two) }
     }
 
-    @Test("CLOCK_SKEW from elsewhere: the auth service is asked, the clock learned, the request signed again")
+    @Test("after CLOCK_SKEW from a backend send asks the auth service, learns the clock and signs again")
     func clockSkew() async throws {
         let (phone, sdk, _) = try await registered()
         phone.clock.setError(.seconds(7200))
@@ -108,7 +108,7 @@ import Testing
         #expect(await phone.service.count(.status) >= 1)
     }
 
-    @Test("CLOCK_SKEW from the auth service: learned from its body")
+    @Test("after CLOCK_SKEW from the auth service send learns the clock from the body")
     func clockSkewFromAuth() async throws {
         let (phone, sdk, _) = try await registered()
         phone.clock.setError(.seconds(-7200))
@@ -116,7 +116,7 @@ import Testing
         #expect(await phone.service.count(.status) == 0)
     }
 
-    @Test("a hostile backend's CLOCK_SKEW changes nothing: the auth service says otherwise")
+    @Test("a hostile backend's CLOCK_SKEW changes nothing")
     func hostileClockSkew() async throws {
         let (phone, sdk, _) = try await registered()
         let lie = ErrorBody(
@@ -126,7 +126,7 @@ import Testing
         #expect(try phone.record().clockOffset == ClockOffset.none)
     }
 
-    @Test("NONCE_REPLAY: everything signed again, once")
+    @Test("after NONCE_REPLAY send signs again, once")
     func nonceReplay() async throws {
         let (phone, sdk, _) = try await registered()
         await phone.service.answer(
@@ -139,7 +139,7 @@ import Testing
         await expectError(.nonceReplay) { try await sdk.send(request(), appId: Phone.app) }
     }
 
-    @Test("KEY_EXPIRED: rotated, signed again, once")
+    @Test("after KEY_EXPIRED send rotates and signs again, once")
     func keyExpired() async throws {
         let (phone, sdk, id) = try await registered()
         await phone.service.edit(id) { $0.isKeyExpired = true }
@@ -147,7 +147,7 @@ import Testing
         #expect(await phone.service.count(.rotateKey) == 1)
     }
 
-    @Test("KEY_INVALIDATED: registered anew, signed again, once")
+    @Test("after KEY_INVALIDATED send registers and signs again, once")
     func keyInvalidated() async throws {
         let (phone, sdk, id) = try await registered()
         phone.keys.lose()
@@ -155,7 +155,7 @@ import Testing
         #expect(try await sdk.getDeviceId(appId: Phone.app) != id)
     }
 
-    @Test("DEVICE_REVOKED, confirmed by the auth service: thrown with recovery reset, never registered again")
+    @Test("a confirmed DEVICE_REVOKED is thrown with recovery reset, and send never registers again")
     func revoked() async throws {
         let (phone, sdk, id) = try await registered()
         await phone.service.edit(id) { $0.status = .revoked }
@@ -176,7 +176,7 @@ import Testing
         #expect(try phone.record().state == .registered)
     }
 
-    @Test("the service's NOT_REGISTERED: ServerError with recovery reset")
+    @Test("the service's NOT_REGISTERED is thrown with recovery reset")
     func notRegistered() async throws {
         let (phone, sdk, id) = try await registered()
         await phone.service.edit(id) { $0.status = .deregistered }
@@ -185,7 +185,7 @@ import Testing
     }
 
     @Test(
-        "INVALID_SIGNATURE after a rotation whose answer was lost: the rotation is finished, the request signed again")
+        "after INVALID_SIGNATURE send finishes an interrupted rotation and signs again")
     func lostRotation() async throws {
         let (phone, sdk, _) = try await registered()
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
@@ -205,7 +205,7 @@ import Testing
         #expect(try await sdk.send(request(), appId: Phone.app) == own)
     }
 
-    @Test("scheme 2: the headers are the contract's and verify against the base of what was sent")
+    @Test("scheme 2 headers verify against the base of the sent request")
     func schemeTwo() async throws {
         let (phone, sdk, _) = try await registered()
         let signed = try await sdk.sign(
@@ -266,7 +266,7 @@ import Testing
         #expect(try await sdk.deviceToken(appId: Phone.app).token != tokens.first)
     }
 
-    @Test("a service that is down does not take a good token away, and a wrong wall clock does not end it")
+    @Test("a valid token outlives a service that is down and a wrong wall clock")
     func offline() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let first = try await sdk.deviceToken(appId: Phone.app)
@@ -278,7 +278,7 @@ import Testing
         await expectError(.networkError) { try await sdk.deviceToken(appId: Phone.app) }
     }
 
-    @Test("KEY_EXPIRED rotates once; a token is never shown in a description")
+    @Test("a token request rotates once after KEY_EXPIRED, and no description shows the token")
     func expired() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.edit(id) { $0.isKeyExpired = true }
@@ -329,7 +329,7 @@ import Testing
         #expect(await phone.service.count(.rotateKey) == 1)
     }
 
-    @Test("X-Synheart-Rotate on an answer to send counts from the auth service, and from nobody else")
+    @Test("send obeys X-Synheart-Rotate from the auth service alone")
     func demandedBySend() async throws {
         let phone = Phone()
         let sdk = try phone.launch { $0.origins = SendTests.origins }
@@ -342,7 +342,7 @@ import Testing
         }
     }
 
-    @Test("a cycle that failed in the background is not begun again before the next launch")
+    @Test("a background rotation that failed starts again at the next launch")
     func backgroundOnce() async throws {
         let (phone, _, _) = try await Phone.registered()
         phone.clock.advance(.seconds(91 * 86_400))
@@ -360,7 +360,7 @@ import Testing
         try await eventually { await phone.service.count(.rotateKey) == 4 }
     }
 
-    @Test("registerDevice and send do it in the background")
+    @Test("registerDevice and send rotate in the background")
     func background() async throws {
         let (phone, _, _) = try await Phone.registered()
         phone.clock.advance(.seconds(91 * 86_400))

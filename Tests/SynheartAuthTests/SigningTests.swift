@@ -6,7 +6,7 @@ import Testing
 
 /// signRequest, and what becomes of a key that is lost.
 @Suite struct SigningTests {
-    @Test("the six headers")
+    @Test("a signed request has the six headers")
     func headers() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         let headers = try await sdk.signRequest(
@@ -23,7 +23,7 @@ import Testing
         #expect(read.signature.isValid(for: message, by: key))
     }
 
-    @Test("no network, and a nonce of its own for each")
+    @Test("signing uses no network and a new nonce each time")
     func nonces() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let before = await phone.network.messages
@@ -44,14 +44,14 @@ import Testing
         await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: path) }
     }
 
-    @Test("a method that is none is refused", arguments: ["", "GET\n/other", "GE T", "GET\r", "ПОСТ"])
+    @Test("a malformed method is refused", arguments: ["", "GET\n/other", "GE T", "GET\r", "ПОСТ"])
     func methods(method: String) async throws {
         let (_, sdk, _) = try await Phone.registered()
         await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: method, path: "/") }
     }
 
     @Test(
-        "requests that only the SDK may sign are refused, however they are written",
+        "requests that only the SDK may sign are refused in every spelling",
         arguments: [
             ("POST", "/auth/v1/device/rotate-key"), ("post", "/auth/v1/device/rotate-key"),
             ("POST", "/auth/v1/device/rotate-key/"), ("POST", "//auth/v1/device/rotate%2Dkey"),
@@ -62,7 +62,7 @@ import Testing
         await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: method, path: path) }
     }
 
-    @Test("before registration: NOT_REGISTERED")
+    @Test("an unregistered device gets NOT_REGISTERED")
     func notRegistered() async throws {
         let phone = Phone()
         let error = await expectError(.notRegistered) {
@@ -71,14 +71,15 @@ import Testing
         #expect(error?.recovery == .register)
     }
 
-    @Test("an app id that is none", arguments: ["", "a b", "x_next", String(repeating: "a", count: 129), "a/../b"])
+    @Test(
+        "a malformed app id is refused", arguments: ["", "a b", "x_next", String(repeating: "a", count: 129), "a/../b"])
     func appIDs(text: String) async throws {
         let phone = Phone()
         await expectError(.notConfigured) { try await phone.launch().isRegistered(appId: text) }
     }
 
     @Test(
-        "key invalidation: not found, auth failed, permanently invalidated lead to keyInvalid and KEY_INVALIDATED",
+        "a lost or invalidated key leads to keyInvalid and KEY_INVALIDATED",
         arguments: [KeyStoreError(.notFound, status: -25300), KeyStoreError(.invalidated, status: -25293)])
     func invalidated(failure: KeyStoreError) async throws {
         let (phone, sdk, _) = try await Phone.registered()
@@ -93,7 +94,7 @@ import Testing
         #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
     }
 
-    @Test("locked or busy is not invalid: KEYSTORE_ERROR, the state stays")
+    @Test("a locked or busy key store is KEYSTORE_ERROR, and the state stays")
     func locked() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         phone.keys.fail(KeyStoreError(.unavailable, status: -25308))
@@ -107,7 +108,7 @@ import Testing
         #expect(try await sdk.getDeviceId(appId: Phone.app) == id)
     }
 
-    @Test("another failure of the key store: SIGNING_FAILED, never retried")
+    @Test("another failure of the key store is SIGNING_FAILED, never retried")
     func failed() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.fail(KeyStoreError(.failed))
@@ -115,7 +116,7 @@ import Testing
         #expect(try phone.record().state == .registered)
     }
 
-    @Test("a full disk: STORAGE_ERROR, and what was there stays")
+    @Test("a full disk is STORAGE_ERROR, and the record stays")
     func fullDisk() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         let before = try phone.record()

@@ -7,7 +7,7 @@ import Testing
 
 /// The cases of every platform, on files.
 @Suite struct SoftwarePlatformTests {
-    @Test("software keys and records in files", arguments: PlatformCase.all)
+    @Test("every platform case holds with software keys and files", arguments: PlatformCase.all)
     func holds(_ example: PlatformCase) async throws { try await example.run(on: SoftwarePlatform.self) }
 }
 

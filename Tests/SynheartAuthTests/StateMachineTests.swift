@@ -6,7 +6,7 @@ import Testing
 /// The state machine page, row by row.
 @Suite struct StateMachineTests {
     @Test(
-        "the wire strings are the states' names",
+        "the persisted strings are the states' names",
         arguments: zip(
             IdentityState.allCases,
             ["unregistered", "challengeReceived", "keyReady", "registering", "registered", "keyInvalid"]))
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(
-        "an allowed transition",
+        "each allowed transition is accepted",
         arguments: [
             (IdentityState.unregistered, StateTable.Cause.challenge, IdentityState.challengeReceived),
             (.challengeReceived, .key, .keyReady),
@@ -33,12 +33,12 @@ import Testing
         #expect(try StateTable.next(from, cause) == to)
     }
 
-    @Test("reset leads from any state to unregistered", arguments: IdentityState.allCases)
+    @Test("a reset leads from any state to unregistered", arguments: IdentityState.allCases)
     func reset(from: IdentityState) throws {
         #expect(try StateTable.next(from, .reset) == .unregistered)
     }
 
-    @Test("every other transition is refused with both its ends, and no table row leads elsewhere")
+    @Test("every other transition is refused with both states")
     func refused() {
         let pairs: Set<StateTransition> = Set(StateTable.rows.map { StateTransition(from: $0.from, to: $0.to) })
         let expected: Set<StateTransition> = [
@@ -89,7 +89,7 @@ import Testing
         #expect(try phone.record() == before)
     }
 
-    @Test("registerDevice: unregistered, challengeReceived, keyReady, registering, registered")
+    @Test("registerDevice passes through challengeReceived, keyReady and registering")
     func registration() async throws {
         let (phone, _, _) = try await Phone.registered()
         #expect(
@@ -99,7 +99,7 @@ import Testing
             ])
     }
 
-    @Test("register failure: registering, unregistered")
+    @Test("a failed registration leads back to unregistered")
     func failure() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .invalidAttestation)
@@ -107,14 +107,14 @@ import Testing
         #expect(transitions(phone).last == "registering>unregistered")
     }
 
-    @Test("rotateKey: registered, registering, registered")
+    @Test("rotateKey passes through registering")
     func rotation() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         try await sdk.rotateKey(appId: Phone.app)
         #expect(transitions(phone).suffix(2) == ["registered>registering", "registering>registered"])
     }
 
-    @Test("a key that the system lost: registered, keyInvalid, and the next registerDevice wipes and starts over")
+    @Test("a lost key leads to keyInvalid, and the next registerDevice starts over")
     func keyLoss() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         phone.keys.lose()
@@ -132,7 +132,7 @@ import Testing
             ])
     }
 
-    @Test("resetDeviceIdentity from registered: unregistered, nothing left, the service told")
+    @Test("resetDeviceIdentity tells the service and leaves nothing")
     func reset() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)

@@ -9,7 +9,7 @@ import Testing
         try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
     }
 
-    @Test("NETWORK_ERROR: challenge or register call failed; retried with backoff", arguments: [0, 1])
+    @Test("NETWORK_ERROR of challenge or register is retried with back-off", arguments: [0, 1])
     func networkError(message: Int) async throws {
         let phone = Phone()
         await phone.network.plan(.requestDropped, at: message)
@@ -19,7 +19,7 @@ import Testing
         await expectError(.networkError) { try await phone.launch().registerDevice(appId: "com.example.other") }
     }
 
-    @Test("CHALLENGE_EXPIRED: the service rejects a stale challenge; a new one is fetched")
+    @Test("after CHALLENGE_EXPIRED a new challenge is fetched")
     func challengeExpired() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .challengeExpired)
@@ -27,14 +27,14 @@ import Testing
         #expect(await phone.service.count(.challenge) == 2)
     }
 
-    @Test("ATTESTATION_UNAVAILABLE: the device cannot attest; surfaces")
+    @Test("a device that cannot attest gets ATTESTATION_UNAVAILABLE")
     func attestationUnavailable() async throws {
         let phone = Phone()
         phone.attestation.fail(.unsupported)
         await expectError(.attestationUnavailable) { try await phone.launch().registerDevice(appId: Phone.app) }
     }
 
-    @Test("ATTESTATION_FAILED: the provider rejects; once more, then surfaces")
+    @Test("a provider's refusal is retried once, then ATTESTATION_FAILED")
     func attestationFailed() async throws {
         let phone = Phone()
         phone.attestation.fail(.refused, .refused)
@@ -42,7 +42,7 @@ import Testing
         #expect(phone.attestation.subjects.count == 2)
     }
 
-    @Test("KEY_INVALIDATED: keyInvalid; the next registerDevice wipes and restarts")
+    @Test("KEY_INVALIDATED leads to keyInvalid, and the next registerDevice starts over")
     func keyInvalidated() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         phone.keys.lose()
@@ -51,7 +51,7 @@ import Testing
         #expect(try await sdk.registerDevice(appId: Phone.app).deviceId != id)
     }
 
-    @Test("KEYSTORE_ERROR: a key store operation failed; surfaces with the platform's details")
+    @Test("KEYSTORE_ERROR has the platform's details")
     func keystoreError() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.fail(KeyStoreError(.failed, status: -67_671, reason: "keymaster"))
@@ -59,13 +59,13 @@ import Testing
         #expect(error?.message.contains("-67671") == true && error?.isRetryable == false)
     }
 
-    @Test("SECURE_ENCLAVE_ERROR: the same of the Secure Enclave")
+    @Test("SECURE_ENCLAVE_ERROR has the platform's details")
     func secureEnclaveError() {
         let error = SynheartAuthError.keyStore(KeyStoreError(.failed, status: -26_276, reason: "sep"), .secureEnclave)
         #expect(error.code == .secureEnclaveError && error.message.contains("-26276"))
     }
 
-    @Test("SIGNING_FAILED: returned at once, not recoverable in the request")
+    @Test("SIGNING_FAILED is thrown at once")
     func signingFailed() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.fail(KeyStoreError(.failed))
@@ -73,7 +73,7 @@ import Testing
         #expect(error?.isRetryable == false && phone.sleeper.retries.isEmpty)
     }
 
-    @Test("DEVICE_REVOKED: registration anew is forced through resetDeviceIdentity")
+    @Test("after DEVICE_REVOKED only a reset allows a new registration")
     func deviceRevoked() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.edit(id) { $0.status = .revoked }
@@ -86,7 +86,7 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    @Test("CLOCK_SKEW: the offset is applied, and the request sent again")
+    @Test("after CLOCK_SKEW the SDK learns the offset and sends again")
     func clockSkew() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.clock.setError(.seconds(3600))
@@ -95,7 +95,7 @@ import Testing
         #expect(try phone.record().clockOffset.milliseconds == -3_600_000)
     }
 
-    @Test("ROTATION_FAILED: the old key stays active; retried later")
+    @Test("after ROTATION_FAILED the old key stays active")
     func rotationFailed() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let key = try phone.record().key
@@ -107,7 +107,7 @@ import Testing
         try await sdk.rotateKey(appId: Phone.app)
     }
 
-    @Test("NONCE_REPLAY: a new nonce, once")
+    @Test("after NONCE_REPLAY the SDK sends a new nonce, once")
     func nonceReplay() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.token, .nonceReplay)
@@ -119,7 +119,7 @@ import Testing
         #expect(await phone.service.count(.token) == 4)
     }
 
-    @Test("ALREADY_REGISTERED: a fast path without effect, a success")
+    @Test("registering again succeeds without network")
     func alreadyRegistered() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         let messages = await phone.network.messages
@@ -128,20 +128,20 @@ import Testing
         #expect(await phone.network.messages == messages)
     }
 
-    @Test("NOT_REGISTERED: signRequest before registration; registerDevice first")
+    @Test("signRequest before registration is NOT_REGISTERED")
     func notRegistered() async throws {
         let phone = Phone()
         let error = await expectError(.notRegistered) { try await get(phone.launch()) }
         #expect(error?.recovery == .register)
     }
 
-    @Test("NOT_CONFIGURED: used before configure")
+    @Test("a call before configure is NOT_CONFIGURED")
     func notConfigured() async throws {
         let error = await expectError(.notConfigured) { try await get(.shared) }
         #expect(error?.recovery == .configure)
     }
 
-    @Test("REGISTRATION_IN_PROGRESS: a concurrent registerDevice; wait for the one in flight")
+    @Test("a concurrent registerDevice that does not join is REGISTRATION_IN_PROGRESS")
     func registrationInProgress() async throws {
         let phone = Phone()
         phone.attestation.hold()
@@ -156,13 +156,13 @@ import Testing
         #expect(try await first.value.status == .registered)
     }
 
-    @Test("CRYPTO_ERROR: surfaces with its message; a key that is no key is one of the store's failures")
+    @Test("CRYPTO_ERROR has its message")
     func cryptoError() async throws {
         let error = SynheartAuthError.fromCode("CRYPTO_ERROR", "why")
         #expect(error.message == "why" && error.className == .cryptoError && error.recovery == .none)
     }
 
-    @Test("STORAGE_ERROR: the record cannot be read or written; surfaces with its message")
+    @Test("STORAGE_ERROR has the storage's message")
     func storageError() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.storage.refuseWrites(true)
@@ -170,7 +170,7 @@ import Testing
         #expect(error?.message.contains("No space left") == true)
     }
 
-    @Test("INVALID_STATE_TRANSITION(from, to): a programmer's error, logged at error level")
+    @Test("INVALID_STATE_TRANSITION has both states and is logged at error level")
     func invalidStateTransition() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let ledger = try sdk.identity(Phone.app).context.ledger
@@ -179,7 +179,7 @@ import Testing
         #expect(phone.logger.entries.last { $0.code == .invalidStateTransition }?.level == .error)
     }
 
-    @Test("any other code of the service: ServerError(code, message), not retried")
+    @Test("any other code of the service is a ServerError, not retried")
     func serverError() async throws {
         let phone = Phone()
         await phone.service.refuse(.challenge, .unknownApp)

@@ -23,7 +23,7 @@ import Testing
         ("SOME_FUTURE_CODE", .server("SOME_FUTURE_CODE"), "ServerError"),
     ]
 
-    @Test("code, class, and back", arguments: table)
+    @Test("each code has its text and its class", arguments: table)
     func row(text: String, code: SynheartAuthError.Code, className: String) {
         #expect(code.text == text)
         #expect(SynheartAuthError.Code(text: text) == code)
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(
-        "what is not a code becomes UNKNOWN",
+        "a malformed code becomes UNKNOWN",
         arguments: ["", "a b", "évil", "x\nINJECTED", String(repeating: "A", count: 65)])
     func notACode(text: String) {
         #expect(SynheartAuthError.Code(text: text) == .server("UNKNOWN"))
@@ -44,7 +44,7 @@ import Testing
         return ServiceVerdict.error(of: TransportAnswer(status: status, body: body.bytes))
     }
 
-    @Test("the service's 4xx")
+    @Test("each refusal of the service is its error")
     func refusals() {
         #expect(verdict("CHALLENGE_EXPIRED", 400).code == .challengeExpired)
         #expect(verdict("INVALID_ATTESTATION", 403).code == .attestationFailed)
@@ -57,7 +57,7 @@ import Testing
         #expect(verdict("UNKNOWN_APP", 404).isRetryable == false)
     }
 
-    @Test("the service's NOT_REGISTERED and INVALID_SIGNATURE are not the local NOT_REGISTERED")
+    @Test("the service's NOT_REGISTERED is not the local one")
     func notTheLocalOne() {
         for code in ["NOT_REGISTERED", "INVALID_SIGNATURE"] {
             let error = verdict(code, 401)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "5xx, redirects and what is no answer of the service are NETWORK_ERROR",
+        "5xx, redirects and foreign bodies are NETWORK_ERROR",
         arguments: [301, 302, 500, 502, 503, 599])
     func network(status: Int) {
         #expect(verdict("SERVICE_UNAVAILABLE", status).code == .networkError)
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(
-        "Retry-After is read, and at most five minutes", arguments: [("7", 7), ("0", 0), ("86400", 300)])
+        "Retry-After is limited to five minutes", arguments: [("7", 7), ("0", 0), ("86400", 300)])
     func retryAfter(text: String, seconds: Int) {
         #expect(ServiceVerdict.retryAfter(HeaderFields([("retry-after", text)])) == .seconds(seconds))
         #expect(ServiceVerdict.retryAfter(HeaderFields([("Retry-After", "Wed, 21 Oct 2015 07:28:00 GMT")])) == nil)
@@ -92,7 +92,7 @@ import Testing
         func bytes(_ count: Int) -> [UInt8] { Array(repeating: byte, count: count) }
     }
 
-    @Test("registration: base 1 s, doubling, jitter up to 500 ms, at most 30 s, 5 attempts")
+    @Test("a registration backs off from 1 s to 30 s in 5 attempts")
     func registration() {
         let policy = RetryPolicy.registration
         let none = (0..<6).map { policy.delay(after: $0, random: Fixed(byte: 0)) }
@@ -107,14 +107,14 @@ import Testing
         #expect(long.delay(after: 90, random: Fixed(byte: 0xFF)) == .seconds(30))
     }
 
-    @Test("rotation: base 60 s, at most an hour, 3 attempts")
+    @Test("a rotation backs off from 60 s to an hour in 3 attempts")
     func rotation() {
         #expect(
             (0..<3).map { RetryPolicy.rotation.delay(after: $0, random: nil) } == [.seconds(60), .seconds(120), nil])
         #expect(RetryPolicy.rotation.maximum == .seconds(3600))
     }
 
-    @Test("Retry-After wins")
+    @Test("Retry-After replaces the computed delay")
     func retryAfter() async throws {
         #expect(RetryPolicy.registration.delay(after: 0, random: nil, retryAfter: .seconds(17)) == .seconds(17))
         let phone = Phone()
@@ -123,7 +123,7 @@ import Testing
         #expect(phone.sleeper.retries == [.seconds(17)])
     }
 
-    @Test("an unavailable record: 5 readings, 100 ms doubling")
+    @Test("an unavailable record is read 5 times")
     func storage() async throws {
         let phone = Phone()
         phone.storage.beUnavailable(times: 5)

@@ -21,13 +21,13 @@ import Testing
         }
     }
 
-    @Test("status, headers and body come back")
+    @Test("the transport returns status, headers and body")
     func answers() async throws {
         let answer = try await send("HTTP/1.1 409 Conflict\r\nX-A: b\r\nContent-Length: 2\r\n\r\nhi").get()
         #expect(answer.status == 409 && answer.body == Array("hi".utf8) && answer.headers.values("x-a") == ["b"])
     }
 
-    @Test("a redirect is the answer, never followed")
+    @Test("a redirect is returned, not followed")
     func redirect() async throws {
         let answer = try await send(
             "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
@@ -35,20 +35,20 @@ import Testing
         #expect(answer.status == 302)
     }
 
-    @Test("an answer beyond the limit is cut off")
+    @Test("an answer beyond the limit fails")
     func limit() async throws {
         let body = String(repeating: "x", count: 5000)
         let result = try await send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n\(body)")
         #expect(throws: TransportError("the answer is too large")) { try result.get() }
     }
 
-    @Test("a server that never answers is not waited for")
+    @Test("an exchange ends at its deadline")
     func deadline() async throws {
         let result = try await send(nil, deadline: .milliseconds(200))
         #expect(throws: TransportError.self) { try result.get() }
     }
 
-    @Test("a cancelled exchange ends at once, begun or not", .timeLimit(.minutes(15)), arguments: [true, false])
+    @Test("a cancelled exchange ends at once", .timeLimit(.minutes(15)), arguments: [true, false])
     func cancelled(isBegun: Bool) async throws {
         let server = try LocalServer(nil)
         defer { server.stop() }
@@ -66,7 +66,7 @@ import Testing
         await #expect(throws: TransportError.self) { try await exchange.value }
     }
 
-    @Test("nobody there")
+    @Test("a refused connection fails")
     func refused() async throws {
         let request = TransportRequest(method: "GET", url: "http://127.0.0.1:1/", headers: HeaderFields(), body: [])
         await #expect(throws: TransportError.self) { try await URLSessionTransport().send(request) }

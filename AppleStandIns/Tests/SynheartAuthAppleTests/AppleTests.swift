@@ -27,10 +27,10 @@ import Testing
 
     private func signAndVerify() async throws -> Int { try await phone.signAndVerify(launch()).status }
 
-    @Test("Keychain, Secure Enclave and App Attest", arguments: PlatformCase.all)
+    @Test("every platform case holds with Keychain, Secure Enclave and App Attest", arguments: PlatformCase.all)
     func holds(_ example: PlatformCase) async throws { try await example.run(on: ApplePlatform.self) }
 
-    @Test("register, relaunch, sign, rotate, reset")
+    @Test("an identity survives a relaunch, signs, rotates and resets")
     func wholeSDK() async throws {
         let id = try await launch().registerDevice(appId: Phone.app).deviceId
         #expect(StandInKeychain.tags == ["synheart_auth_com.example.app"])
@@ -46,7 +46,7 @@ import Testing
         #expect(StandInKeychain.tags.isEmpty && StandInKeychain.itemCount == 0)
     }
 
-    @Test("these are the platform's own parts")
+    @Test("the defaults are the platform's own parts")
     func defaults() throws {
         let configuration = try SynheartAuth.Configuration(baseUrl: "https://auth.test")
         #expect(configuration.keyStore is SecureEnclaveKeyStore && configuration.storage is KeychainStorage)
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(
-        "statuses of a signature that mean that the key is gone",
+        "some statuses of a signature mean that the key is gone",
         arguments: [
             (NSOSStatusErrorDomain, -25300), (NSOSStatusErrorDomain, -25293), ("com.apple.LocalAuthentication", -8),
         ])
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(
-        "statuses that mean locked or busy: SECURE_ENCLAVE_ERROR, retryable, the state stays",
+        "a locked or busy status is a retryable SECURE_ENCLAVE_ERROR, and the state stays",
         arguments: [
             (NSOSStatusErrorDomain, -25308), (NSOSStatusErrorDomain, -25291), (NSOSStatusErrorDomain, -25320),
             ("com.apple.LocalAuthentication", -4), ("com.apple.LocalAuthentication", -1004),
@@ -86,7 +86,7 @@ import Testing
         #expect(try await launch().state(appId: Phone.app) == .registered)
     }
 
-    @Test("any other status: SIGNING_FAILED, the state stays", arguments: [-50, -26276, -67585])
+    @Test("any other status is SIGNING_FAILED, and the state stays", arguments: [-50, -26276, -67585])
     func other(code: Int) async throws {
         try await launch().registerDevice(appId: Phone.app)
         StandInKeychain.failSigning(domain: NSOSStatusErrorDomain, code: code)
@@ -94,7 +94,7 @@ import Testing
         #expect(try await launch().state(appId: Phone.app) == .registered)
     }
 
-    @Test("errSecItemNotFound from SecKeyCopyExternalRepresentation: the key is gone, a new registration")
+    @Test("errSecItemNotFound from SecKeyCopyExternalRepresentation means that the key is gone")
     func publicHalfGone() async throws {
         let id = try await launch().registerDevice(appId: Phone.app).deviceId
         StandInKeychain.failExport(errSecItemNotFound)
@@ -109,7 +109,7 @@ import Testing
         #expect(try await launch().registerDevice(appId: Phone.app).deviceId != id)
     }
 
-    @Test("SECURE_ENCLAVE_ERROR: a key cannot be made; surfaces with the platform's details, and nothing is left")
+    @Test("a key that cannot be made is SECURE_ENCLAVE_ERROR with details, and leaves nothing")
     func creationFails() async throws {
         StandInKeychain.failCreation(-26276)
         let error = await expectError(.secureEnclaveError) { try await launch().registerDevice(appId: Phone.app) }
@@ -119,7 +119,7 @@ import Testing
         #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
     }
 
-    @Test("attestKey attests a key once: a second attestation with it is invalidKey")
+    @Test("attestKey attests a key once")
     func attestedOnce() async throws {
         let provider = AppAttestProvider()
         let handle = try await provider.makeHandle()
@@ -134,25 +134,25 @@ import Testing
         #expect(StandInAppAttest.generated == 3)
     }
 
-    @Test("no Secure Enclave, as in a simulator: ATTESTATION_UNAVAILABLE")
+    @Test("without a Secure Enclave registration is ATTESTATION_UNAVAILABLE")
     func noEnclave() async throws {
         SecureEnclave.setAvailable(false)
         await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
     }
 
-    @Test("App Attest not supported: ATTESTATION_UNAVAILABLE")
+    @Test("without App Attest registration is ATTESTATION_UNAVAILABLE")
     func unsupported() async throws {
         StandInAppAttest.setSupported(false)
         await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
     }
 
-    @Test("featureUnsupported while attesting: ATTESTATION_UNAVAILABLE")
+    @Test("featureUnsupported is ATTESTATION_UNAVAILABLE")
     func featureUnsupported() async throws {
         StandInAppAttest.fail(.featureUnsupported)
         await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
     }
 
-    @Test("serverUnavailable: the same key and hash again")
+    @Test("after serverUnavailable the same key and hash are tried again")
     func serverUnavailable() async throws {
         StandInAppAttest.fail(.serverUnavailable, .serverUnavailable)
         #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
@@ -160,7 +160,7 @@ import Testing
         #expect(Set(StandInAppAttest.clientDataHashes).count == 1)
     }
 
-    @Test("invalidKey: the key id is forgotten, the step begun once again")
+    @Test("after invalidKey the SDK makes a new App Attest key, once")
     func invalidKey() async throws {
         StandInAppAttest.fail(.invalidKey)
         #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test(
-        "invalidInput and unknownSystemFailure: once more, then ATTESTATION_FAILED",
+        "invalidInput and unknownSystemFailure are tried once more, then ATTESTATION_FAILED",
         arguments: [DCError.Code.invalidInput, .unknownSystemFailure])
     func refused(code: DCError.Code) async throws {
         StandInAppAttest.fail(code)
@@ -178,7 +178,7 @@ import Testing
         await expectError(.attestationFailed) { try await launch().registerDevice(appId: Phone.app) }
     }
 
-    @Test("attestKey that hangs is left behind")
+    @Test("an attestKey call that hangs is abandoned")
     func hangs() async throws {
         StandInAppAttest.hang(times: 1)
         let task = Task { try await launch().registerDevice(appId: Phone.app) }
@@ -188,7 +188,7 @@ import Testing
         #expect(try await launch().state(appId: Phone.app) != .registering)
     }
 
-    @Test("the key id is persisted before it attests: a kill in between uses the same one")
+    @Test("the key id is persisted before it attests")
     func persistedBefore() async throws {
         StandInAppAttest.fail(
             .serverUnavailable, .serverUnavailable, .serverUnavailable, .serverUnavailable, .serverUnavailable)
@@ -198,7 +198,7 @@ import Testing
         #expect(StandInAppAttest.generated == 1)
     }
 
-    @Test("assertions are made by the attested key")
+    @Test("the attested key signs assertions")
     func assertion() async throws {
         try await launch().registerDevice(appId: Phone.app)
         await phone.service.refuse(.token, .assertionRequired)
@@ -224,7 +224,7 @@ import Testing
         #expect(error.status == status)
     }
 
-    @Test("locks exclude")
+    @Test("a held lock excludes others")
     func locks() throws {
         let name = RecordName(try AppID("com.example.\(UUID().uuidString)"))
         let held = try KeychainStorage().lock(name, for: "operation")

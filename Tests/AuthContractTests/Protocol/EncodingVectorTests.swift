@@ -64,7 +64,7 @@ import Testing
         #expect(found.filter { $0.hasSuffix(".json") }.sorted() == (here + elsewhere).map { "\($0).json" }.sorted())
     }
 
-    @Test("keys: private key, public key, point and thumbprint belong together")
+    @Test("private key, public key, point and thumbprint belong together")
     func keys() throws {
         let keys = try ProtocolVectors.keys()
         #expect(keys.keys.sorted() == ["device", "next", "service"])
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("app ids, device ids and request nonces")
+    @Test("app ids, device ids and nonces are read or refused")
     func ids() {
         for item in file.appIds { #expect(parsed { try AppID(item.text) }?.text == item.accepted, "\(item)") }
         for item in file.deviceIds { #expect(parsed { try DeviceID(item.text) }?.text == item.accepted, "\(item)") }
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test("timestamps of headers, and ISO 8601 both ways")
+    @Test("timestamps and ISO 8601 times are read and written")
     func times() {
         for item in file.timestamps {
             #expect(parsed { try UnixTime(header: item.text) }?.seconds == item.seconds, "\(item)")
@@ -101,7 +101,7 @@ import Testing
         for item in file.timestamps + file.times { #expect((item.seconds != nil) == item.valid) }
     }
 
-    @Test("base64 and base64url, both ways")
+    @Test("base64 and base64url are read and written")
     func base64() {
         for (coder, items) in [(Base64.standard, file.base64), (Base64.url, file.base64url)] {
             for item in items {
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test("public keys: the forms that are read, and the one that is written")
+    @Test("public keys are read in each form and written in one")
     func publicKeys() {
         for item in file.publicKeys {
             let key = parsed { try DevicePublicKey(base64: item.text) }
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test("signatures: strict DER, r and s, and the same DER again")
+    @Test("DER signatures are read strictly and written the same")
     func signatures() {
         for item in file.signatures {
             let signature = parsed { try RequestSignature(base64: item.text) }
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test("JSON bodies, at the example of a challenge request")
+    @Test("JSON bodies are read strictly")
     func bodies() {
         for item in file.challengeRequests {
             let body = parsed { try ChallengeRequest(parsing: hex(item.bodyHex)) }

@@ -10,7 +10,7 @@ import Testing
         let status: Int
     }
 
-    @Test("every code with its status")
+    @Test("every code has its status")
     func codes() throws {
         let file: File = try ProtocolVectors.load("errors")
         let expected = Dictionary(uniqueKeysWithValues: file.codes.map { ($0.code, $0.status) })

@@ -90,7 +90,7 @@ import Testing
 
     // MARK: Recomputing them
 
-    @Test("each example is one that a test here recomputes")
+    @Test("a test recomputes each example")
     func names() {
         #expect(
             examples.keys.sorted() == [
@@ -103,7 +103,7 @@ import Testing
             ])
     }
 
-    @Test("the key, its thumbprint, and the private keys")
+    @Test("the key, its thumbprint and the private keys belong together")
     func keys() throws {
         let key = try device.key.verifying()
         #expect(try text("public-key") == key.base64)
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test("registration: nonce, key proof and the request")
+    @Test("the registration example has its nonce and key proof")
     func registration() throws {
         #expect(try hex(text("binding-nonce")) == nonce.bytes)
         #expect(try text("play-nonce") == nonce.playIntegrityText)
@@ -133,7 +133,7 @@ import Testing
         #expect(BindingNonce(challenge: body.challenge, publicKeyText: body.publicKeyText) == nonce)
     }
 
-    @Test("scheme 1: message, digest, DER, r, clientDataHash and the request")
+    @Test("the scheme 1 example has its message, digest, DER, r and clientDataHash")
     func schemeOne() throws {
         let request = try request("scheme1-request")
         let headers = try SchemeOneHeaders(request.headers)
@@ -149,7 +149,7 @@ import Testing
         #expect(try hex(text("assertion-hash")) == digest)
     }
 
-    @Test("scheme 2: base, signature, claim and the request")
+    @Test("the scheme 2 example has its base, signature and claim")
     func schemeTwo() throws {
         let request = try request("scheme2-request")
         let headers = try SchemeTwoHeaders(request.headers)
@@ -165,7 +165,7 @@ import Testing
         #expect(try hex(text("scheme2-claim")) == base.digest)
     }
 
-    @Test("rotation: proof, nonce and the request, which the old key signs")
+    @Test("the rotation example has its proof and nonce, and the old key signs it")
     func rotation() throws {
         let newKey = try device.newKey.verifying()
         let deviceID = try DeviceID(device.deviceId)
@@ -189,7 +189,7 @@ import Testing
         #expect(body.newPublicKeyText == newKey.base64 && body.newKeyProof == proof.der)
     }
 
-    @Test("the token, its header and its claims; vectors/tokens.json says that it verifies")
+    @Test("the token example verifies and has its claims")
     func token() throws {
         let parts = try text("token").split(separator: ".").map { Base64.url.decode($0) ?? [] }
         try #require(parts.count == 3)
@@ -199,7 +199,7 @@ import Testing
         #expect(try vectors.object?["tokens"]?.array?.first?.object?["token"] == .string(text("token")))
     }
 
-    @Test("what a backend asks about the request of scheme 1")
+    @Test("the verify example is the request of scheme 1")
     func verify() throws {
         let asked = try VerifyRequest(parsing: Array(text("verify-request").utf8))
         let request = try request("scheme1-request")

@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("the binding nonce, as Play Integrity carries it, and the message of key_proof")
+    @Test("the binding nonce and the message of key_proof are those of the vector")
     func bindings() throws {
         let file: Registration = try ProtocolVectors.load("registration")
         for item in file.bindings {
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test("key_proof: a DER signature by the new key over the message, and no other")
+    @Test("key_proof is a DER signature by the new key over the message")
     func keyProofs() throws {
         let file: Registration = try ProtocolVectors.load("registration")
         for item in file.keyProofs {
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test("new_key_proof: the same for a rotation")
+    @Test("new_key_proof is a DER signature by the new key over its message")
     func newKeyProofs() throws {
         let file: Rotation = try ProtocolVectors.load("rotation")
         for item in file.newKeyProofs {
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test("the rotation nonce")
+    @Test("the rotation nonce is the one of the vector")
     func rotationNonces() throws {
         let file: Rotation = try ProtocolVectors.load("rotation")
         for item in file.rotationNonces {
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test("bodies of rotations")
+    @Test("bodies of rotations are read or refused")
     func rotationBodies() throws {
         let file: Rotation = try ProtocolVectors.load("rotation")
         // The bodies as they stand in the file: a typed copy would leave out what it does not know.
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test("the clientDataHash of an assertion is the SHA-256 of what the request signs")
+    @Test("the clientDataHash of an assertion is the SHA-256 of the signed bytes")
     func clientDataHashes() throws {
         let file: Assertions = try ProtocolVectors.load("assertions")
         for item in file.clientDataHashes {

@@ -63,7 +63,7 @@ import Testing
         keys = try ProtocolVectors.keys()
     }
 
-    @Test("messages, and signatures over them that were made once")
+    @Test("messages are those of the vector, and their signatures verify")
     func messages() throws {
         for item in file.messages {
             let bytes = SchemeOneMessage.bytes(
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("signatures that verify, and signatures that do not")
+    @Test("each signature verifies or not, as the vector says")
     func signatures() throws {
         for item in file.signatures {
             let (signature, key) = (try RequestSignature(base64: item.signature), try #require(keys[item.key]))
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("headers, what they say, and the r and nonce that a verifier claims")
+    @Test("headers are read, with the r and nonce that a verifier claims")
     func headers() {
         for item in file.headers {
             let fields = HeaderFields(item.headers.map { ($0[0], $0[1]) })
@@ -96,14 +96,14 @@ import Testing
         }
     }
 
-    @Test("paths stay as they are or are refused")
+    @Test("paths stay as sent or are refused")
     func paths() {
         for item in file.paths {
             #expect(parsed { try RequestPath(item.path) }?.text == (item.valid ? item.path : nil), "\(item.path)")
         }
     }
 
-    @Test("targets of request lines: path and query")
+    @Test("targets are split into path and query or refused")
     func targets() {
         for item in file.targets {
             let target = parsed { try RequestTarget(item.target) }
@@ -183,7 +183,7 @@ import Testing
         keys = try ProtocolVectors.keys()
     }
 
-    @Test("origins in their normal form")
+    @Test("origins are normalised or refused")
     func origins() {
         for item in file.origins {
             let origin = parsed { try RequestOrigin(scheme: item.scheme, authority: item.authority) }
@@ -193,12 +193,12 @@ import Testing
         }
     }
 
-    @Test("Content-Digest, also of an empty body")
+    @Test("Content-Digest is the one of the vector")
     func contentDigests() {
         for item in file.contentDigests { #expect(ContentDigest(of: hex(item.bodyHex)).field == item.contentDigest) }
     }
 
-    @Test("signature bases, signatures over them that were made once, and the claim of each")
+    @Test("signature bases and claims are those of the vector, and their signatures verify")
     func bases() throws {
         for item in file.bases {
             // Read as a verifier reads it: from the headers that a client sends.
@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    @Test("signatures that verify, and signatures that do not")
+    @Test("each signature verifies or not, as the vector says")
     func signatures() throws {
         for item in file.signatures {
             let signature = try RequestSignature(raw: [UInt8](base64: item.signature))
@@ -230,7 +230,7 @@ import Testing
         }
     }
 
-    @Test("headers that are of the profile, and headers that are not")
+    @Test("headers are read or refused, as the vector says")
     func headers() {
         for item in file.headers {
             let fields = HeaderFields(item.headers.map { ($0[0], $0[1]) })

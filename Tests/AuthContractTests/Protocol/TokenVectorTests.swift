@@ -55,7 +55,7 @@ import Testing
         return (header, claims)
     }
 
-    @Test("tokens that verify, with their header and claims, and tokens that do not")
+    @Test("each token verifies or not, as the vector says")
     func tokens() throws {
         let file: File = try ProtocolVectors.load("tokens")
         let raw = try JSONValue(parsing: ProtocolVectors.bytes("tokens"), limits: .init(bytes: 1 << 20))
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("the kid is the thumbprint of the key, and cnf has the device's key")
+    @Test("kid is the key's thumbprint, and cnf has the device's key")
     func keys() throws {
         let file: File = try ProtocolVectors.load("tokens")
         let keys = try ProtocolVectors.keys()

@@ -13,7 +13,7 @@ struct DemandTests {
         #expect(AssertionDemand(prefix: prefix).headerValue == value)
     }
 
-    @Test("A demanded rotation names its time and its reason")
+    @Test("a demanded rotation names its deadline and its reason")
     func rotation() {
         let by = UnixTime(1_780_272_000)
         #expect(RotationDemand(by: by, reason: .scheduled).headerValue == "required; by=1780272000; reason=scheduled")
