@@ -9,13 +9,10 @@ extension AppAttestPolicy: JSONPolicy {
             "app_ids", \.appIDs, .set(of: .text({ AppleAppID($0) }, { $0.text })), null: [],
             inAppRecord: .only { !$0.isEmpty }),
         JSONMember(
-            "environments", \.environments,
-            .set(of: .text({ AttestEnvironment(rawValue: $0) }, { $0.rawValue })), null: [.production],
+            "environments", \.environments, .set(of: .choice), null: [.production],
             inAppRecord: .only { !$0.isEmpty }),
-        JSONMember(
-            "categories", \.categories,
-            .set(of: .category),
-            null: ValidationCategory.documented),
+        JSONMember("categories", \.categories, .set(of: .category), null: ValidationCategory.documented)
+            .nullInAppRecord { $0.categories == ValidationCategory.documented },
         JSONMember(
             "unknown_categories", \.acceptsUnknownCategories,
             .text({ ["allow": true, "refuse": false][$0] }, { $0 ? "allow" : "refuse" }), null: false),

@@ -32,6 +32,11 @@ public struct JSONCoding<Value: Sendable>: Sendable {
     }
 }
 
+extension JSONCoding where Value: RawRepresentable<String> {
+    /// One of a fixed set of words.
+    public static var choice: Self { text({ Value(rawValue: $0) }, { $0.rawValue }) }
+}
+
 extension JSONCoding where Value == Bool {
     /// `true` or `false`.
     public static var bool: Self { Self(read: \.bool, write: { .bool($0) }) }
@@ -46,6 +51,14 @@ extension JSONCoding where Value == Int64 {
     /// An integer of this range.
     public static func integer(in range: ClosedRange<Int64>) -> Self {
         Self(read: { $0.integer.flatMap { range.contains($0) ? $0 : nil } }, write: { .integer($0) })
+    }
+}
+
+extension JSONCoding where Value == Int {
+    /// An integer of this range.
+    public static func integer(in range: ClosedRange<Int>) -> Self {
+        JSONCoding<Int64>.integer(in: Int64(range.lowerBound)...Int64(range.upperBound))
+            .map({ Int($0) }, back: { Int64($0) })
     }
 }
 
@@ -69,6 +82,17 @@ extension JSONCoding {
         Self(
             read: { $0.set(of: element.read) },
             write: { .array($0.map(element.write).sorted(by: precedes)) })
+    }
+
+    /// An array, in its order.
+    public static func array<Element: Sendable>(of element: JSONCoding<Element>) -> Self where Value == [Element] {
+        Self(
+            read: { value in
+                guard let array = value.array else { return nil }
+                let elements = array.compactMap(element.read)
+                return elements.count == array.count ? elements : nil
+            },
+            write: { .array($0.map(element.write)) })
     }
 
     private static func precedes(_ left: JSONValue, _ right: JSONValue) -> Bool {

@@ -37,10 +37,9 @@ extension JSONPolicy {
     /// - Throws: `unknownName` for any other member, `wrongType` for a value that is not understood or that an app record
     ///   may not have, with the member's path.
     public func applying(appRecord fields: JSONFields, ignoring others: [String] = []) throws(JSONError) -> Self {
-        let members = Self.jsonMembers.filter(\.isInAppRecord)
-        try fields.allowOnly(members.map(\.name) + others)
+        try fields.allowOnly(Self.appRecordNames + others)
         var policy = self
-        for member in members {
+        for member in Self.appRecordMembers {
             guard let value = fields.optionalValue(member.name) else { continue }
             guard member.read(value, true, &policy) else {
                 throw JSONError(.wrongType, path: fields.pathOf(member.name))
@@ -56,9 +55,13 @@ extension JSONPolicy {
 
     /// The members of an app record, as ``applying(appRecord:ignoring:)`` reads them.
     public var appRecordJSON: JSONObject {
-        JSONObject(
-            members: Self.jsonMembers.filter(\.isInAppRecord).map { JSONObject.Member($0.name, $0.write(self)) })
+        JSONObject(members: Self.appRecordMembers.map { JSONObject.Member($0.name, $0.writeAppRecord(self)) })
     }
+
+    /// The names of the members that an app record has, in the order in which they are written.
+    public static var appRecordNames: [String] { appRecordMembers.map(\.name) }
+
+    private static var appRecordMembers: [JSONMember<Self>] { jsonMembers.filter(\.isInAppRecord) }
 }
 
 /// One member of a policy's JSON.
@@ -80,6 +83,22 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     /// Sets the value, or what stands for `null`. Returns false for a value that is refused.
     fileprivate let read: @Sendable (_ value: JSONValue?, _ isOfAppRecord: Bool, inout Policy) -> Bool
     fileprivate let write: @Sendable (Policy) -> JSONValue
+    /// Whether the value is the default that app records write as `null`.
+    private var isAppRecordDefault: @Sendable (Policy) -> Bool = { _ in false }
+
+    fileprivate func writeAppRecord(_ policy: Policy) -> JSONValue {
+        isAppRecordDefault(policy) ? .null : write(policy)
+    }
+
+    /// This member, written as `null` in an app record whose policy has the default: the record then follows the default of
+    /// a later version.
+    ///
+    /// - Parameter isDefault: whether a policy has the default.
+    public func nullInAppRecord(where isDefault: @escaping @Sendable (Policy) -> Bool) -> Self {
+        var member = self
+        member.isAppRecordDefault = isDefault
+        return member
+    }
 
     /// A member that is always set.
     ///

@@ -1,3 +1,5 @@
+import AndroidKeyAttestation
+import AppAttest
 import AttestationTestKit
 import AuthContract
 import AuthService
@@ -14,7 +16,7 @@ struct AppRecordTests {
     private static let verificationKey = DevicePublicKey(P256.Signing.PrivateKey().publicKey).base64
     private static let privateKey = "-----BEGIN PRIVATE KEY-----S3CR3T"
 
-    /// Every member, none at its default.
+    /// Every member, none at its default. Lists that are sets are in ascending order, as they are written.
     static func everything() -> JSONValue {
         [
             "app_id": "com.example.app", "name": "Example", "enabled": false, "mode": "observe",
@@ -46,9 +48,9 @@ struct AppRecordTests {
                     "refuse_device_recall": ["bitFirst"],
                 ],
                 "key_attestation": [
-                    "minimum_security_level": "StrongBox", "boot_states": ["Verified", "SelfSigned"],
+                    "minimum_security_level": "StrongBox", "boot_states": ["SelfSigned", "Verified"],
                     "boot_keys": [
-                        .string(String(repeating: "ab", count: 32)), .string(String(repeating: "0c", count: 32)),
+                        .string(String(repeating: "0c", count: 32)), .string(String(repeating: "ab", count: 32)),
                     ],
                     "maximum_patch_age_days": 90, "status_list": "https://example.com/status",
                 ],
@@ -88,12 +90,12 @@ struct AppRecordTests {
         #expect(try await world.anotherNode().apps.record(record.appID) == record)
     }
 
-    @Test("Only app_id and one platform are required; the defaults are the safe ones")
+    @Test("Only app_id and one platform are required, and the defaults are the safe values")
     func defaults() throws {
         let record = try record(["app_id": "com.example.app", "ios": ["app_ids": ["TEAMID1234.com.example.app"]]])
         #expect(record.name == "com.example.app" && record.enabled && record.mode == .enforce)
         #expect(record.buildChannel == .production && !record.developmentIntegrityAllowed)
-        #expect(record.ios?.environments == [.production])
+        #expect(record.ios?.policy.environments == [.production])
         #expect(record.signature.minimumScheme == .one && record.signature.authorities.isEmpty)
         #expect(record.keys.keyProof == .optional && !record.keys.reattestOnRotation && !record.keys.rebindOnRotation)
         #expect(record.signature.pastWindowSeconds == 300 && record.signature.futureWindowSeconds == 60)
@@ -111,7 +113,7 @@ struct AppRecordTests {
         for form in [lower, lower.uppercased(), Base64.url.encode(key)] {
             let read = try record(
                 Self.setting(Self.everything(), ["android", "key_attestation", "boot_keys"], [.string(form)]))
-            #expect(read.android?.keyAttestation.bootKeys == [key])
+            #expect(read.android?.keyAttestation.policy.bootKeys == [key])
             let written = Self.value(
                 .object(read.json(secrets: .plain)), ["android", "key_attestation", "boot_keys"])
             #expect(written == [.string(lower)])
@@ -119,11 +121,11 @@ struct AppRecordTests {
         for none: JSONValue in [[], .null] {
             let read = try record(
                 Self.setting(Self.everything(), ["android", "key_attestation", "boot_keys"], none))
-            #expect(read.android?.keyAttestation.bootKeys == [])
+            #expect(read.android?.keyAttestation.policy.bootKeys == [])
         }
     }
 
-    @Test("A member that is not known is refused by its path, at every level")
+    @Test("An unknown member is refused with its path, at every level")
     func unknownMembers() throws {
         for path in [
             [], ["ios"], ["android"], ["android", "play_integrity"], ["android", "key_attestation"], ["signature"],
@@ -144,11 +146,12 @@ struct AppRecordTests {
     }
 
     @Test(
-        "A value out of range is refused by its path",
+        "A value out of range is refused with its path",
         arguments: [
             ("app_id", "x_next"), ("enabled", "yes"), ("mode", "dry"), ("build_channel", "prod"), ("ios.app_ids", []),
             ("ios.environments", []), ("ios.environments", ["sandbox"]), ("ios.categories", ["4"]),
-            ("ios.categories", [-1]), ("ios.unknown_categories", "ask"), ("ios.require_category", "yes"),
+            ("ios.categories", [-1]), ("ios.app_ids", ["T"]), ("ios.app_ids", [1]), ("ios.minimum_bundle_version", "x"),
+            ("ios.minimum_bundle_version", ""), ("ios.unknown_categories", "ask"), ("ios.require_category", "yes"),
             ("ios.require_bundle_version", 1),
             ("ios.assertions_required_on", ["pay"]), ("android.packages", []), ("android.certificate_digests", []),
             ("android.certificate_digests", ["AAAA"]), ("android.proof", "any"), ("android.minimum_version_code", -1),
@@ -181,7 +184,7 @@ struct AppRecordTests {
         #expect(error?.path == path || (error?.code == .missing && path.hasPrefix(error?.path ?? "-")))
     }
 
-    @Test("Combinations that would be unsafe or could never work are refused")
+    @Test("Combinations that are unsafe or cannot work are refused")
     func impossibleCombinations() throws {
         let production: [String: JSONValue] = [
             "app_id": "a", "ios": ["app_ids": ["T.a"]],
@@ -206,7 +209,7 @@ struct AppRecordTests {
         #expect(throws: ContractError.self) { try record(["app_id": "a"]) }
     }
 
-    @Test("A record put together in code is held to the same rules")
+    @Test("A record made in code obeys the same rules")
     func mutated() async throws {
         let world = try await World()
         var record = try World.record(["app_id": "com.example.other"])
@@ -218,21 +221,17 @@ struct AppRecordTests {
         #expect(try await world.service.apps.record(record.appID) == World.record())
     }
 
-    @Test("Anchors that are no certificates, and versions that are no numbers, do not get into the store")
+    @Test("anchors that are not certificates do not get into the store")
     func unusable() async throws {
         let world = try await World()
-        for ios in [
-            ["app_ids": ["TEAMID1234.a"], "trust_anchors": ["not PEM"]],
-            ["app_ids": ["TEAMID1234.a"], "minimum_bundle_version": "x"],
-        ] as [JSONValue] {
-            let record = try World.record(["app_id": "com.example.other", "ios": ios])
-            await #expect(throws: (any Error).self) { try await world.service.apps.add(record, actor: "test") }
-        }
+        let ios: JSONValue = ["app_ids": ["TEAMID1234.a"], "trust_anchors": ["not PEM"]]
+        let record = try World.record(["app_id": "com.example.other", "ios": ios])
+        await #expect(throws: (any Error).self) { try await world.service.apps.add(record, actor: "test") }
     }
 
     // MARK: Secrets
 
-    @Test("Secrets are in no description, dump, masked JSON or audit event, and sealed at rest for their app alone")
+    @Test("Secrets do not appear in descriptions, dumps, masked JSON or audit events, and are sealed for one app")
     func secrets() async throws {
         let record = try record(Self.everything())
         let world = try await World(["app_id": "com.example.first"])
@@ -259,7 +258,7 @@ struct AppRecordTests {
         try await expect(.serviceUnavailable) { try await world.challenge("com.example.thief") }
     }
 
-    @Test("A masked record does not overwrite what it masks")
+    @Test("A masked record is not accepted as a record")
     func maskedIsNoRecord() throws {
         let masked = try record(Self.everything()).json(secrets: .masked)
         #expect(throws: (any Error).self) { try record(.object(masked)) }
@@ -279,7 +278,7 @@ struct AppRecordTests {
         #expect(try await world.service.apps.remove(device.appID, actor: "test") == false)
     }
 
-    @Test("An id is added once; a record that is not there is not changed")
+    @Test("An id is added only once, and a missing record is not changed")
     func addAndChange() async throws {
         let world = try await World()
         #expect(try await world.service.apps.add(try World.record(), actor: "test") == false)

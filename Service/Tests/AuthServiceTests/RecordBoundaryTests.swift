@@ -1,4 +1,5 @@
 import AuthContract
+import PlayIntegrity
 import StoreConformance
 import StrictJSON
 import Testing
@@ -50,7 +51,7 @@ struct RecordBoundaryTests {
         #expect(policy.maximumPending == 10_000 && policy.maximumUnproven == 10_000)
         let path = ["android", "play_integrity", "maximum_age_seconds"]
         let android = try AppRecord(JSONFields(AppRecordTests.setting(record, path, .null))).android
-        #expect(android?.playIntegrity.maximumAgeSeconds == 600)
+        #expect(android?.playIntegrity.policy.maximumAgeSeconds == 600)
     }
 
     @Test("an audit head is read as it is printed, and in no other form")

@@ -6,11 +6,11 @@ import Testing
 
 @testable import AuthService
 
-@Suite("Checking a request for somebody else")
+@Suite("Requests of other services")
 struct VerifyTests {
     private static let id = "7d444840-9dc0-4d1e-8e1b-9f0f6d3a2b10"
 
-    @Test("A credential is for its apps: another app is FORBIDDEN, also an unknown one")
+    @Test("A credential for another app is FORBIDDEN, also if that app is unknown")
     func otherApp() async throws {
         let world = try await World()
         try await world.add(World.record(["app_id": "com.example.third"]))
@@ -47,7 +47,7 @@ struct VerifyTests {
         for _ in 0..<2 { try await expect(.clockSkew) { try await world.verify(stale, id: other) } }
     }
 
-    @Test("One request to /verify twice without an id, or under two: a replay")
+    @Test("The same request to /verify without an id, or under two ids, is a replay")
     func twice() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -73,7 +73,7 @@ struct VerifyTests {
         try await world.verify(try world.signed(device), id: Self.id)
     }
 
-    @Test("Of 64 concurrent copies of one question each gets the one verdict")
+    @Test("64 concurrent copies of one question get the same verdict")
     func concurrentQuestions() async throws {
         let world = try await World()
         let request = try world.signed(try await world.device())
@@ -81,7 +81,7 @@ struct VerifyTests {
         #expect(outcomes.allSatisfy { $0 == nil })
     }
 
-    @Test("A store that failed and a rate that was exceeded are not remembered")
+    @Test("A failed store and an exceeded rate are not cached as verdicts")
     func failuresAreNoVerdicts() async throws {
         let world = try await World { $0.device = Rate(burst: 1, perMinute: 60) }
         let device = try await world.device()
@@ -101,7 +101,7 @@ struct VerifyTests {
 
     // MARK: Observe
 
-    @Test("Under observation a refusal is an answer; identity only where the signature verified")
+    @Test("Under observation a refusal is 200, with an identity only if the signature verified")
     func observed() async throws {
         let world = try await World(["mode": "observe"])
         let device = try await world.device()
@@ -120,7 +120,7 @@ struct VerifyTests {
         #expect(try await world.verify(device) == .observed(.deviceRevoked, identity))
     }
 
-    @Test("Under observation a rate that was exceeded is observed, and not remembered as the verdict")
+    @Test("Under observation an exceeded rate is observed, and not cached as the verdict")
     func observedRate() async throws {
         let world = try await World(["mode": "observe"]) { $0.device = Rate(burst: 1, perMinute: 60) }
         let device = try await world.device()
@@ -137,7 +137,7 @@ struct VerifyTests {
         }
     }
 
-    @Test("Under observation a client that does not sign, or not well, is observed as well")
+    @Test("Under observation a missing or malformed signature is observed")
     func observedMalformed() async throws {
         let world = try await World(["mode": "observe"])
         let request = try world.signed(try await world.device())
@@ -168,7 +168,7 @@ struct VerifyTests {
         }
     }
 
-    @Test("A store failure is 503 under observation too; an unknown app is no app's observation")
+    @Test("Under observation a store failure is 503, and an unknown app is refused")
     func observedFailure() async throws {
         let world = try await World(["mode": "observe"])
         let device = try await world.device()
@@ -179,7 +179,7 @@ struct VerifyTests {
         try await expect(.unknownApp) { try await world.verify(device) }
     }
 
-    @Test("Devices admitted under observation wait once the app enforces; an operator's approval counts then")
+    @Test("Devices admitted under observation become pending once the app enforces, and an operator can approve them")
     func switchToEnforce() async throws {
         let manual: [String: JSONValue] = ["registration": ["approval": "manual"]]
         let world = try await World(manual.merging(["mode": "observe"]) { $1 })
@@ -195,7 +195,7 @@ struct VerifyTests {
         try await world.verify(device)
     }
 
-    @Test("They wait too where the switch failed half-way, and making it again repairs it")
+    @Test("They are pending even if the switch failed half-way, and a second switch repairs the rows")
     func switchFails() async throws {
         let manual: [String: JSONValue] = ["registration": ["approval": "manual"]]
         let world = try await World(manual.merging(["mode": "observe"]) { $1 })
@@ -212,7 +212,7 @@ struct VerifyTests {
 
     private static let manual: [String: JSONValue] = ["registration": ["approval": "manual"]]
 
-    @Test("A registration that races the switch to enforce waits for approval as any other")
+    @Test("A registration that races the switch to enforce waits for approval")
     func switchDuringARegistration() async throws {
         let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
         let key = P256.Signing.PrivateKey()
@@ -234,7 +234,7 @@ struct VerifyTests {
     }
 
     @Test(
-        "A marked row that a switch left behind is pending to a registration, and can be approved",
+        "A marked row that a switch missed is pending for a registration, and can be approved",
         arguments: [true, false])
     func markedRowLeftBehind(registersAgain: Bool) async throws {
         let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
@@ -251,7 +251,7 @@ struct VerifyTests {
         #expect(try await !world.row(device).admittedUnderObservation)
     }
 
-    @Test("A marked row that a switch left behind can be rejected; under observation neither can be done")
+    @Test("A marked row that a switch missed can be rejected, and under observation it cannot")
     func markedRowRejected() async throws {
         let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
         let device = try await world.device()
@@ -265,11 +265,11 @@ struct VerifyTests {
         #expect(try await world.row(device).status == .rejected)
     }
 
-    @Test("A switch to enforce holds all marked devices, however many, in steps")
+    @Test("A switch to enforce makes any number of marked devices pending, in steps")
     func switchInSteps() async throws {
         let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
         let app = try AppID(World.appID)
-        let count = 2 * AppRegistry.heldAtOnce
+        let count = 2 * AppRegistry.pendingStep
         for _ in 0..<count {
             let device = DeviceRecord(
                 appID: app, deviceID: DeviceID(from: world.random), platform: .ios, status: .registered,
@@ -283,7 +283,7 @@ struct VerifyTests {
         #expect(try await world.audited(.devicePending).count == 2)
     }
 
-    @Test("Approval that is automatic marks nobody")
+    @Test("Automatic approval marks no device")
     func automaticUnderObservation() async throws {
         let world = try await World(["mode": "observe"])
         let device = try await world.device()

@@ -14,16 +14,11 @@ extension KeyAttestationPolicy: JSONPolicy {
             "boot_states", \.bootStates, .set(of: .text({ VerifiedBootState(name: $0) }, { $0.name })),
             inAppRecord: .only { !$0.isEmpty && $0.isSubset(of: [.verified, .selfSigned]) }),
         JSONMember("boot_keys", \.bootKeys, .set(of: .sha256), null: []),
-        JSONMember(
-            "purposes", \.purposes,
-            .purposes,
-            inAppRecord: .none),
+        JSONMember("purposes", \.purposes, .purposes, inAppRecord: .none),
         JSONMember("algorithms", \.algorithms, .set(of: .number(in: KeyMintNames.algorithms)), inAppRecord: .none),
         JSONMember(
-            "maximum_patch_age_days", \.maximumPatchAgeDays,
-            .days, inAppRecord: .only { $0 >= 1 }),
-        JSONMember(
-            "dates", \.dates, .text({ Dates(rawValue: $0) }, { $0.rawValue }), null: .ignore, inAppRecord: .none),
+            "maximum_patch_age_days", \.maximumPatchAgeDays, .integer(in: 0...36_500), inAppRecord: .only { $0 >= 1 }),
+        JSONMember("dates", \.dates, .choice, null: .ignore, inAppRecord: .none),
         JSONMember("require_chained_names", \.requiresChainedNames, .bool, null: false, inAppRecord: .none),
         JSONMember("packages", \.packages, .set(of: .text), inAppRecord: .none),
         JSONMember("certificate_digests", \.certificateDigests, .set(of: .sha256), inAppRecord: .none),
@@ -31,12 +26,6 @@ extension KeyAttestationPolicy: JSONPolicy {
 
     /// The 32 bytes of a SHA-256 as policies write it: hexadecimal or base64url.
     package static func digest(_ text: String) -> [UInt8]? { JSONCoding.sha256.read(.string(text)) }
-}
-
-extension JSONCoding where Value == Int {
-    fileprivate static var days: Self {
-        JSONCoding<Int64>.integer(in: 0...36_500).map({ Int($0) }, back: { Int64($0) })
-    }
 }
 
 extension JSONCoding where Value == KeyAttestationPolicy.Purposes {

@@ -75,10 +75,7 @@ enum CertificateDigest {
 
 /// `LEVEL_1` to `LEVEL_4`.
 enum ActivityLevel {
-    static func number(_ name: String) -> Int64? {
-        guard name.hasPrefix("LEVEL_"), let number = Int64(name.dropFirst(6)), 1...4 ~= number else { return nil }
-        return number
-    }
+    static func number(_ name: String) -> Int64? { (1...4).first { name == "LEVEL_\($0)" } }
 
     static let coding = JSONCoding<Int64>(
         read: { value in value.string.flatMap(number) ?? value.integer.flatMap { 1...4 ~= $0 ? $0 : nil } },

@@ -115,12 +115,12 @@ enum OpenAPISchemas {
             "build_channel": {"type": ["string", "null"], "enum": ["production", "staging", "dev", null],
               "default": "production"},
             "development_integrity_allowed": {"type": ["boolean", "null"], "default": false},
-            "ios": {"type": ["object", "null"], "additionalProperties": true, "required": ["app_ids"], "properties": {
+            "ios": {"type": ["object", "null"], "additionalProperties": false, "required": ["app_ids"], "properties": {
               "app_ids": {"type": "array", "minItems": 1, "items": {"type": "string"}},
-              "environments": {"type": ["array", "null"], "items": {"type": "string",
+              "environments": {"type": ["array", "null"], "minItems": 1, "items": {"type": "string",
                 "enum": ["production", "development"]}},
               "trust_anchors": {"type": ["array", "null"], "items": {"type": "string"}},
-              "categories": {"type": ["array", "null"], "items": {"type": "integer"}},
+              "categories": {"type": ["array", "null"], "items": {"type": "integer", "minimum": 0, "maximum": 4294967295}},
               "unknown_categories": {"type": ["string", "null"], "enum": ["allow", "refuse", null],
                 "default": "refuse"},
               "require_category": {"type": ["boolean", "null"], "default": false},
@@ -129,11 +129,11 @@ enum OpenAPISchemas {
               "assertions_required_on": {"type": ["array", "null"], "items": {"type": "string"}},
               "assertions_required_except": {"type": ["array", "null"], "items": {"type": "string"}, "default": null},
               "flag_risk_metric_above": {"type": ["integer", "null"], "minimum": 0, "maximum": 1000000}}},
-            "android": {"type": ["object", "null"], "additionalProperties": true,
+            "android": {"type": ["object", "null"], "additionalProperties": false,
               "required": ["packages", "certificate_digests"], "properties": {
               "packages": {"type": "array", "minItems": 1, "items": {"type": "string"}},
               "certificate_digests": {"type": "array", "minItems": 1, "items": {"type": "string"}},
-              "minimum_version_code": {"type": ["integer", "null"]},
+              "minimum_version_code": {"type": ["integer", "null"], "minimum": 0},
               "proof": {"type": ["string", "null"],
                 "enum": ["play_integrity", "key_attestation", "both", "either", null]},
               "trust_anchors": {"type": ["array", "null"], "items": {"type": "string"}},
@@ -149,8 +149,8 @@ enum OpenAPISchemas {
                 "allow_test_responses": {"type": ["boolean", "null"]},
                 "refuse_play_protect": {"type": ["array", "null"], "items": {"type": "string"}},
                 "refuse_app_access_risk": {"type": ["array", "null"], "items": {"type": "string"}},
-                "maximum_activity_level": {"type": ["string", "null"],
-                  "enum": ["LEVEL_1", "LEVEL_2", "LEVEL_3", "LEVEL_4", null]},
+                "maximum_activity_level": {"type": ["string", "integer", "null"],
+                  "enum": ["LEVEL_1", "LEVEL_2", "LEVEL_3", "LEVEL_4", 1, 2, 3, 4, null]},
                 "refuse_device_recall": {"type": ["array", "null"], "items": {"type": "string"}}}},
               "key_attestation": {"type": ["object", "null"], "additionalProperties": false, "properties": {
                 "minimum_security_level": {"type": ["string", "null"], "enum": ["TrustedEnvironment", "StrongBox", null]},
@@ -161,7 +161,7 @@ enum OpenAPISchemas {
                 "maximum_patch_age_days": {"type": ["integer", "null"], "minimum": 1, "maximum": 36500},
                 "status_list": {"type": ["string", "null"],
                   "description": "A credential for some apps may name Google's list, the one there is, or none."}}}}},
-            "signature": {"type": ["object", "null"], "properties": {
+            "signature": {"type": ["object", "null"], "additionalProperties": false, "properties": {
               "minimum_scheme": {"type": ["integer", "null"], "enum": [1, 2, null]},
               "past_window_seconds": {"type": ["integer", "null"], "minimum": 1, "maximum": 600},
               "future_window_seconds": {"type": ["integer", "null"], "minimum": 0, "maximum": 300},
@@ -169,19 +169,21 @@ enum OpenAPISchemas {
               "replay_on_reads": {"type": ["boolean", "null"]}, "path_prefix_strip": {"type": ["string", "null"]},
               "authorities": {"type": ["array", "null"], "items": {"type": "string"}},
               "token_audiences": {"type": ["array", "null"], "items": {"type": "string"}}}},
-            "keys": {"type": ["object", "null"], "properties": {
-              "maximum_age_days": {"type": ["integer", "null"]}, "grace_days": {"type": ["integer", "null"]},
-              "overlap_seconds": {"type": ["integer", "null"]}, "reattest_on_rotation": {"type": ["boolean", "null"]},
+            "keys": {"type": ["object", "null"], "additionalProperties": false, "properties": {
+              "maximum_age_days": {"type": ["integer", "null"], "minimum": 1, "maximum": 36500},
+              "grace_days": {"type": ["integer", "null"], "minimum": 0, "maximum": 3650, "default": 7},
+              "overlap_seconds": {"type": ["integer", "null"], "minimum": 0, "maximum": 3600, "default": 60},
+              "reattest_on_rotation": {"type": ["boolean", "null"]},
               "rebind_on_rotation": {"type": ["boolean", "null"]},
               "key_proof": {"type": ["string", "null"], "enum": ["optional", "required", null]},
               "compromise": {"type": ["object", "null"], "additionalProperties": false,
                 "required": ["keys_before", "rotate_by"], "properties": {
                 "keys_before": {"$ref": "#/components/schemas/Time"},
                 "rotate_by": {"$ref": "#/components/schemas/Time"}}}}},
-            "registration": {"type": ["object", "null"], "properties": {
+            "registration": {"type": ["object", "null"], "additionalProperties": false, "properties": {
               "approval": {"type": ["string", "null"], "enum": ["auto", "manual", null]},
               "provider_outage": {"type": ["string", "null"], "enum": ["pending", "refuse", null]},
-              "maximum_pending": {"type": ["integer", "null"]},
+              "maximum_pending": {"type": ["integer", "null"], "minimum": 0, "maximum": 1000000, "default": 10000},
               "maximum_unproven": {"type": ["integer", "null"], "minimum": 0, "maximum": 1000000, "default": 10000}}},
             "evidence": {"type": ["object", "null"], "additionalProperties": false, "properties": {
               "record": {"type": ["boolean", "null"], "default": false},

@@ -1,4 +1,7 @@
+internal import AndroidKeyAttestation
+internal import AppAttest
 internal import AuthContract
+internal import PlayIntegrity
 public import StrictJSON
 
 /// The app record as JSON: what `apps add --file` and the admin API take. Members that are not known are refused, because a
@@ -12,24 +15,37 @@ extension AppRecord {
         case masked
     }
 
+    /// The objects of a record by their path, with the names of their members. The tables of the policies have most of them.
+    package static let memberNames: [(path: [String], names: [String])] = [
+        ([], ownNames), (["ios"], AppAttestPolicy.appRecordNames + IOSApp.appRecordNames),
+        (["android"], AndroidApp.appRecordNames + ["play_integrity", "key_attestation"]),
+        (["android", "play_integrity"], PlayIntegrityPolicy.appRecordNames + PlayIntegritySettings.ownNames),
+        (["android", "key_attestation"], KeyAttestationPolicy.appRecordNames + ["status_list"]),
+        (["signature"], SignaturePolicy.appRecordNames), (["keys"], KeyPolicy.appRecordNames + ["compromise"]),
+        (["keys", "compromise"], ["keys_before", "rotate_by"]), (["registration"], RegistrationPolicy.appRecordNames),
+        (["evidence"], EvidencePolicy.appRecordNames),
+    ]
+
+    private static let ownNames = [
+        "app_id", "name", "enabled", "mode", "build_channel", "development_integrity_allowed", "ios", "android",
+        "signature", "keys", "registration", "evidence",
+    ]
+
     /// Reads and checks a record.
     public init(_ fields: JSONFields) throws {
-        try fields.allowOnly(
-            "app_id", "name", "enabled", "mode", "build_channel", "development_integrity_allowed", "ios", "android",
-            "signature", "keys", "registration", "evidence")
+        try fields.allowOnly(Self.ownNames)
         appID = try fields.parsed("app_id") { try AppID($0) }
         name = try fields.optionalString("name") ?? appID.text
         enabled = try fields.optionalBool("enabled") ?? true
         mode = try fields.optionalChoice("mode") ?? .enforce
         buildChannel = try fields.optionalChoice("build_channel") ?? .production
         developmentIntegrityAllowed = try fields.optionalBool("development_integrity_allowed") ?? false
-        ios = try fields.optionalObject("ios").map { try IOSPolicy($0) }
-        android = try fields.optionalObject("android").map { try AndroidPolicy($0) }
-        signature = try fields.optionalObject("signature").map { try SignaturePolicy($0) } ?? SignaturePolicy()
+        ios = try fields.optionalObject("ios").map { try IOSApp($0) }
+        android = try fields.optionalObject("android").map { try AndroidApp($0) }
+        signature = try fields.policy("signature", over: SignaturePolicy())
         keys = try fields.optionalObject("keys").map { try KeyPolicy($0) } ?? KeyPolicy()
-        registration =
-            try fields.optionalObject("registration").map { try RegistrationPolicy($0) } ?? RegistrationPolicy()
-        evidence = try fields.optionalObject("evidence").map { try EvidencePolicy($0) } ?? EvidencePolicy()
+        registration = try fields.policy("registration", over: RegistrationPolicy())
+        evidence = try fields.policy("evidence", over: EvidencePolicy())
         try check()
     }
 
@@ -47,7 +63,7 @@ extension AppRecord {
                 throw ContractError(
                     "android.key_attestation.status_list: name a URL or a file of revoked keys, or write \"none\"")
             }
-            guard android?.playIntegrity.allowTestResponses != true else {
+            guard android?.playIntegrity.policy.allowsTestResponses != true else {
                 throw ContractError("android.play_integrity.allow_test_responses needs build_channel dev or staging")
             }
         }
@@ -59,74 +75,79 @@ extension AppRecord {
             ("app_id", .string(appID.text)), ("name", .string(name)), ("enabled", .bool(enabled)),
             ("mode", .string(mode.rawValue)), ("build_channel", .string(buildChannel.rawValue)),
             ("development_integrity_allowed", .bool(developmentIntegrityAllowed)),
-            ("ios", ios.map { .object($0.json) } ?? .null),
-            ("android", android.map { .object($0.json(secrets: secrets)) } ?? .null),
-            ("signature", .object(signature.json)), ("keys", .object(keys.json)),
-            ("registration", .object(registration.json)), ("evidence", .object(evidence.json)),
+            ("ios", ios.map { .object($0.recordJSON) } ?? .null),
+            ("android", android.map { .object($0.recordJSON(secrets: secrets)) } ?? .null),
+            ("signature", .object(signature.appRecordJSON)), ("keys", .object(keys.recordJSON)),
+            ("registration", .object(registration.appRecordJSON)), ("evidence", .object(evidence.appRecordJSON)),
         ])
     }
 }
 
-extension SignaturePolicy {
-    init(_ fields: JSONFields) throws {
-        try fields.allowOnly(
-            "minimum_scheme", "past_window_seconds", "future_window_seconds", "unsigned_query", "replay_on_reads",
-            "path_prefix_strip", "authorities", "token_audiences")
-        if let scheme = try fields.optionalInteger("minimum_scheme", in: 1...2) {
-            minimumScheme = scheme == 2 ? .two : .one
-        }
-        pastWindowSeconds = try fields.optionalInteger("past_window_seconds", in: 1...600) ?? pastWindowSeconds
-        futureWindowSeconds =
-            try fields.optionalInteger("future_window_seconds", in: 0...Self.maximumFutureWindow) ?? futureWindowSeconds
-        unsignedQuery = try fields.optionalChoice("unsigned_query") ?? unsignedQuery
-        replayOnReads = try fields.optionalBool("replay_on_reads") ?? replayOnReads
-        pathPrefixStrip = try fields.optionalParsed("path_prefix_strip") { text in
-            let path = try RequestPath(text)
-            guard path.text != "/", !path.text.hasSuffix("/") else {
-                throw ContractError("a prefix such as /ingest, without a slash at its end")
-            }
-            return path.text
-        }
-        authorities = try fields.optionalStrings("authorities") ?? []
-        guard authorities.allSatisfy({ (try? RequestOrigin(authorityOfApp: $0)) != nil }) else {
-            throw JSONError(.wrongType, path: fields.pathOf("authorities"))
-        }
-        tokenAudiences = try fields.optionalStrings("token_audiences") ?? []
-    }
+// MARK: Its objects
 
-    var json: JSONObject {
-        JSONObject([
-            ("minimum_scheme", .integer(minimumScheme.rawValue)), ("past_window_seconds", .integer(pastWindowSeconds)),
-            ("future_window_seconds", .integer(futureWindowSeconds)),
-            ("unsigned_query", .string(unsignedQuery.rawValue)), ("replay_on_reads", .bool(replayOnReads)),
-            ("path_prefix_strip", pathPrefixStrip.map { .string($0) } ?? .null), ("authorities", .strings(authorities)),
-            ("token_audiences", .strings(tokenAudiences)),
-        ])
+extension SignaturePolicy: JSONPolicy {
+    /// The members of the `signature` object.
+    public static let jsonMembers: [JSONMember<SignaturePolicy>] = [
+        JSONMember("minimum_scheme", \.minimumScheme, .scheme, null: defaults.minimumScheme),
+        JSONMember("past_window_seconds", \.pastWindowSeconds, .integer(in: 1...600), null: defaults.pastWindowSeconds),
+        JSONMember(
+            "future_window_seconds", \.futureWindowSeconds, .integer(in: 0...maximumFutureWindow),
+            null: defaults.futureWindowSeconds),
+        JSONMember("unsigned_query", \.unsignedQuery, .choice, null: defaults.unsignedQuery),
+        JSONMember("replay_on_reads", \.replayOnReads, .bool, null: defaults.replayOnReads),
+        JSONMember("path_prefix_strip", \.pathPrefixStrip, .pathPrefix),
+        JSONMember("authorities", \.authorities, .array(of: .authority), null: []),
+        JSONMember("token_audiences", \.tokenAudiences, .array(of: .text), null: []),
+    ]
+
+    private static let defaults = SignaturePolicy()
+}
+
+extension JSONCoding where Value == SignatureScheme {
+    fileprivate static var scheme: Self {
+        JSONCoding<Int>.integer(in: 1...2).map({ SignatureScheme(rawValue: $0) }, back: { $0.rawValue })
     }
 }
 
-extension KeyPolicy {
+extension JSONCoding where Value == String {
+    /// A path such as `/ingest`: not `/`, and without a slash at its end.
+    fileprivate static var pathPrefix: Self {
+        text.map(
+            { text in
+                guard let path = (try? RequestPath(text))?.text, path != "/", !path.hasSuffix("/") else { return nil }
+                return path
+            }, back: { $0 })
+    }
+
+    /// Where scheme 2 requests may be sent, as the operator writes it.
+    fileprivate static var authority: Self {
+        text.map({ (try? RequestOrigin(authorityOfApp: $0)) == nil ? nil : $0 }, back: { $0 })
+    }
+}
+
+extension KeyPolicy: JSONPolicy {
+    /// The members of the `keys` object beside `compromise`.
+    public static let jsonMembers: [JSONMember<KeyPolicy>] = [
+        JSONMember("maximum_age_days", \.maximumAgeDays, .integer(in: 1...36_500)),
+        JSONMember("grace_days", \.graceDays, .integer(in: 0...3650), null: defaults.graceDays),
+        JSONMember("overlap_seconds", \.overlapSeconds, .integer(in: 0...3600), null: defaults.overlapSeconds),
+        JSONMember("reattest_on_rotation", \.reattestOnRotation, .bool, null: defaults.reattestOnRotation),
+        JSONMember("rebind_on_rotation", \.rebindOnRotation, .bool, null: defaults.rebindOnRotation),
+        JSONMember("key_proof", \.keyProof, .choice, null: defaults.keyProof),
+    ]
+
+    private static let defaults = KeyPolicy()
+
     init(_ fields: JSONFields) throws {
-        try fields.allowOnly(
-            "maximum_age_days", "grace_days", "overlap_seconds", "reattest_on_rotation", "rebind_on_rotation",
-            "key_proof", "compromise")
-        maximumAgeDays = try fields.optionalInteger("maximum_age_days", in: 1...36_500)
-        graceDays = try fields.optionalInteger("grace_days", in: 0...3650) ?? graceDays
-        overlapSeconds = try fields.optionalInteger("overlap_seconds", in: 0...3600) ?? overlapSeconds
-        reattestOnRotation = try fields.optionalBool("reattest_on_rotation") ?? reattestOnRotation
-        rebindOnRotation = try fields.optionalBool("rebind_on_rotation") ?? rebindOnRotation
-        keyProof = try fields.optionalChoice("key_proof") ?? keyProof
+        self = try KeyPolicy().applying(appRecord: fields, ignoring: ["compromise"])
         compromise = try fields.optionalObject("compromise").map { try Compromise($0) }
     }
 
-    var json: JSONObject {
-        JSONObject([
-            ("maximum_age_days", maximumAgeDays.map { .integer($0) } ?? .null), ("grace_days", .integer(graceDays)),
-            ("overlap_seconds", .integer(overlapSeconds)), ("reattest_on_rotation", .bool(reattestOnRotation)),
-            ("rebind_on_rotation", .bool(rebindOnRotation)),
-            ("key_proof", .string(keyProof.rawValue)),
-            ("compromise", compromise.map { .object($0.json) } ?? .null),
-        ])
+    /// The `keys` object, every member written out.
+    var recordJSON: JSONObject {
+        var json = appRecordJSON
+        json["compromise"] = compromise.map { .object($0.json) } ?? .null
+        return json
     }
 }
 
@@ -135,7 +156,7 @@ extension KeyPolicy.Compromise {
         try fields.allowOnly("keys_before", "rotate_by")
         keysBefore = try fields.parsed("keys_before") { try UnixTime(iso8601: $0) }
         rotateBy = try fields.parsed("rotate_by") { try UnixTime(iso8601: $0) }
-        // Else every key would be past it before it had been told.
+        // Otherwise every such key would have expired before its device heard of it.
         guard rotateBy >= keysBefore else { throw JSONError(.wrongType, path: fields.pathOf("rotate_by")) }
     }
 
@@ -144,92 +165,26 @@ extension KeyPolicy.Compromise {
     }
 }
 
-extension RegistrationPolicy {
-    init(_ fields: JSONFields) throws {
-        try fields.allowOnly("approval", "provider_outage", "maximum_pending", "maximum_unproven")
-        approval = try fields.optionalChoice("approval") ?? approval
-        providerOutage = try fields.optionalChoice("provider_outage") ?? providerOutage
-        maximumPending = Int(
-            try fields.optionalInteger("maximum_pending", in: 0...1_000_000) ?? Int64(maximumPending))
-        maximumUnproven = Int(
-            try fields.optionalInteger("maximum_unproven", in: 0...1_000_000) ?? Int64(maximumUnproven))
-    }
+extension RegistrationPolicy: JSONPolicy {
+    /// The members of the `registration` object.
+    public static let jsonMembers: [JSONMember<RegistrationPolicy>] = [
+        JSONMember("approval", \.approval, .choice, null: defaults.approval),
+        JSONMember("provider_outage", \.providerOutage, .choice, null: defaults.providerOutage),
+        JSONMember("maximum_pending", \.maximumPending, .integer(in: 0...1_000_000), null: defaults.maximumPending),
+        JSONMember("maximum_unproven", \.maximumUnproven, .integer(in: 0...1_000_000), null: defaults.maximumUnproven),
+    ]
 
-    var json: JSONObject {
-        JSONObject([
-            ("approval", .string(approval.rawValue)), ("provider_outage", .string(providerOutage.rawValue)),
-            ("maximum_pending", .integer(maximumPending)), ("maximum_unproven", .integer(maximumUnproven)),
-        ])
-    }
+    private static let defaults = RegistrationPolicy()
 }
 
-extension EvidencePolicy {
-    init(_ fields: JSONFields) throws {
-        try fields.allowOnly("record", "keep_days")
-        record = try fields.optionalBool("record") ?? record
-        keepDays = try fields.optionalInteger("keep_days", in: 1...365) ?? keepDays
-    }
+extension EvidencePolicy: JSONPolicy {
+    /// The members of the `evidence` object.
+    public static let jsonMembers: [JSONMember<EvidencePolicy>] = [
+        JSONMember("record", \.record, .bool, null: defaults.record),
+        JSONMember("keep_days", \.keepDays, .integer(in: 1...365), null: defaults.keepDays),
+    ]
 
-    var json: JSONObject { JSONObject([("record", .bool(record)), ("keep_days", .integer(keepDays))]) }
-}
-
-extension IOSPolicy {
-    init(_ fields: JSONFields) throws {
-        try fields.allowOnly(
-            "app_ids", "environments", "trust_anchors", "categories", "unknown_categories", "require_category",
-            "minimum_bundle_version", "require_bundle_version", "assertions_required_on",
-            "assertions_required_except", "flag_risk_metric_above")
-        appIDs = try fields.optionalStrings("app_ids") ?? []
-        guard !appIDs.isEmpty, appIDs.allSatisfy({ $0.contains(".") && $0.utf8.count <= 256 }) else {
-            throw JSONError(.wrongType, path: fields.pathOf("app_ids"))
-        }
-        if let names = try fields.optionalStrings("environments") {
-            environments = names.compactMap(Environment.init(rawValue:))
-            guard !names.isEmpty, environments.count == names.count else {
-                throw JSONError(.wrongType, path: fields.pathOf("environments"))
-            }
-        }
-        trustAnchors = try fields.optionalStrings("trust_anchors") ?? []
-        categories = try fields.optionalArray("categories").map { values in
-            try values.map { value in
-                guard let category = value.integer.flatMap(UInt32.init(exactly:)) else {
-                    throw JSONError(.wrongType, path: fields.pathOf("categories"))
-                }
-                return category
-            }
-        }
-        unknownCategories = try fields.optionalChoice("unknown_categories") ?? unknownCategories
-        requireCategory = try fields.optionalBool("require_category") ?? requireCategory
-        minimumBundleVersion = try fields.optionalString("minimum_bundle_version")
-        requireBundleVersion = try fields.optionalBool("require_bundle_version") ?? requireBundleVersion
-        assertionsRequiredOn = try fields.pathPrefixes("assertions_required_on") ?? []
-        assertionsRequiredExcept = try fields.pathPrefixes("assertions_required_except")
-        guard assertionsRequiredOn.isEmpty || assertionsRequiredExcept == nil else {
-            throw ContractError("ios.assertions_required_on and ios.assertions_required_except exclude each other")
-        }
-        guard !(assertionsRequiredExcept ?? []).contains(where: AssertionPaths.isAmbiguous) else {
-            throw ContractError(
-                "ios.assertions_required_except: a path with \\, ;, or an escape of / \\ % ; ? # always needs an assertion"
-            )
-        }
-        flagRiskMetricAbove = try fields.optionalInteger("flag_risk_metric_above", in: 0...1_000_000).map { Int($0) }
-    }
-
-    var json: JSONObject {
-        var json = JSONObject()
-        json["app_ids"] = .strings(appIDs)
-        json["environments"] = .strings(environments.map(\.rawValue))
-        json["trust_anchors"] = .strings(trustAnchors)
-        json["categories"] = categories.map { .array($0.map { .integer($0) }) } ?? .null
-        json["unknown_categories"] = .string(unknownCategories.rawValue)
-        json["require_category"] = .bool(requireCategory)
-        json["minimum_bundle_version"] = minimumBundleVersion.map { .string($0) } ?? .null
-        json["require_bundle_version"] = .bool(requireBundleVersion)
-        json["assertions_required_on"] = .strings(assertionsRequiredOn)
-        json["assertions_required_except"] = assertionsRequiredExcept.map { .strings($0) } ?? .null
-        json["flag_risk_metric_above"] = flagRiskMetricAbove.map { .integer($0) } ?? .null
-        return json
-    }
+    private static let defaults = EvidencePolicy()
 }
 
 extension JSONValue {
@@ -237,11 +192,9 @@ extension JSONValue {
 }
 
 extension JSONFields {
-    func pathPrefixes(_ name: String) throws(JSONError) -> [String]? {
-        guard let prefixes = try optionalStrings(name) else { return nil }
-        guard prefixes.allSatisfy({ (try? RequestPath($0)) != nil }) else {
-            throw JSONError(.wrongType, path: pathOf(name))
-        }
-        return prefixes
+    /// A policy with the members of one object laid over it, where the object is there.
+    fileprivate func policy<Policy: JSONPolicy>(_ name: String, over policy: Policy) throws(JSONError) -> Policy {
+        guard let object = try optionalObject(name) else { return policy }
+        return try policy.applying(appRecord: object)
     }
 }

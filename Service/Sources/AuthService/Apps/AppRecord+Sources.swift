@@ -1,14 +1,14 @@
 internal import StrictJSON
 
 extension AppRecord {
-    /// What the record makes the service itself open or call.
-    public struct Source: Sendable, Hashable {
+    /// A file or URL that the service opens because of the record.
+    package struct Source: Sendable, Hashable {
         /// The member that names it.
-        public let member: String
-        /// A URL, or the path of a file.
-        public let place: String
+        package let member: String
+        /// The URL, or the path of the file.
+        package let place: String
         /// Whether it is Google's own, which any app may name.
-        public let isGoogle: Bool
+        package let isGoogle: Bool
 
         fileprivate init(_ member: String, _ place: String, google: String) {
             self.member = member
@@ -17,9 +17,9 @@ extension AppRecord {
         }
     }
 
-    /// Every file and URL that the record names. Members that a request is compared with, such as `signature.authorities`,
-    /// are never called; `trust_anchors` are certificates and not files of them.
-    public var sources: [Source] {
+    /// Every file and URL that the service opens. `signature.authorities` are only compared with requests, and `trust_anchors`
+    /// are the certificates themselves.
+    package var sources: [Source] {
         var sources: [Source] = []
         if let list = android?.keyAttestation.statusList, list != "none" {
             sources.append(
@@ -29,7 +29,7 @@ extension AppRecord {
         }
         if let account = android?.playIntegrity.serviceAccount {
             let (google, fields) = ("https://oauth2.googleapis.com/token", try? JSONValue(parsing: account.exposed))
-            // Where it names none, Google's is asked.
+            // The default is Google's.
             sources.append(
                 Source(
                     "android.play_integrity.service_account.token_uri",

@@ -27,7 +27,7 @@ public final class AppRegistry: Sendable {
     }
 
     /// Hits and misses of the cache.
-    public var use: CacheUse { cache.use }
+    package var use: CacheUse { cache.use }
 
     /// The app, if it is provisioned and enabled.
     func enabled(_ id: AppID) async throws(Refusal) -> ProvisionedApp {
@@ -58,7 +58,7 @@ public final class AppRegistry: Sendable {
         }
     }
 
-    /// Makes every app be re-read, because one of them changed.
+    /// Marks every cached app for a re-read, because one of them changed.
     public func forget() { cache.forgetAll() }
 
     /// The record of an app.
@@ -74,7 +74,7 @@ public final class AppRegistry: Sendable {
         return records
     }
 
-    /// Adds an app; false where its id is taken.
+    /// Adds an app. False if its id is taken.
     public func add(_ record: AppRecord, actor: String) async throws -> Bool {
         try check(record)
         try await checkAudiences(of: record)
@@ -83,13 +83,13 @@ public final class AppRegistry: Sendable {
         return try await store.insert(try sealed(record), recording: event(.appAdded, record, actor))
     }
 
-    /// Replaces an app's record; false where it is not there, or has changed meanwhile. Throws where its channel changes
-    /// though it has devices.
+    /// Replaces an app's record. False if there is none, or it is not `expected`. Throws if the channel changes and the app has
+    /// devices.
     ///
     /// - Parameters:
     ///   - record: the new record.
-    ///   - expected: what the record must still be; nil: whatever it is.
-    ///   - actor: as the audit log names it.
+    ///   - expected: the record to replace; nil: any.
+    ///   - actor: the actor in the audit log.
     public func change(
         _ record: AppRecord, replacing expected: AppRecord? = nil, actor: String
     ) async throws -> Bool {
@@ -106,30 +106,30 @@ public final class AppRegistry: Sendable {
         }
         let changed = try await store.replace(
             stored, with: try sealed(record), recording: event(.appChanged, record, actor, before: current))
-        // Also where it was in mode enforce before: a change that failed half-way is repaired by making it again.
-        if changed, record.mode == .enforce { try await hold(record, actor: actor) }
+        // Also if the mode was enforce before: repeating a change that failed half-way repairs it.
+        if changed, record.mode == .enforce { try await makeObservedPending(of: record, actor: actor) }
         return changed
     }
 
-    /// Makes the devices that were admitted under observation pending, where the app enforces: for a row that a switch of the
-    /// mode has not reached, because it came later or the switch was interrupted.
-    func holdObserved(of id: AppID, actor: String) async throws(StoreError) {
+    /// If the app enforces, makes the devices that were admitted under observation pending. A row can be missed by the switch
+    /// of the mode, because it was written later or the switch was interrupted.
+    func makeObservedPending(of id: AppID, actor: String) async throws(StoreError) {
         guard let record = try await record(id), record.mode == .enforce else { return }
-        try await hold(record, actor: actor)
+        try await makeObservedPending(of: record, actor: actor)
     }
 
     /// In steps, so that each ends well within the deadline of a write.
-    private func hold(_ record: AppRecord, actor: String) async throws(StoreError) {
+    private func makeObservedPending(of record: AppRecord, actor: String) async throws(StoreError) {
         let event = event(.devicePending, record, actor)
-        var held = Self.heldAtOnce
-        while held >= Self.heldAtOnce {
-            held = try await devices.holdObserved(of: record.appID, limit: Self.heldAtOnce, recording: event)
+        var changed = Self.pendingStep
+        while changed >= Self.pendingStep {
+            changed = try await devices.holdObserved(of: record.appID, limit: Self.pendingStep, recording: event)
         }
     }
 
-    static let heldAtOnce = 1000
+    static let pendingStep = 1000
 
-    /// A backend of an app takes tokens whose audience is the app's id. Another app may not have tokens made that it takes.
+    /// A backend accepts tokens whose audience is its app's id. So no other app may issue tokens for that audience.
     private func checkAudiences(of record: AppRecord) async throws {
         let audiences = Set(record.signature.tokenAudiences)
         guard !audiences.isEmpty else { return }
@@ -139,23 +139,27 @@ public final class AppRegistry: Sendable {
         }
     }
 
-    /// The same for an app that comes later. `TokenIssuer` checks again, because two changes can be made at once.
+    /// The same rule for an app that is added later. `TokenIssuer` checks again, because two changes can run at once.
     private func checkNoAudience(is id: AppID) async throws {
         for stored in try await store.apps() where stored.appID != id {
-            // A record that cannot be opened must not keep out every other app.
+            // A record that cannot be opened must not block every other app.
             guard let other = try? opened(stored), other.signature.tokenAudiences.contains(id.text) else { continue }
             throw ContractError("app_id: \(id) is one of the token_audiences of \(other.appID)", code: .conflict)
         }
     }
 
-    /// Throws where a record cannot be used, such as for an anchor that is no certificate. One that was put together in code
-    /// is held to the same rules as one that was read.
+    /// Throws where a record cannot be used, such as for an anchor that is not a certificate. A record made in code obeys the
+    /// same rules as one that was read.
     public func check(_ record: AppRecord) throws {
-        _ = try AppRecord(JSONFields(.object(record.json(secrets: .plain))))
+        let read = try AppRecord(JSONFields(.object(record.json(secrets: .plain))))
+        guard read.ios == record.ios, read.android == record.android else {
+            throw ContractError(
+                "the record has a policy that its JSON cannot express: set the members of an app record")
+        }
         _ = try ProvisionedApp(record, providers: providers)
     }
 
-    /// Removes an app without devices; false where it has some, or is not there.
+    /// Removes an app. False if it has devices or does not exist.
     public func remove(_ id: AppID, actor: String) async throws(StoreError) -> Bool {
         defer { forget() }
         return try await store.remove(id, recording: AuditEvent(.appRemoved, at: clock.now, actor: actor, appID: id))
@@ -169,7 +173,7 @@ public final class AppRegistry: Sendable {
         return AuditEvent(code, at: clock.now, actor: actor, appID: record.appID, detail: detail)
     }
 
-    // The record is sealed as a whole: which members are secret is then no question of the store's.
+    // The whole record is sealed, so the store need not know which members are secret.
     private func sealed(_ record: AppRecord) throws -> StoredApp {
         let text = JSONValue.object(record.json(secrets: .plain)).bytes
         let sealed = try key.seal(text, context: Self.context(record.appID))
@@ -192,14 +196,14 @@ public final class AppRegistry: Sendable {
         .object(JSONObject([("record", masked), ("sealed", .string(Base64.standard.encode(sealed)))]))
     }
 
-    /// The sealed part of a stored record's text; nil where it has none.
+    /// The sealed part of a stored record's text; nil if there is none.
     static func sealedPart(of text: [UInt8]) -> [UInt8]? {
         (try? JSONValue(parsing: text, limits: limits))?.object?["sealed"]?.string.flatMap {
             Base64.standard.decode($0)
         }
     }
 
-    /// A stored record's text with another sealed part; nil where it is damaged.
+    /// A stored record's text with another sealed part; nil if it is damaged.
     static func resealed(_ text: [UInt8], as sealed: [UInt8]) -> [UInt8]? {
         guard let masked = (try? JSONValue(parsing: text, limits: limits))?.object?["record"] else { return nil }
         return json(masked: masked, sealed: sealed).bytes

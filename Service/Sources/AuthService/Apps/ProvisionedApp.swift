@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import Crypto
 
-/// An app's record with the verifiers, anchors and policies that are prepared from it once.
+/// An app's record with the verifiers and trust anchors that are made from it once.
 public final class ProvisionedApp: Sendable {
     /// The record.
     public let record: AppRecord
@@ -103,14 +103,14 @@ public final class ProvisionedApp: Sendable {
         guard record.keys.rebindOnRotation else {
             throw EvidenceRefusal(.invalidAttestation, "the app allows no new attestation on rotation")
         }
-        // Whoever stole the signing key could bring a phone of their own.
+        // A thief of the signing key could attest with another phone.
         guard body.reason != .compromise, !device.isCompromised(under: record.keys, at: at) else {
             throw EvidenceRefusal(.invalidAttestation, "a compromised key may not bring a new App Attest key")
         }
         guard body.newKeyProof != nil else {
             throw EvidenceRefusal(.invalidAttestation, "a rebind needs new_key_proof")
         }
-        // With both, it would not be clear which key counts.
+        // With both, it would be unclear which key counts.
         guard body.assertion == nil else {
             throw EvidenceRefusal(.invalidAttestation, "an assertion and a new attestation exclude each other")
         }

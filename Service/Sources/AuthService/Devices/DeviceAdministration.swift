@@ -1,7 +1,7 @@
 public import AuthContract
 internal import StrictJSON
 
-/// What operators do with devices: each change audited with its actor.
+/// What operators do with devices. Every change is audited with its actor.
 public struct DeviceAdministration: Sendable {
     private let store: any DeviceStore
     private let proofs: (any PendingProofStore)?
@@ -40,24 +40,24 @@ public struct DeviceAdministration: Sendable {
         try await store.riskMetrics(of: app)
     }
 
-    /// Ends an identity for ever; false where it was revoked or deregistered before, or is not there.
+    /// Ends an identity permanently. False if it was revoked or deregistered before, or does not exist.
     public func revoke(_ id: DeviceID, of app: AppID, reason: String?, actor: String) async throws(StoreError) -> Bool {
         try await setStatus(
             id, of: app, from: [.pending, .registered, .rejected], to: .revoked, .deviceRevoked, actor, reason: reason)
     }
 
-    /// Lets a pending device in; false where it is not pending, or where its proof never verified.
+    /// Approves a pending device. False if it is not pending, or its proof never verified.
     ///
     /// - Parameters:
     ///   - id: the device.
     ///   - app: its app.
-    ///   - allowsUnproven: also where the proof never verified. The device then has no assurance and the label `unproven`,
-    ///     the audit log says so, and the stored proof is erased.
-    ///   - actor: who approves, for the audit log.
+    ///   - allowsUnproven: approves a device whose proof never verified, too. The device then has no assurance and the label
+    ///     `unproven`, the audit log says so, and the stored proof is erased.
+    ///   - actor: the actor in the audit log.
     public func approve(
         _ id: DeviceID, of app: AppID, allowsUnproven: Bool = false, actor: String
     ) async throws(StoreError) -> Bool {
-        try await holdIfObserved(id, of: app, actor: actor)
+        try await makePendingIfObserved(id, of: app, actor: actor)
         guard let device = try await store.device(id, of: app) else { return false }
         guard device.assurance.isUnproven else {
             return try await setStatus(id, of: app, from: [.pending], to: .registered, .deviceApproved, actor)
@@ -68,29 +68,29 @@ public struct DeviceAdministration: Sendable {
         let admitted = try await store.admit(
             id, of: app, known: device.assurance, as: .approvedUnproven,
             recording: event(.deviceApproved, id, app, actor, detail))
-        // Where this fails, the next round over the pending proofs erases it.
+        // If this fails, the next round over the pending proofs erases it.
         if admitted { try? await proofs?.erasePendingProof(of: id) }
         return admitted
     }
 
-    /// A device that was admitted under observation is pending once its app enforces, also where the switch has not reached
-    /// its row.
-    private func holdIfObserved(_ id: DeviceID, of app: AppID, actor: String) async throws(StoreError) {
+    /// Makes a device pending that was admitted under observation and whose app now enforces. The switch of the mode may have
+    /// missed its row.
+    private func makePendingIfObserved(_ id: DeviceID, of app: AppID, actor: String) async throws(StoreError) {
         guard let device = try await store.device(id, of: app), device.admittedUnderObservation,
             device.status == .registered
         else { return }
-        try await apps.holdObserved(of: app, actor: actor)
+        try await apps.makeObservedPending(of: app, actor: actor)
     }
 
-    /// Turns a pending device away; false where it is not pending.
+    /// Rejects a pending device. False if it is not pending.
     public func reject(_ id: DeviceID, of app: AppID, actor: String) async throws(StoreError) -> Bool {
-        try await holdIfObserved(id, of: app, actor: actor)
+        try await makePendingIfObserved(id, of: app, actor: actor)
         return try await setStatus(id, of: app, from: [.pending], to: .rejected, .deviceRejected, actor)
     }
 
-    /// Makes a device rotate by some time; false where it is not there.
+    /// Makes a device rotate by a given time. False if there is no such device.
     ///
-    /// Past that time a key that must rotate for `compromise` can no longer rotate: only a new registration helps.
+    /// After that time, a key that must rotate for `compromise` can no longer rotate. The device must register again.
     public func forceRotation(
         _ id: DeviceID, of app: AppID, by: UnixTime, reason: RotationReason = .scheduled, actor: String
     ) async throws(StoreError) -> Bool {
@@ -101,7 +101,7 @@ public struct DeviceAdministration: Sendable {
             id, of: app, to: RotationDemand(by: by, reason: reason), recording: event)
     }
 
-    /// Lets a device sign under an older scheme again; false where it is not there.
+    /// Lets a device sign under an older scheme again. False if there is no such device.
     public func lowerScheme(
         _ id: DeviceID, of app: AppID, to scheme: SignatureScheme, actor: String
     ) async throws(StoreError) -> Bool {

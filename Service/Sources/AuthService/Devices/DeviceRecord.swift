@@ -24,10 +24,10 @@ public struct DeviceRecord: Sendable, Hashable {
     public var mustRotate: RotationDemand?
     /// Admitted only because the app was in mode `observe`.
     public var admittedUnderObservation: Bool
-    /// The client's own id: shown, never trusted.
+    /// The id that the client chose. It is shown and never trusted.
     public let localID: String?
 
-    /// A record of its parts.
+    /// Memberwise initializer.
     public init(
         appID: AppID, deviceID: DeviceID, platform: Platform, status: DeviceStatus, key: DevicePublicKey,
         previousKey: DevicePublicKey? = nil, previousKeyUntil: UnixTime? = nil, assurance: Assurance,
@@ -53,20 +53,20 @@ public struct DeviceRecord: Sendable, Hashable {
         self.localID = localID
     }
 
-    /// The status that counts. Who was admitted only under observation waits as soon as the app enforces, even where the row
-    /// has not been changed yet: a registration may have been under way while the app was switched.
+    /// The status that counts. A device that was admitted only under observation is pending as soon as the app enforces, even
+    /// if its row has not changed yet: a registration may run while the mode is switched.
     public func status(under mode: AppRecord.Mode) -> DeviceStatus {
         status == .registered && admittedUnderObservation && mode == .enforce ? .pending : status
     }
 
-    /// Whether the latest risk metric is above what the app's policy flags: a reason to look, never to refuse.
-    public func isRiskFlagged(by app: AppRecord?) -> Bool {
+    /// Whether the latest risk metric is above the app's `flag_risk_metric_above`. It is a reason to look, never to refuse.
+    package func isRiskFlagged(by app: AppRecord?) -> Bool {
         guard let metric = appAttest?.riskMetric, let threshold = app?.ios?.flagRiskMetricAbove else { return false }
         return metric > threshold
     }
 
-    /// What the device is told about rotating: of an operator's demand and the policy's after a compromise, the sooner time
-    /// and the stronger reason.
+    /// The demand that the device receives. It joins the operator's demand and the policy's after a compromise: the earlier
+    /// time and the stronger reason.
     public func rotationDemand(under keys: KeyPolicy, at now: UnixTime) -> RotationDemand? {
         let demands = rotationDemands(under: keys, at: now)
         guard let by = demands.map(\.by).min() else { return nil }
@@ -74,7 +74,7 @@ public struct DeviceRecord: Sendable, Hashable {
         return RotationDemand(by: by, reason: isCompromised ? .compromise : .scheduled)
     }
 
-    /// Whether the key may be in other hands: it must rotate for that reason, whatever the device says.
+    /// Whether the key may be compromised. The device's own reason does not count.
     func isCompromised(under keys: KeyPolicy, at now: UnixTime) -> Bool {
         rotationDemands(under: keys, at: now).contains { $0.reason == .compromise }
     }
@@ -82,18 +82,18 @@ public struct DeviceRecord: Sendable, Hashable {
     /// Every demand to rotate this key.
     func rotationDemands(under keys: KeyPolicy, at now: UnixTime) -> [RotationDemand] {
         var demands = mustRotate.map { [$0] } ?? []
-        // While `keysBefore` is still to come, it would demand a rotation of every key that was made to obey it.
+        // Before `keysBefore`, every new key would have to rotate at once.
         if let compromise = keys.compromise, compromise.keysBefore <= now, keySince < compromise.keysBefore {
             demands.append(RotationDemand(by: compromise.rotateBy, reason: .compromise))
         }
         return demands
     }
 
-    /// Key age counts from the last rotation, else from the registration.
+    /// The time from which the key's age counts: the last rotation, or the registration.
     public var keySince: UnixTime { keyRotatedAt ?? registeredAt }
 }
 
-/// What is kept of a verified App Attest attestation.
+/// What the service stores about a verified App Attest attestation.
 public struct AppAttestEvidence: Sendable, Hashable {
     /// SHA-256 of the attested key, 32 bytes; unique within the app.
     public let keyID: [UInt8]
@@ -116,7 +116,7 @@ public struct AppAttestEvidence: Sendable, Hashable {
     /// When the receipt is exchanged for a newer one.
     public var refresh: ReceiptRefresh
 
-    /// Evidence of its parts.
+    /// Memberwise initializer.
     public init(
         keyID: [UInt8], publicKey: [UInt8], appID: String, environment: String, attestedExtensions: Bool = false,
         counter: UInt32 = 0, receipt: [UInt8]? = nil, receiptOutcome: String? = nil, riskMetric: Int? = nil,

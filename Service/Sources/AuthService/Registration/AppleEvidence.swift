@@ -19,10 +19,9 @@ struct AppleEvidence: Sendable {
     private let authorities: [Authority]
     private let assertions: AssertionVerifier
 
-    init(_ policy: IOSPolicy) throws {
-        let accepted = try AppAttestPolicy(policy)
+    init(_ app: IOSApp) throws {
         var anchors: [(TrustAnchors, pem: String?)] = [(.apple, nil)]
-        for pem in policy.trustAnchors {
+        for pem in app.trustAnchors {
             guard let roots = TrustAnchors(pem: pem) else {
                 throw ContractError("ios.trust_anchors: not certificates in PEM")
             }
@@ -30,10 +29,10 @@ struct AppleEvidence: Sendable {
         }
         authorities = anchors.map { anchors, pem in
             Authority(
-                attestations: AttestationVerifier(policy: accepted, trustAnchors: anchors),
+                attestations: AttestationVerifier(policy: app.policy, trustAnchors: anchors),
                 receipts: ReceiptVerifier(trustAnchors: anchors), pem: pem)
         }
-        assertions = AssertionVerifier(policy: accepted)
+        assertions = AssertionVerifier(policy: app.policy)
     }
 
     /// Verifies an attestation object that binds `nonce`.
@@ -166,30 +165,6 @@ extension AppleEvidence {
 
 extension JSONValue {
     fileprivate static func base64(_ bytes: [UInt8]) -> JSONValue { .string(Base64.standard.encode(bytes)) }
-}
-
-extension AppAttestPolicy {
-    fileprivate init(_ policy: IOSPolicy) throws(ContractError) {
-        let appIDs = policy.appIDs.compactMap(AppleAppID.init)
-        guard appIDs.count == policy.appIDs.count else {
-            throw ContractError("ios.app_ids: write them as TEAMID1234.com.example.app")
-        }
-        self.init(
-            appIDs: Set(appIDs),
-            environments: Set(policy.environments.map { $0 == .production ? .production : .development }))
-        if let categories = policy.categories {
-            self.categories = Set(categories.map { ValidationCategory(rawValue: $0) })
-        }
-        acceptsUnknownCategories = policy.unknownCategories == .allow
-        requiresCategory = policy.requireCategory
-        requiresBundleVersion = policy.requireBundleVersion
-        if let text = policy.minimumBundleVersion {
-            guard let version = BundleVersion(text) else {
-                throw ContractError("ios.minimum_bundle_version: numbers with dots between them")
-            }
-            minimumBundleVersion = version
-        }
-    }
 }
 
 extension UnixTime {

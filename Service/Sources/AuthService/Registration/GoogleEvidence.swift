@@ -7,28 +7,28 @@ internal import StrictJSON
 
 /// Play Integrity and Key Attestation for one app: its policies, keys and anchors, prepared once.
 struct GoogleEvidence: Sendable {
-    private let policy: AndroidPolicy
+    private let app: AndroidApp
     private let integrity: PlayIntegrityVerifier
     private let responseKeys: [ResponseKeys]
     /// Without a status list. Each verification sets the newest one on a copy.
     private let keyAttestation: KeyAttestationVerifier
 
-    init(_ policy: AndroidPolicy) throws {
-        self.policy = policy
-        let settings = policy.playIntegrity
-        integrity = PlayIntegrityVerifier(policy: PlayIntegrityPolicy(policy), packages: Set(policy.packages))
-        responseKeys = try settings.keys.map {
+    init(_ app: AndroidApp) throws {
+        self.app = app
+        integrity = PlayIntegrityVerifier(policy: app.integrityPolicy, packages: Set(app.packages))
+        responseKeys = try app.playIntegrity.keys.map {
             try ResponseKeys(decryptionKey: $0.decryptionKey.exposed, verificationKey: $0.verificationKey)
         }
         keyAttestation = KeyAttestationVerifier(
-            policy: KeyAttestationPolicy(policy),
-            trustAnchors: try policy.trustAnchors.reduce(.google) {
+            policy: app.keyAttestationPolicy,
+            trustAnchors: try app.trustAnchors.reduce(.google) {
                 try $0.adding(KeyAttestationTrustAnchors(pem: $1))
             },
             statusList: nil)
     }
 
-    /// Verifies what was sent: every local check of all of it first, the list of revoked keys and Google are asked last.
+    /// Verifies the proofs. Every local check comes before the revocation list and Google, so that refused proofs spend no
+    /// quota.
     func verify(
         _ input: EvidenceInput, _ providers: any EvidenceProviders
     ) async throws(EvidenceRefusal) -> VerifiedEvidence {
@@ -48,7 +48,7 @@ struct GoogleEvidence: Sendable {
         case nil: break
         }
         // With `either`, an outage does not refuse if the other proof verified.
-        if let outage, policy.proof != .either || (attested == nil && vouched == nil) { throw outage }
+        if let outage, app.proof != .either || (attested == nil && vouched == nil) { throw outage }
         return VerifiedEvidence(assurance: assurance(attested, vouched), appAttest: nil)
     }
 
@@ -60,13 +60,13 @@ struct GoogleEvidence: Sendable {
 
     private func requireWhatPolicyNames(_ input: EvidenceInput) throws(EvidenceRefusal) {
         let isComplete =
-            switch policy.proof {
+            switch app.proof {
             case .playIntegrity: input.proof != nil
             case .keyAttestation: input.keyAttestation != nil
             case .both: input.proof != nil && input.keyAttestation != nil
             case .either: input.proof != nil || input.keyAttestation != nil
             }
-        guard isComplete else { throw EvidenceRefusal(.invalidAttestation, "the app demands \(policy.proof.rawValue)") }
+        guard isComplete else { throw EvidenceRefusal(.invalidAttestation, "the app demands \(app.proof.rawValue)") }
     }
 
     // MARK: Key attestation
@@ -78,7 +78,7 @@ struct GoogleEvidence: Sendable {
     }
 
     /// Where the list of revoked keys comes from; nil: chains are judged without one.
-    private var listSource: String? { policy.keyAttestation.statusList.flatMap { $0 == "none" ? nil : $0 } }
+    private var listSource: String? { app.keyAttestation.statusList.flatMap { $0 == "none" ? nil : $0 } }
 
     private func verify(
         _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
@@ -108,20 +108,20 @@ struct GoogleEvidence: Sendable {
 
     // MARK: Play Integrity
 
-    /// What came of a token before Google was asked.
+    /// The result of the local checks of a token.
     private enum JudgedToken {
-        /// One of the keys opened it, and every check passed.
+        /// A response key opened the token, and every check passed.
         case verified(VerifiedIntegrity)
-        /// No key opened it: Play Console may have replaced the keys. The text, and the account that asks Google.
+        /// No response key opened it, because Play Console may have replaced the keys. The token, and the account for Google.
         case forGoogle(String, Secret)
     }
 
-    /// Judges a token as far as this service can alone.
+    /// Judges a token without Google.
     private func judgeHere(_ text: String, _ input: EvidenceInput) throws(EvidenceRefusal) -> JudgedToken {
         let token: IntegrityToken
         do { token = try IntegrityToken(text) } catch { throw refusal(error, text, nil, input) }
         let outcome = token.decode(with: responseKeys)
-        guard outcome.mayBeDecodedByGoogle, let account = policy.playIntegrity.serviceAccount else {
+        guard outcome.mayBeDecodedByGoogle, let account = app.playIntegrity.serviceAccount else {
             return .verified(try verified(outcome, text, input))
         }
         return .forGoogle(text, account)
@@ -130,7 +130,7 @@ struct GoogleEvidence: Sendable {
     private func ask(
         _ text: String, _ account: Secret, _ input: EvidenceInput, _ providers: any EvidenceProviders
     ) async throws(EvidenceRefusal) -> VerifiedIntegrity {
-        let outcome = await providers.decode(text, packages: policy.packages, serviceAccount: account)
+        let outcome = await providers.decode(text, packages: app.packages, serviceAccount: account)
         return try verified(outcome, text, input)
     }
 
@@ -144,8 +144,8 @@ struct GoogleEvidence: Sendable {
             } catch { throw refusal(error, text, verdict, input) }
         case .refused(let error): throw refusal(error, text, nil, input)
         case .couldNotCheck(let reason):
-            // Without an account nobody can ever judge the token: that is no outage.
-            guard policy.playIntegrity.serviceAccount != nil else {
+            // Without an account no retry can succeed, so this is not an outage.
+            guard app.playIntegrity.serviceAccount != nil else {
                 throw EvidenceRefusal(
                     .invalidAttestation, "play integrity: no service account is configured, and \(reason)")
             }
@@ -161,9 +161,9 @@ struct GoogleEvidence: Sendable {
         }
     }
 
-    /// Whether a chain raises what is known of the key. Without a list of revoked keys a chain must verify as any other, and
-    /// raises nothing: the key that signed it may have leaked years ago.
-    private var countsKeyAttestations: Bool { policy.keyAttestation.statusList.map { $0 != "none" } ?? false }
+    /// Whether a chain raises the key's assurance. Without a list of revoked keys it does not, because the key that signed it
+    /// may have leaked years ago. The chain must verify all the same.
+    private var countsKeyAttestations: Bool { app.keyAttestation.statusList.map { $0 != "none" } ?? false }
 
     private func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {
         let app: Assurance.App =
@@ -198,11 +198,11 @@ extension GoogleEvidence {
         ])
         var proof = RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line)
         proof.policy = ["key_attestation": .object(keyAttestation.policy.json)]
-        if !policy.trustAnchors.isEmpty {
+        if !app.trustAnchors.isEmpty {
             proof.keepsBuiltInRoots = true
-            proof.rootsPEM = policy.trustAnchors.joined(separator: "\n")
+            proof.rootsPEM = app.trustAnchors.joined(separator: "\n")
         }
-        // Only the entries about this chain. The whole list is a hundred times larger than the rest.
+        // Only the entries for this chain. The whole list is a hundred times larger than the rest.
         proof.statusList = revocations.map { list in
             (try? KeyAttestationChain(der: chain)).map { list.json(about: $0) } ?? ["entries": [:]]
         }
@@ -225,32 +225,5 @@ extension GoogleEvidence {
         proof.policy = ["play_integrity": .object(integrity.policy.json)]
         if !responseKeys.isEmpty { proof.playKeys = .array(responseKeys.map { .object($0.exposed) }) }
         return proof
-    }
-}
-
-extension PlayIntegrityPolicy {
-    fileprivate init(_ policy: AndroidPolicy) {
-        let settings = policy.playIntegrity
-        self.init(certificateDigests: Set(policy.certificateDigests))
-        minimumVersionCode = policy.minimumVersionCode
-        deviceLabels = Set(settings.deviceLabels)
-        requiresLicense = settings.requireLicensed
-        maximumAgeSeconds = settings.maximumAgeSeconds
-        allowsTestResponses = settings.allowTestResponses
-        refusedPlayProtect = Set(settings.refusePlayProtect)
-        refusedAppAccessRisk = Set(settings.refuseAppAccessRisk)
-        maximumActivityLevel = settings.maximumActivityLevel.flatMap { Int64($0.drop { !$0.isNumber }) }
-        refusedDeviceRecall = Set(settings.refuseDeviceRecall)
-    }
-}
-
-extension KeyAttestationPolicy {
-    fileprivate init(_ policy: AndroidPolicy) {
-        let settings = policy.keyAttestation
-        self.init(packages: Set(policy.packages), certificateDigests: Set(policy.certificateDigests))
-        minimumSecurityLevel = settings.minimumSecurityLevel == .strongBox ? .strongBox : .trustedEnvironment
-        bootStates = Set(settings.bootStates.map { $0 == "SelfSigned" ? .selfSigned : .verified })
-        bootKeys = Set(settings.bootKeys)
-        maximumPatchAgeDays = settings.maximumPatchAgeDays.map { Int($0) }
     }
 }

@@ -120,7 +120,7 @@ struct RegistrationRules: Sendable {
         let device = DeviceRecord(
             appID: request.appID, deviceID: DeviceID(from: random), platform: request.platform, status: .pending,
             key: key, assurance: .unproven, registeredAt: clock.now, localID: request.deviceLocalID)
-        // The proof first: a device without its proof would stay pending for ever.
+        // The proof first: a device without its proof would stay pending forever.
         try await proofs.keep(request, for: device.deviceID)
         let outcome = try await insert(device, app: app)
         guard outcome != .inserted else { return RegisterResponse(deviceID: device.deviceID, status: .pending) }
@@ -145,7 +145,7 @@ struct RegistrationRules: Sendable {
     /// by now. Reading the record after the row was written closes the race with the switch: one of the two sees the other.
     private func held(_ device: DeviceRecord) async throws(Refusal) -> DeviceRecord {
         try await storeCall { () async throws(StoreError) in
-            try await apps.holdObserved(of: device.appID, actor: "service")
+            try await apps.makeObservedPending(of: device.appID, actor: "service")
         }
         return try await devices.read(device.deviceID, of: device.appID) ?? device
     }
@@ -246,7 +246,7 @@ struct RegistrationRules: Sendable {
 
     /// What a proof by an App Attest key means for a device that has one, or none yet.
     private enum Move {
-        /// No other App Attest key takes the place of the stored one, or nobody ever relied on the stored one.
+        /// The App Attest key stays the same, or the device has never used the stored one.
         case harmless
         /// Another App Attest key takes the place of one that is in use.
         case rebind

@@ -3,8 +3,8 @@ internal import Bytes
 
 /// A cache in front of a store. Absence is not cached.
 ///
-/// Whoever changes a value makes the cache forget it. A change by another process is announced; if that announcement is
-/// lost, a cached value is used for five seconds at most.
+/// Code that changes a value forgets it here. The store announces changes by other processes. If an announcement is lost, a
+/// cached value is used for five seconds at most.
 final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry: Sendable {
         let value: Value
@@ -88,9 +88,11 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
 }
 
 /// Hits and misses of a cache since the service began.
-public struct CacheUse: Sendable, Hashable {
-    public var hits: UInt64 = 0
-    public var misses: UInt64 = 0
+package struct CacheUse: Sendable, Hashable {
+    /// Values that were found.
+    package var hits: UInt64 = 0
+    /// Values that had to be read.
+    package var misses: UInt64 = 0
 
     mutating func count(hit: Bool) {
         if hit { hits &+= 1 } else { misses &+= 1 }
@@ -100,8 +102,8 @@ public struct CacheUse: Sendable, Hashable {
 /// A bounded dictionary that drops the least recently used entries.
 ///
 /// It has two generations. A use moves an entry to the younger one; when that is full, the older one is dropped. So between
-/// `capacity / 2` and `capacity` of the last used entries are there. Every operation takes constant time, and nobody slows
-/// it down by filling it.
+/// `capacity / 2` and `capacity` of the last used entries are there. Every operation takes constant time, also in a full
+/// cache.
 struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private var young: [Key: Value] = [:]
     private var old: [Key: Value] = [:]

@@ -48,10 +48,10 @@ struct AssertionPaths: Sendable {
 
     private let rule: Rule
 
-    init(_ policy: IOSPolicy?) {
-        if let prefixes = policy?.assertionsRequiredExcept {
+    init(_ app: IOSApp?) {
+        if let prefixes = app?.assertionsRequiredExcept {
             rule = .except(prefixes)
-        } else if let prefixes = policy?.assertionsRequiredOn, !prefixes.isEmpty {
+        } else if let prefixes = app?.assertionsRequiredOn, !prefixes.isEmpty {
             rule = .on(prefixes.map { ($0, Self.plain($0)) })
         } else {
             rule = .none

@@ -1,0 +1,56 @@
+public import AppAttest
+internal import AuthContract
+public import StrictJSON
+
+/// An iOS or macOS app: the `ios` object of an app record.
+public struct IOSApp: Sendable, Hashable {
+    /// What App Attest objects must be.
+    public var policy: AppAttestPolicy
+    /// Further roots, PEM; on channels dev and staging alone.
+    public var trustAnchors: [String] = []
+    /// Path prefixes on which a request must carry an assertion. Excludes ``assertionsRequiredExcept``.
+    public var assertionsRequiredOn: [String] = []
+    /// Path prefixes on which a request need not carry an assertion, while every other path demands one. Nil: this list is
+    /// off. This is the safer list: a path that was forgotten is protected.
+    public var assertionsRequiredExcept: [String]?
+    /// A risk metric above this flags the device; nil: none does. It never refuses: Apple means the metric as a reason to
+    /// look, not as a verdict.
+    public var flagRiskMetricAbove: Int?
+}
+
+extension IOSApp: JSONPolicy {
+    /// The members beside those of ``policy``.
+    public static let jsonMembers: [JSONMember<IOSApp>] = [
+        JSONMember("trust_anchors", \.trustAnchors, .array(of: .text), null: []),
+        JSONMember("assertions_required_on", \.assertionsRequiredOn, .array(of: .path), null: []),
+        JSONMember("assertions_required_except", \.assertionsRequiredExcept, .array(of: .path)),
+        JSONMember("flag_risk_metric_above", \.flagRiskMetricAbove, .integer(in: 0...1_000_000)),
+    ]
+
+    init(_ fields: JSONFields) throws {
+        policy = try AppAttestPolicy(appRecord: fields, ignoring: Self.appRecordNames)
+        self = try applying(appRecord: fields, ignoring: AppAttestPolicy.appRecordNames)
+        guard assertionsRequiredOn.isEmpty || assertionsRequiredExcept == nil else {
+            throw ContractError("ios.assertions_required_on and ios.assertions_required_except exclude each other")
+        }
+        guard !(assertionsRequiredExcept ?? []).contains(where: AssertionPaths.isAmbiguous) else {
+            throw ContractError(
+                "ios.assertions_required_except: a path with \\, ;, or an escape of / \\ % ; ? # always needs an assertion"
+            )
+        }
+    }
+
+    /// The `ios` object, every member written out. An ETag is a hash of this text, so the order of the members is fixed:
+    /// `trust_anchors` comes after `environments`.
+    var recordJSON: JSONObject {
+        let own = appRecordJSON.members
+        return JSONObject(
+            members: policy.appRecordJSON.members.flatMap { $0.name == "environments" ? [$0] + own.prefix(1) : [$0] }
+                + own.dropFirst())
+    }
+}
+
+extension JSONCoding where Value == String {
+    /// The path of a request, as it is signed.
+    fileprivate static var path: Self { text.map({ (try? RequestPath($0)) == nil ? nil : $0 }, back: { $0 }) }
+}
