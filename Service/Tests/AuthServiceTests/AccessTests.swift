@@ -39,14 +39,14 @@ struct AccessTests {
         zip(columns, row).map { Cell(state: state, operation: $0, expected: $1) }
     }
 
-    @Test("Every cell of the table", arguments: cells)
+    @Test("Each cell of the table decides as published", arguments: cells)
     func cell(_ cell: Cell) async throws {
         let (world, device) = try await Self.world(in: cell.state)
         let refusal = try await refusal { try await Self.attempt(cell.operation, device, world) }
         #expect(refusal?.code == cell.expected, "\(refusal?.reason ?? "accepted")")
     }
 
-    @Test("A signature by a stranger's key is refused in every state that is known", arguments: State.allCases)
+    @Test("A signature by an unknown key is refused in every state", arguments: State.allCases)
     func stranger(_ state: State) async throws {
         let (world, device) = try await Self.world(in: state)
         var stranger = device
@@ -60,7 +60,7 @@ struct AccessTests {
         try await expect(expected) { try await world.verify(stranger) }
     }
 
-    @Test("Whoever does not sign does not learn that a device is revoked")
+    @Test("Without a valid signature the answer does not reveal that a device is revoked")
     func finerStatesNeedTheKey() async throws {
         let (world, device) = try await Self.world(in: .revoked)
         var stranger = device
@@ -93,7 +93,7 @@ struct AccessTests {
         try await expect(.notRegistered) { try await world.verify(device, request) }
     }
 
-    @Test("Challenge and registration of a disabled app or an unknown one: UNKNOWN_APP; its rows are kept")
+    @Test("A disabled or unknown app is UNKNOWN_APP, and its rows are kept")
     func disabledApp() async throws {
         let world = try await World()
         let device = try await world.device()

@@ -165,7 +165,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("The secret is nowhere in the store or the audit")
+    @Test("The secret is in neither the store nor the audit log")
     func hashed() async throws {
         let world = try await World()
         let text = try await made(world).text.exposed

@@ -10,7 +10,7 @@ struct DeviceLifeTests {
     private static let aging: [String: JSONValue] = ["keys": ["maximum_age_days": 30, "grace_days": 7]]
 
     @Test(
-        "A key is good for its age, then for rotating through its grace, to the second",
+        "A key verifies until its age, then only rotates until its grace ends",
         arguments: [
             (30 * 86_400, nil, nil), (30 * 86_400 + 1, .keyExpired, nil), (37 * 86_400, .keyExpired, nil),
             (37 * 86_400 + 1, .keyExpired, .keyExpired),
@@ -23,7 +23,7 @@ struct DeviceLifeTests {
         #expect(try await refusal { try await world.rotated(device) }?.code == rotation)
     }
 
-    @Test("Age counts from the last rotation")
+    @Test("The age of a key counts from the last rotation")
     func ageAfterRotation() async throws {
         let world = try await World(Self.aging)
         let device = try await world.device()
@@ -34,7 +34,7 @@ struct DeviceLifeTests {
         #expect(try await world.status(after).keyAgeSeconds == 30 * 86_400)
     }
 
-    @Test("Status says what the service knows, on its own clock")
+    @Test("The status names the stored state and the server's time")
     func status() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -53,7 +53,7 @@ struct DeviceLifeTests {
         }
     }
 
-    @Test("Which key counts is read from the store, not from memory")
+    @Test("The current key is read from the store, not from the cache")
     func statusIsFresh() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -64,7 +64,7 @@ struct DeviceLifeTests {
         #expect(try await world.status(device).keyThumbprint == after.publicKey.thumbprint)
     }
 
-    @Test("DELETE leaves a tombstone: afterwards the device is not known, and its key is nobody's")
+    @Test("After DELETE the device is unknown, and its key cannot be registered")
     func delete() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -79,7 +79,7 @@ struct DeviceLifeTests {
         #expect(!revoked)
     }
 
-    @Test("DELETE of a device that was revoked meanwhile: DEVICE_REVOKED; the revocation stays")
+    @Test("DELETE of a device that was revoked meanwhile is DEVICE_REVOKED")
     func deleteRevoked() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -90,7 +90,7 @@ struct DeviceLifeTests {
         #expect(try await world.row(device).status == .revoked)
     }
 
-    @Test("Revoked between the signature and the answer: status does not say that all is well")
+    @Test("A revocation between the signature and the answer shows in the status")
     func statusRevokedMeanwhile() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -115,7 +115,7 @@ struct DeviceLifeTests {
 
     // MARK: Remembered rows
 
-    @Test("A remembered row never refuses: what another node decided is read first")
+    @Test("A cached row never refuses: the row is re-read first")
     func rememberedRows() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -127,7 +127,7 @@ struct DeviceLifeTests {
         try await world.verify(after, at: node)
     }
 
-    @Test("A remembered row accepts for five seconds at most, also where the clock is set back")
+    @Test("A cached row accepts for five seconds at most, also if the clock is set back")
     func rememberedForFiveSeconds() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -146,7 +146,7 @@ struct DeviceLifeTests {
         try await expect(.deviceRevoked) { try await world.verify(other, at: node) }
     }
 
-    @Test("What other processes change is followed once it is announced")
+    @Test("A change by another process counts once it is announced")
     func announced() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -164,7 +164,7 @@ struct DeviceLifeTests {
         #expect(code == .deviceRevoked)
     }
 
-    @Test("Rows read again are bounded for each address; then 429, and never a refusal from memory")
+    @Test("Re-reads are bounded for each address, and beyond the bound the answer is 429")
     func rereads() async throws {
         let world = try await World { $0.rereads = Rate(burst: 2, perMinute: 60) }
         let device = try await world.device()
@@ -180,7 +180,7 @@ struct DeviceLifeTests {
         try await world.verify(device)
     }
 
-    @Test("Through /verify rows read again are counted by device: no neighbour suffers")
+    @Test("Through /verify re-reads are bounded for each device")
     func foreignRereads() async throws {
         let world = try await World { $0.rereads = Rate(burst: 2, perMinute: 1) }
         let (device, neighbour) = (try await world.device(), try await world.device())
@@ -204,7 +204,7 @@ struct DeviceLifeTests {
         return after
     }
 
-    @Test("Absence is not remembered")
+    @Test("Absence is not cached")
     func absence() async throws {
         let world = try await World()
         let node = try world.anotherNode()

@@ -67,7 +67,7 @@ struct ProtectionTests {
 
     // MARK: Cached rows
 
-    @Test("Rows that are read again are bounded for each address, and for each device in other services' requests")
+    @Test("Re-reads are bounded for each address, and for each device in other services' requests")
     func rereads() async throws {
         let world = try await World { $0.rereads = Rate(burst: 2, perMinute: 60) }
         let (device, other) = (try await world.device(), try await world.device())
@@ -90,7 +90,7 @@ struct ProtectionTests {
 
     // MARK: In the background
 
-    @Test("Devices that were seen are written in batches of at most 1,000, each once")
+    @Test("Last-seen times are written in batches of at most 1,000 devices")
     func batches() {
         let (seen, random) = (SeenDevices(), SeededRandom(seed: 3))
         let devices = (0..<2500).map { _ in DeviceID(from: random) }

@@ -54,7 +54,7 @@ struct RegistrationTests {
     }
 
     @Test(
-        "A challenge is not used up by a request that is refused before it: another app's state, a platform not configured"
+        "A request that is refused earlier does not use up its challenge"
     )
     func challengeIsTakenAfterAppAndPlatform() async throws {
         let world = try await World(["android": .null])
@@ -65,7 +65,7 @@ struct RegistrationTests {
         try await world.register(try await world.enrolment(key, challenge: challenge))
     }
 
-    @Test("A challenge of another app or purpose is consumed: INVALID_CHALLENGE")
+    @Test("A challenge of another app or purpose is used up and is INVALID_CHALLENGE")
     func foreignChallenge() async throws {
         let world = try await World()
         try await world.add(World.record(["app_id": "com.example.other"]))
@@ -81,7 +81,7 @@ struct RegistrationTests {
     }
 
     @Test(
-        "Expired: CHALLENGE_EXPIRED for ten minutes, then INVALID_CHALLENGE",
+        "An expired challenge is CHALLENGE_EXPIRED for ten minutes, then INVALID_CHALLENGE",
         arguments: [
             (0, nil), (90, nil), (91, .challengeExpired), (690, .challengeExpired), (691, .invalidChallenge),
         ] as [(Int64, ErrorCode?)])

@@ -26,7 +26,7 @@ struct ReplayTests {
         ),
     ]
 
-    @Test("A captured request is refused in every disguise", arguments: disguises.indices)
+    @Test("A captured request is refused in every variation", arguments: disguises.indices)
     func captured(disguise: Int) async throws {
         let world = try await World()
         let device = try await world.device()
@@ -40,7 +40,7 @@ struct ReplayTests {
         try await expect(.nonceReplay) { try await world.service.authenticate(ownReplay, for: .status) }
     }
 
-    @Test("A nonce used once is used, whatever is signed under it", arguments: [SignatureScheme.one])
+    @Test("A used nonce is refused, whatever is signed with it", arguments: [SignatureScheme.one])
     func nonceAgain(scheme: SignatureScheme) async throws {
         let world = try await World()
         let device = try await world.device()
@@ -53,7 +53,7 @@ struct ReplayTests {
         try await world.verify(try await world.device(), RequestDraft().with { $0.nonce = nonce })
     }
 
-    @Test("Of 64 concurrent copies one wins, whichever disguise they wear")
+    @Test("Of 64 concurrent copies and variations one is accepted")
     func concurrent() async throws {
         let world = try await World()
         let request = try world.signed(try await world.device())
@@ -63,7 +63,7 @@ struct ReplayTests {
         #expect(outcomes.count { $0?.code == .nonceReplay } == 63)
     }
 
-    @Test("Refused too by another node, and after everything in memory was forgotten")
+    @Test("A replay is refused by another node, and after a restart")
     func otherNode() async throws {
         let world = try await World()
         let request = try world.signed(try await world.device())
@@ -73,7 +73,7 @@ struct ReplayTests {
         try await expect(.nonceReplay) { try await world.verify(request.underNewNonce(world.random), at: node) }
     }
 
-    @Test("Dated 300 s ahead where that is allowed: refused for as long as it is fresh, and then as well")
+    @Test("A replay dated 300 s ahead is refused while it is fresh, and after")
     func datedAhead() async throws {
         let world = try await World([
             "signature": ["future_window_seconds": 300, "past_window_seconds": 600]
@@ -88,7 +88,7 @@ struct ReplayTests {
         try await expect(.clockSkew) { try await world.verify(request.underNewNonce(world.random)) }
     }
 
-    @Test("After the window was raised: its claims lived on")
+    @Test("A replay is refused after the window was raised")
     func windowRaised() async throws {
         let world = try await World(["signature": ["past_window_seconds": 60]])
         let request = try world.signed(try await world.device())
@@ -99,7 +99,7 @@ struct ReplayTests {
         try await expect(.nonceReplay) { try await world.verify(request.underNewNonce(world.random)) }
     }
 
-    @Test("After the service's clock stepped back to before its claims were purged")
+    @Test("A replay is refused after the service's clock stepped back")
     func clockStepsBack() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -112,7 +112,7 @@ struct ReplayTests {
         try await expect(.clockSkew) { try await world.verify(request.underNewNonce(world.random)) }
     }
 
-    @Test("After a loss of history: 503 until nothing that was signed before it is fresh")
+    @Test("After a loss of history requests are 503 until no older request is fresh")
     func historyLost() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -130,7 +130,7 @@ struct ReplayTests {
         try await expect(.serviceUnavailable) { try await world.verify(request.underNewNonce(world.random)) }
     }
 
-    @Test("Claims once taken stay taken, whatever becomes of the request")
+    @Test("Claims stay taken, whatever happens to the request")
     func claimsStay() async throws {
         let world = try await AppleWorld(ios: ["assertions_required_on": ["/v1/pay"]])
         let (device, _) = try await world.device()
@@ -139,7 +139,7 @@ struct ReplayTests {
         try await expect(.nonceReplay) { try await world.world.verify(request) }
     }
 
-    @Test("A request that was refused before its claims may come again")
+    @Test("A request that was refused before its claims may be repeated")
     func refusedBeforeClaims() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -149,7 +149,7 @@ struct ReplayTests {
         try await world.verify(request)
     }
 
-    @Test("Two honest requests of one content in one second both pass")
+    @Test("Two correct requests with the same content in one second both pass")
     func identicalRequests() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -158,7 +158,7 @@ struct ReplayTests {
         }
     }
 
-    @Test("Reads are protected unless the app says otherwise; writes always")
+    @Test("Reads are protected unless the app says otherwise, and writes always")
     func reads() async throws {
         let protected = try await World()
         let open = try await World(["signature": ["replay_on_reads": false]])

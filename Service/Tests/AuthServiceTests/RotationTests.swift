@@ -52,7 +52,7 @@ struct RotationTests {
         try await expect(.invalidSignature) { try await world.verify(device) }
     }
 
-    @Test("After a compromise the previous key verifies nothing at all")
+    @Test("After a compromise the previous key verifies nothing")
     func compromise() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -65,7 +65,7 @@ struct RotationTests {
         try await world.verify(after)
     }
 
-    @Test("After two rotations the first key is nobody's")
+    @Test("After two rotations the first key no longer verifies")
     func retired() async throws {
         let world = try await World()
         let first = try await world.device()
@@ -102,7 +102,7 @@ struct RotationTests {
         try await expect(.rateLimited) { try await world.rotated(device) }
     }
 
-    @Test("A rotation that is refused counts as none, and one beyond the rate costs no challenge")
+    @Test("A refused rotation does not count for the rate, and one beyond the rate costs no challenge")
     func rateCountsWhatWasAccepted() async throws {
         let world = try await World { $0.rotations = Rate(burst: 1, perHour: 1) }
         let device = try await world.device()
@@ -121,7 +121,7 @@ struct RotationTests {
 
     // MARK: Idempotence
 
-    @Test("The same rotation again, by either key: the same 200 with the first effective_at")
+    @Test("A repeated rotation, signed by either key, gets the first effective_at")
     func idempotent() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -173,7 +173,7 @@ struct RotationTests {
         try await world.verify(device)
     }
 
-    @Test("To the registered key, where no rotation ever happened: 409")
+    @Test("A rotation to the registered key is 409 if no rotation happened before")
     func neverRotated() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -203,7 +203,7 @@ struct RotationTests {
         #expect(try await world.audited(.keyRotated).count == 1)
     }
 
-    @Test("A revocation is never overwritten, whoever is first", arguments: 0..<16)
+    @Test("A revocation is never overwritten, whichever comes first", arguments: 0..<16)
     func raceWithRevocation(seed: UInt64) async throws {
         let world = try await World(seed: seed)
         let device = try await world.device()
@@ -215,7 +215,7 @@ struct RotationTests {
         #expect(try await world.row(device).status == .revoked)
     }
 
-    @Test("Revoked between the signature and the change: DEVICE_REVOKED, and the key stays")
+    @Test("A revocation between the signature and the change is DEVICE_REVOKED, and the key stays")
     func revokedMeanwhile() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -227,7 +227,7 @@ struct RotationTests {
         #expect(try await world.row(device).key == device.publicKey)
     }
 
-    @Test("Signed by a key that was replaced after the signature was judged: ROTATION_FAILED, and the new key stays")
+    @Test("A rotation signed by a key that was replaced meanwhile is ROTATION_FAILED")
     func rotatedMeanwhile() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -241,7 +241,7 @@ struct RotationTests {
 
     // MARK: The new key
 
-    @Test("A new key that is or ever was bound is refused: 409")
+    @Test("A new key that is or was bound is 409")
     func keyTaken() async throws {
         let world = try await World()
         let first = try await world.device()
@@ -255,7 +255,7 @@ struct RotationTests {
         #expect(try await world.row(other).key == other.publicKey)
     }
 
-    @Test("A wrong new_key_proof refuses, required or not; a missing one where it is required")
+    @Test("A wrong new_key_proof is refused, and a missing one if the app requires it")
     func newKeyProof() async throws {
         for policy in ["optional", "required"] {
             let world = try await World(["keys": ["key_proof": .string(policy)]])
@@ -285,7 +285,7 @@ struct RotationTests {
 
     // MARK: Attesting again
 
-    @Test("Where policy asks, the stored App Attest key asserts the rotation nonce, and the key is vouched for again")
+    @Test("If the policy demands it, the stored App Attest key asserts the rotation nonce")
     func reattestation() async throws {
         let world = try await AppleWorld(["keys": ["reattest_on_rotation": true]])
         var (device, attestKey) = try await world.device()
@@ -323,7 +323,7 @@ struct RotationTests {
     }
 
     @Test(
-        "A new App Attest key takes the place of a lost one where policy allows it, and that is recorded",
+        "A new App Attest key replaces a lost one if the policy allows it, and the audit log says so",
         arguments: [true, false], [true, false])
     func rebound(isAllowed: Bool, isDemanded: Bool) async throws {
         let world = try await AppleWorld([
@@ -352,14 +352,14 @@ struct RotationTests {
         }
     }
 
-    @Test("A rotation that rebinds nothing is recorded as that")
+    @Test("The audit log says that a rotation did not rebind")
     func notRebound() async throws {
         let world = try await World()
         _ = try await world.rotated(try await world.device())
         #expect(try await world.audited(.keyRotated).first?.detail["rebound"] == false)
     }
 
-    @Test("What rebinds is a genuine attestation of a new key, for this rotation, and of nobody else's key")
+    @Test("A rebind needs a genuine attestation of an unbound key for this rotation")
     func wrongRebinding() async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
         let (device, attestKey) = try await world.device()
@@ -407,7 +407,7 @@ struct RotationTests {
         return (request, key, attestKey)
     }
 
-    @Test("A rebind needs new_key_proof, and is refused where the reason is compromise")
+    @Test("A rebind needs new_key_proof, and is refused with reason compromise")
     func rebindingRules() async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
         let (device, attestKey) = try await world.device()
@@ -433,7 +433,7 @@ struct RotationTests {
         try await expect(.invalidAttestation) { try await world.world.rotate(device, body) }
     }
 
-    @Test("A certificate chain attests no rotation of an iOS device, an assertion none of an Android device")
+    @Test("A rotation with the other platform's proof is refused")
     func evidenceOfTheOtherPlatform() async throws {
         let world = try await AppleWorld()
         var (device, attestKey) = try await world.device()
@@ -487,7 +487,7 @@ struct RotationTests {
         #expect(try await world.row(device).assurance.key == .appVouched)
     }
 
-    @Test("What attests a rotation is not ignored for want of a challenge")
+    @Test("A proof in a rotation without a challenge is refused")
     func proofWithoutChallenge() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -497,7 +497,7 @@ struct RotationTests {
         try await expect(.invalidRequest) { try await world.rotate(device, body) }
     }
 
-    @Test("A device of development mode, which has nothing to attest with, rotates all the same")
+    @Test("A device in development mode rotates without a proof")
     func developmentRotates() async throws {
         let world = try await World(["keys": ["reattest_on_rotation": true]])
         _ = try await world.rotated(try await world.device())
@@ -505,7 +505,7 @@ struct RotationTests {
 
     // MARK: Must rotate
 
-    @Test("Told to rotate by some time: status says so, then KEY_EXPIRED, and a rotation settles it")
+    @Test("A demand to rotate shows in the status, then is KEY_EXPIRED, and a rotation ends it")
     func mustRotate() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -568,7 +568,7 @@ struct RotationTests {
         try await world.verify(after)
     }
 
-    @Test("A demand of compromise that comes while Google judges a rotation ends the old key's overlap")
+    @Test("A demand of compromise during a rotation ends the old key's overlap")
     func compromisedMeanwhile() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -579,7 +579,7 @@ struct RotationTests {
         try await world.verify(after)
     }
 
-    @Test("A demand of compromise that comes while a rebind is judged refuses it")
+    @Test("A demand of compromise during a rebind refuses it")
     func rebindingOfAKeyCompromisedMeanwhile() async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
         let (device, attestKey) = try await world.device()

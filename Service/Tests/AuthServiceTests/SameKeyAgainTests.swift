@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The same key again")
 struct SameKeyAgainTests {
-    @Test("Registered: 200, the same id, nothing changes")
+    @Test("A registered key gets the same id, and nothing changes")
     func registered() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -20,7 +20,7 @@ struct SameKeyAgainTests {
         #expect(try await world.row(device) == before)
     }
 
-    @Test("Registered: evidence is replaced where a valid key proof accompanies it, and only there")
+    @Test("Evidence of a registered key is replaced only with a valid key proof")
     func evidence() async throws {
         let world = try await AppleWorld()
         let (device, first) = try await world.device()
@@ -48,7 +48,7 @@ struct SameKeyAgainTests {
     // MARK: Another App Attest key
 
     @Test(
-        "A lost answer: the same key with a new App Attest key gets the same id, and assertions work",
+        "After a lost answer the same key with a new App Attest key gets the same id",
         arguments: [0, 6])
     func lostAnswer(days: Int64) async throws {
         let world = try await AppleWorld(ios: ["assertions_required_except": []])
@@ -69,7 +69,7 @@ struct SameKeyAgainTests {
     }
 
     @Test(
-        "Whoever holds the signing key alone does not replace the App Attest key of a device in use",
+        "The signing key alone cannot replace the App Attest key of a device in use",
         arguments: Use.allCases)
     func stolenKey(use: Use) async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": false]])
@@ -97,7 +97,7 @@ struct SameKeyAgainTests {
         try await world.world.verify(world.asserting(try world.world.signed(device), &keys.owner))
     }
 
-    @Test("A node that has not seen the device's requests relies on what the others wrote down")
+    @Test("A node relies on the last-seen times that other nodes stored")
     func stolenKeyAtAnotherNode() async throws {
         let world = try await AppleWorld()
         let (device, owner) = try await world.device()
@@ -108,7 +108,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.row(device).appAttest?.keyID == owner.keyID)
     }
 
-    @Test("Where policy allows rebinding, a device in use may bring another App Attest key, and that is recorded")
+    @Test("If the policy allows it, a device in use may bring another App Attest key, and the audit log says so")
     func rebound() async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
         let (device, _) = try await world.device()
@@ -148,7 +148,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.row(device) == before)
     }
 
-    @Test("A demand of compromise that comes while a proof is judged keeps the App Attest key")
+    @Test("A demand of compromise during a registration keeps the App Attest key")
     func compromisedMeanwhile() async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
         let (device, owner) = try await world.device()
@@ -163,7 +163,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.row(device).appAttest?.keyID == owner.keyID)
     }
 
-    @Test("An assertion that comes while a proof is judged keeps the App Attest key and its counter")
+    @Test("An assertion during a registration keeps the App Attest key and its counter")
     func assertedMeanwhile() async throws {
         let world = try await AppleWorld()
         let (device, owner) = try await world.device()
@@ -176,7 +176,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.row(device).appAttest?.counter == 1)
     }
 
-    @Test("Pending: a lost answer may bring another App Attest key, a device that asked for its status may not")
+    @Test("A pending device may bring another App Attest key until it asked for its status")
     func pendingLostAnswer() async throws {
         let world = try await AppleWorld(["registration": ["approval": "manual"]])
         let (device, first) = try await world.device()
@@ -192,7 +192,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.row(device).appAttest?.keyID == second.keyID)
     }
 
-    @Test("Android: what Google says anew replaces what it said")
+    @Test("A new verdict of Google replaces the old one")
     func android() async throws {
         let world = try await World()
         let key = P256.Signing.PrivateKey()
@@ -229,7 +229,7 @@ struct SameKeyAgainTests {
     private static let development = Assurance.of(.development, .unattested)
 
     @Test(
-        "A weaker proof takes nothing away, and what a stronger one says is not credited to a weaker one",
+        "A weaker proof does not lower the assurance, and its parts are not mixed with a stronger one's",
         arguments: proofs)
     func joined(before: Assurance, sent: Assurance, after: Assurance?) async throws {
         let world = try await World()
@@ -255,7 +255,7 @@ struct SameKeyAgainTests {
         #expect(try await world.row(device).appAttest == evidence)
     }
 
-    @Test("A proof that another one overtakes is judged beside it")
+    @Test("A proof that another one overtakes is joined with it")
     func overtaken() async throws {
         let world = try await World()
         let key = P256.Signing.PrivateKey()
@@ -267,7 +267,7 @@ struct SameKeyAgainTests {
         #expect(try await world.row(device).assurance == .of(.playIntegrity, .strongbox, Self.device))
     }
 
-    @Test("Two makers' proofs join in either order; what an app of less standing says of the key does not")
+    @Test("Proofs of two providers join in either order, and a weaker app assurance does not raise the key's")
     func joinedEitherWay() {
         let (hardware, google) = (Assurance.of(.none, .strongbox), Self.google)
         #expect(google.joined(with: hardware) == (.of(.playIntegrity, .strongbox, Self.device), false))
@@ -277,7 +277,7 @@ struct SameKeyAgainTests {
         #expect(xcode.joined(with: .of(.appAttest, .appVouched)) == (.of(.appAttest, .appVouched), true))
     }
 
-    @Test("Pending: policy is judged again, the same id")
+    @Test("A pending key gets the same id, and the policy is judged again")
     func pending() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -289,7 +289,7 @@ struct SameKeyAgainTests {
         try await world.verify(device)
     }
 
-    @Test("Pending: observation does not let in whom it could not mark")
+    @Test("A pending device is not admitted under observation if it cannot be marked")
     func pendingUnderObservation() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -298,7 +298,7 @@ struct SameKeyAgainTests {
         #expect(answer == RegisterResponse(deviceID: device.id, status: .pending))
     }
 
-    @Test("Rejected: 200, the same id, rejected")
+    @Test("A rejected key gets the same id and status rejected")
     func rejected() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -307,7 +307,7 @@ struct SameKeyAgainTests {
         #expect(answer == RegisterResponse(deviceID: device.id, status: .rejected))
     }
 
-    @Test("Revoked: DEVICE_REVOKED")
+    @Test("A revoked key is DEVICE_REVOKED")
     func revoked() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -316,7 +316,7 @@ struct SameKeyAgainTests {
         try await expect(.deviceRevoked) { try await world.register(enrolment) }
     }
 
-    @Test("Deregistered: the tombstone keeps the key; a new key is welcome")
+    @Test("A deregistered key stays refused, and a new key registers")
     func deregistered() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -355,7 +355,7 @@ struct SameKeyAgainTests {
         }
     }
 
-    @Test("Of 64 concurrent registrations of one key each gets the same id")
+    @Test("64 concurrent registrations of one key get the same id")
     func concurrent() async throws {
         let world = try await World()
         let key = P256.Signing.PrivateKey()

@@ -9,7 +9,7 @@ import struct Foundation.Data
 
 @Suite("Signed requests, scheme 1")
 struct SchemeOneTests {
-    @Test("An honest request verifies, and says who signed")
+    @Test("A correct request verifies, and the answer names the signer")
     func honest() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -21,7 +21,7 @@ struct SchemeOneTests {
         #expect(answer == .verified(identity))
     }
 
-    @Test("What is signed is what counts: method, path, timestamp, body")
+    @Test("A change of the method, the path, the timestamp or the body is refused")
     func covered() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -49,7 +49,7 @@ struct SchemeOneTests {
         HeaderName.signatureVersion,
     ]
 
-    @Test("Exactly one of each header", arguments: headers)
+    @Test("A missing or repeated header is refused", arguments: headers)
     func exactlyOne(header: String) async throws {
         let world = try await World()
         let device = try await world.device()
@@ -65,7 +65,7 @@ struct SchemeOneTests {
     }
 
     @Test(
-        "Values out of form are 400",
+        "A malformed value is 400",
         arguments: [
             (HeaderName.timestamp, ["", "178027200", "17802720000", "+780272000", "1780272000.0", "١٧٨٠٢٧٢٠٠٠"]),
             (
@@ -130,7 +130,7 @@ struct SchemeOneTests {
         try await world.verify(device, RequestDraft().with { $0.path = path })
     }
 
-    @Test("The signature version: 1, or UNSUPPORTED_SIG_VERSION; with Signature-Input 400")
+    @Test("A signature version other than 1 is UNSUPPORTED_SIG_VERSION, and 400 beside Signature-Input")
     func version() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -168,7 +168,7 @@ struct SchemeOneTests {
     }
 
     @Test(
-        "The windows are the app's",
+        "The app's record sets the time windows",
         arguments: [(-10, nil), (-11, .clockSkew), (300, nil), (301, .clockSkew)] as [(Int64, ErrorCode?)])
     func windows(ahead: Int64, expected: ErrorCode?) async throws {
         let world = try await World(["signature": ["past_window_seconds": 10, "future_window_seconds": 300]])
@@ -179,7 +179,7 @@ struct SchemeOneTests {
         #expect(refusal?.code == expected)
     }
 
-    @Test("Clock skew is told before anything is known of the device")
+    @Test("CLOCK_SKEW comes before the device is looked up")
     func skewBeforeDevice() async throws {
         let world = try await World()
         let stranger = TestDevice(
@@ -191,7 +191,7 @@ struct SchemeOneTests {
     // MARK: Policies
 
     @Test(
-        "A query, which scheme 1 does not sign, as the app's policy says",
+        "The app's policy decides about a query, which scheme 1 does not sign",
         arguments: [
             ("allow", "POST", nil), ("allow", "GET", nil), ("refuse_on_writes", "POST", .invalidRequest),
             ("refuse_on_writes", "DELETE", .invalidRequest), ("refuse_on_writes", "get", nil),
@@ -210,7 +210,7 @@ struct SchemeOneTests {
         try await world.verify(device, RequestDraft().with { $0.method = method })
     }
 
-    @Test("A stripped prefix: a path below it is verified without it, any other is 400")
+    @Test("A path below path_prefix_strip is verified without the prefix, and any other path is 400")
     func prefix() async throws {
         let world = try await World(["signature": ["path_prefix_strip": "/ingest"]])
         let device = try await world.device()
@@ -227,7 +227,7 @@ struct SchemeOneTests {
         try await world.status(device)
     }
 
-    @Test("On our own routes the ids in the body equal the headers', else 400, before anything changes")
+    @Test("On our own routes, ids in the body that differ from the headers' are 400, and nothing changes")
     func bodyIDs() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -256,7 +256,7 @@ struct SchemeOneTests {
         try await world.status(device)
     }
 
-    @Test("Verified requests of one device are limited, before their claims; those of others are not")
+    @Test("The verified requests of one device are limited before their claims, and other devices are not affected")
     func deviceRate() async throws {
         let world = try await World { $0.device = Rate(burst: 2, perMinute: 60) }
         let (device, other) = (try await world.device(), try await world.device())
@@ -300,7 +300,7 @@ struct SchemeOneTests {
         try await expect(.rateLimited) { try await world.verify(device) }
     }
 
-    @Test("Nobody is told to wait for the minute of a request that claimed nothing")
+    @Test("Retry-After counts only requests that claimed something")
     func claimsGivenBack() async throws {
         let world = try await World { $0.claimsOfOneApp = 4 }
         let device = try await world.device()

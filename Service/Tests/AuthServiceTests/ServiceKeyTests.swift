@@ -75,7 +75,7 @@ struct ServiceKeyTests {
 
     // MARK: Keys
 
-    @Test func `A key is 32 bytes, and a list is neither empty nor long and names none twice`() {
+    @Test func `A key is 32 bytes, and a list has 1 to 8 different keys`() {
         #expect(ServiceKey([UInt8](repeating: 1, count: 31)) == nil)
         #expect(ServiceKey([UInt8](repeating: 1, count: 33)) == nil)
         #expect(ServiceKey([[UInt8]]()) == nil)
@@ -84,7 +84,7 @@ struct ServiceKeyTests {
         #expect(ServiceKey((0..<8).map { [UInt8](repeating: $0, count: 32) }) != nil)
     }
 
-    @Test func `The first key seals and all of them open, for the same purpose only`() throws {
+    @Test func `The first key seals, and every key opens for the same context`() throws {
         let (both, first, second) = (ServiceKey([new, old]), ServiceKey(new), ServiceKey(old))
         let sealed = try #require(both).seal([7], context: "a")
         #expect(try first?.open(sealed, context: "a") == [7])
@@ -96,7 +96,7 @@ struct ServiceKeyTests {
         }
     }
 
-    @Test func `A check value is one key's, and is read as it is written`() throws {
+    @Test func `A check value belongs to one key, and is parsed as it is written`() throws {
         #expect(try check(old) != check(new))
         #expect(try ServiceKeyCheck(check(old).text) == check(old))
         #expect(ServiceKeyCheck("") == nil && ServiceKeyCheck("AAAA") == nil)
@@ -117,7 +117,7 @@ struct ServiceKeyTests {
     }
 
     @Test(arguments: SealedRow.Kind.allCases)
-    func `One thing of any kind that does not open refuses the adoption`(_ kind: SealedRow.Kind) async throws {
+    func `A database with a row that the key does not open is not adopted`(_ kind: SealedRow.Kind) async throws {
         try await seal(with: old)
         let row = try #require(try await world.stores.sealedRows(kind, after: "", limit: 1).first)
         _ = try await world.stores.reseal([(row, Array("{\"record\":{},\"sealed\":\"AAAA\"}".utf8))])
@@ -126,14 +126,14 @@ struct ServiceKeyTests {
         #expect(try await checks() == [])
     }
 
-    @Test func `An empty database is the first key's that is used with it`() async throws {
+    @Test func `An empty database belongs to the first key that is used with it`() async throws {
         let stores = MemoryStores(clock: world.clock)
         try await ServiceKeyRules(store: stores, key: #require(ServiceKey(new)), clock: world.clock).admit(
             writing: false)
         #expect(try await stores.keyChecks() == [check(new)])
     }
 
-    @Test func `What two keys sealed is adopted by both together`() async throws {
+    @Test func `A database that two keys sealed is adopted by both together`() async throws {
         try await seal(with: new)
         #expect(try await code { try await rules(old).admit(writing: false) } == .unopened)
         try await rules(new, old).admit(writing: false)
@@ -166,7 +166,7 @@ struct ServiceKeyTests {
         #expect(try await code { try await rules(new).inspect() } == .anotherKey)
     }
 
-    @Test func `Somebody who was faster with the same key is no problem`() async throws {
+    @Test func `Two processes can adopt a database with the same key`() async throws {
         let first = try check(old)
         await world.stores.interrupt(.replaceKeyChecks) { stores in
             _ = try? stores.replaceKeyChecks([], with: [first], recording: nil)
@@ -177,7 +177,7 @@ struct ServiceKeyTests {
 
     // MARK: Rotation
 
-    @Test func `A rotation seals everything again, and then the new key is the only one`() async throws {
+    @Test func `A rotation seals every row again, and removes the old key`() async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
         // An app record, a pending proof, evidence, and three signing keys: retiring, signing and standby.
@@ -193,7 +193,7 @@ struct ServiceKeyTests {
     }
 
     @Test(arguments: [MemoryStores.Call.replaceKeyChecks, .sealedRows, .reseal])
-    func `A rotation that is interrupted needs both keys, and goes on`(_ call: MemoryStores.Call) async throws {
+    func `An interrupted rotation needs both keys, and can be continued`(_ call: MemoryStores.Call) async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
         for attempt in 0..<6 {
@@ -299,7 +299,7 @@ struct ServiceKeyTests {
         stores.interrupt(.reseal) { sealAgain($0, with: key) }
     }
 
-    @Test func `A rotation can be taken back`() async throws {
+    @Test func `A rotation can be reverted`() async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
         try await rules(new, old).admit(writing: true)
@@ -309,7 +309,7 @@ struct ServiceKeyTests {
         try await opens(old)
     }
 
-    @Test func `A rotation does not forget a key that something still needs`() async throws {
+    @Test func `A rotation keeps a key that a row still needs`() async throws {
         try await seal(with: third)
         try await rules(old, third).admit(writing: true)
         #expect(try await code { _ = try await rules(new, old).rotate(actor: "test", lock: FreeLock()) } == .keyMissing)
@@ -321,7 +321,7 @@ struct ServiceKeyTests {
         #expect(try await checks().count == 3)
     }
 
-    @Test func `Heads of the audit log that either key signed are the service's while both are listed`() async throws {
+    @Test func `Audit heads of either key are valid while both are listed`() async throws {
         func trail(_ keys: [UInt8]...) throws -> AuditTrail {
             AuditTrail(log: world.stores, key: try #require(ServiceKey(keys)), clock: world.clock)
         }
@@ -331,7 +331,7 @@ struct ServiceKeyTests {
         #expect(try await trail(new, old).head().signature != head.signature)
     }
 
-    @Test func `heads signed by former keys stay genuine after rotations, and no other heads become genuine`()
+    @Test func `Audit heads of former keys stay valid after rotations, and those of other keys do not become valid`()
         async throws
     {
         func trail(_ key: [UInt8]) throws -> AuditTrail {

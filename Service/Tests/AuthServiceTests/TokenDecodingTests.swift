@@ -8,7 +8,7 @@ import StrictJSON
 import Testing
 
 /// Who decodes a Play Integrity token: our keys, Google, or nobody.
-@Suite("Who decodes a token")
+@Suite("Decoding of tokens")
 struct TokenDecodingTests {
     /// The authority whose keys the app has, and the one whose keys Play Console handed out since.
     private static let old = Result { try GoogleAuthority() }
@@ -68,7 +68,7 @@ struct TokenDecodingTests {
         #expect(world.google.questions == 1)
     }
 
-    @Test("A token that a configured key opens is decoded here, also where it is refused")
+    @Test("A token that a configured key opens is decoded here, even if it is then refused")
     func decodedHere() async throws {
         let world = try await Self.world()
         #expect(try await register(world, by: try Self.old.get()).status == .registered)
@@ -83,7 +83,7 @@ struct TokenDecodingTests {
         #expect(world.google.questions == 0)
     }
 
-    @Test("What Google decoded is judged as what was decoded here")
+    @Test("A verdict from Google is judged like one that was decoded here")
     func judged() async throws {
         let world = try await Self.world()
         try await expect(.invalidAttestation) { try await register(world) { $0.deviceLabels = [] } }
@@ -93,7 +93,7 @@ struct TokenDecodingTests {
         try await expect(.invalidAttestation) { try await register(world, by: other) }
     }
 
-    @Test("An outage while Google must be asked is an outage, and is settled when Google is back")
+    @Test("An outage of Google is PROVIDER_UNAVAILABLE, and is settled after it")
     func outage() async throws {
         let world = try await Self.world(registration: ["provider_outage": "pending"])
         world.google.goAway()
@@ -108,7 +108,7 @@ struct TokenDecodingTests {
         try await expect(.providerUnavailable) { try await register(refusing) }
     }
 
-    @Test("A token that no configured means can decode is refused, and is no outage", arguments: [true, false])
+    @Test("A token that no configured means can decode is refused, and not an outage", arguments: [true, false])
     func noMeans(keys: Bool) async throws {
         let world = try await Self.world(keys: keys, account: false, registration: ["provider_outage": "pending"])
         try await expect(.invalidAttestation) { try await register(world) }
@@ -164,7 +164,7 @@ struct TokenDecodingTests {
     }
 
     @Test(
-        "An outage and a refused account concern every package: the next one is not asked for",
+        "After an outage or a refused account no other package is tried",
         arguments: [.network, .providerUnavailable, .unauthenticated] as [PlayIntegrityUnavailable.Code])
     func outageOfAll(code: PlayIntegrityUnavailable.Code) async throws {
         let world = try await Self.world(packages: Self.packages)

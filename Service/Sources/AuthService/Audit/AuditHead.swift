@@ -1,16 +1,17 @@
 public import AuthContract
 
-/// Where the audit log ended at some time, signed by the service: kept elsewhere, it shows later whether the log still
-/// contains what it contained then.
+/// The end of the audit log at some time, signed by the service. A head that is kept elsewhere shows later whether the log
+/// still has the same events.
 ///
-/// As text one word: `audit-head-v1.<sequence>.<unix time>.<hash>.<signature>`, the last two in base64url.
+/// Its text is one word: `audit-head-v1.<sequence>.<unix time>.<hash>.<signature>`, the last two in base64url.
 public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
-    /// The number of the last event; 0 where there is none.
+    /// The number of the last event; 0 for an empty log.
     public let sequence: Int64
+    /// When the head was signed.
     public let at: UnixTime
-    /// The last event's hash, 32 bytes; `AuditChain.origin` where there is none.
+    /// The last event's hash, 32 bytes; `AuditChain.origin` for an empty log.
     public let hash: [UInt8]
-    /// Ed25519 over the text before it, 64 bytes.
+    /// The Ed25519 signature over the text before it, 64 bytes.
     public let signature: [UInt8]
 
     private static let label = "audit-head-v1"
@@ -22,7 +23,7 @@ public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
         self.signature = signature
     }
 
-    /// Reads a head as it is written; whether it is genuine is another question.
+    /// Parses a head. ``AuditTrail/verify(against:)`` checks the signature.
     public init(_ text: String) throws(ContractError) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard text.utf8.count <= 256, parts.count == 5, parts[0] == Self.label,
@@ -39,22 +40,22 @@ public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
         Self.signedText(sequence: sequence, at: at, hash: hash) + "." + Base64.url.encode(signature)
     }
 
-    /// What the signature is over.
+    /// The text that is signed.
     static func signedText(sequence: Int64, at: UnixTime, hash: [UInt8]) -> String {
         "\(label).\(sequence).\(at).\(Base64.url.encode(hash))"
     }
 }
 
-/// What came of checking the audit log.
+/// The result of checking the audit log.
 public enum AuditFinding: Sendable, Hashable {
-    /// The chain has no break, and contains the head that it was compared with.
+    /// The chain has no break, and contains the given head.
     case intact
-    /// The event with this number is changed, or not there.
+    /// The event with this number is changed or missing.
     case brokenLink(Int64)
-    /// The log ends before the head's event: with this number.
+    /// The log ends before the head's event, at this number.
     case cut(last: Int64)
-    /// The chain has no break, but is not the one that the head was made of.
+    /// The chain has no break, but the head was made from another chain.
     case rewritten
-    /// The head was not signed by this service: it says nothing of the log.
+    /// The head was not signed by this service, so it says nothing about the log.
     case foreignHead
 }

@@ -2,10 +2,10 @@ internal import AuthContract
 internal import Crypto
 internal import StrictJSON
 
-/// Checks the audit log and signs where it ends.
+/// Checks the audit log and signs its end.
 ///
-/// The chain alone finds a change or a gap within the log. Whoever can write the database can also cut off its end, or make
-/// a whole new chain; a signed head that was kept elsewhere, such as in the service's log, finds both.
+/// The chain alone shows a change or a gap within the log. An attacker who can write the database can also cut off the end,
+/// or make a new chain. A signed head that is kept elsewhere, such as in the service's log, shows both.
 public struct AuditTrail: Sendable {
     private let log: any AuditLog
     private let key: ServiceKey
@@ -17,14 +17,14 @@ public struct AuditTrail: Sendable {
         self.clock = clock
     }
 
-    /// The Ed25519 key that verifies heads, 32 bytes. It follows from the service key and stays while that does: keys of
-    /// device tokens are rotated and dropped, heads are kept for years. After a rotation of the service key, the log itself
-    /// tells which keys signed heads before.
+    /// The Ed25519 key that verifies heads, 32 bytes. It is derived from the service key, because heads are kept for years,
+    /// while the keys of device tokens are rotated and dropped. A rotation of the service key writes the old public key to
+    /// the log.
     public var publicKey: [UInt8] {
         get throws { Array(try signer().publicKey.rawRepresentation) }
     }
 
-    /// Where the log ends now, signed.
+    /// The signed end of the log.
     public func head() async throws -> AuditHead {
         let last = try await log.link(at: nil) ?? AuditLink(sequence: 0, hash: AuditChain.origin)
         let now = clock.now
@@ -33,7 +33,7 @@ public struct AuditTrail: Sendable {
         return AuditHead(sequence: last.sequence, at: now, hash: last.hash, signature: Array(signature))
     }
 
-    /// Follows the whole chain, and finds the head in it where one is given.
+    /// Checks the whole chain, and that it contains the head, if one is given.
     public func verify(against head: AuditHead? = nil) async throws -> AuditFinding {
         if let head, try await !isGenuine(head) { return .foreignHead }
         if let broken = try await log.firstBrokenLink() { return .brokenLink(broken) }
@@ -41,7 +41,7 @@ public struct AuditTrail: Sendable {
         return try await compare(head)
     }
 
-    /// Whether the log still contains this head, without following the chain: cheap, for whoever asks often.
+    /// Whether the log still contains this head. Does not check the chain, so it is cheap enough to call often.
     public func compare(_ head: AuditHead) async throws(StoreError) -> AuditFinding {
         guard head.sequence > 0 else { return head.hash == AuditChain.origin ? .intact : .rewritten }
         guard let link = try await log.link(at: head.sequence) else {
@@ -52,7 +52,7 @@ public struct AuditTrail: Sendable {
 
     private func isGenuine(_ head: AuditHead) async throws -> Bool {
         let text = Array(AuditHead.signedText(sequence: head.sequence, at: head.at, hash: head.hash).utf8)
-        // While the service key is rotated, heads of both keys are the service's.
+        // During a rotation of the service key, both keys may have signed.
         let present = try key.allDerived(for: Self.purpose).map { try Self.signer($0).publicKey }
         if present.contains(where: { $0.isValidSignature(head.signature, for: text) }) { return true }
         return try await formerKeys(before: present).contains { $0.isValidSignature(head.signature, for: text) }
@@ -60,9 +60,8 @@ public struct AuditTrail: Sendable {
 
     // MARK: Former service keys
 
-    /// What a rotation of the service key records: the public keys that signed heads before, each signed by the key that signs
-    /// them from now on. So a head that was kept for years stays genuine, and whoever can only write the database cannot add a
-    /// key of their own.
+    /// What a rotation of the service key records: the public keys that signed heads before, each signed by the new key. So
+    /// old heads stay valid, and an attacker who can only write the database cannot add a key.
     static func succession(of key: ServiceKey) throws -> JSONValue {
         let signers = try key.allDerived(for: purpose).map { try signer($0) }
         guard let first = signers.first else { return [] }
@@ -77,7 +76,7 @@ public struct AuditTrail: Sendable {
             })
     }
 
-    /// The keys that were replaced by one of these, or by one that was, as the log tells from its newest event on.
+    /// The former keys that lead to one of these by signed rotations, read from the log, newest event first.
     private func formerKeys(
         before present: [Curve25519.Signing.PublicKey]
     ) async throws -> [Curve25519.Signing.PublicKey] {

@@ -3,7 +3,7 @@ internal import Bytes
 internal import Crypto
 internal import StrictJSON
 
-/// Credentials of services and operators: made once, shown once, kept as hashes, expiring.
+/// Credentials of services and operators. Each is shown once, stored as a hash, and expires.
 public struct CredentialRules: Sendable {
     private let store: any CredentialStore
     private let protection: Protection
@@ -28,10 +28,10 @@ public struct CredentialRules: Sendable {
         self.random = random
     }
 
-    /// How a credential begins, so that secret scanners find one that leaked.
+    /// The prefix of every credential, so that secret scanners find a leaked one.
     private static let prefix = "sya_"
 
-    /// Makes a credential. The text is shown to its owner now, and to nobody ever again.
+    /// Creates a credential. The returned text cannot be read again later.
     public func create(
         name: String, role: CredentialRole, apps: Set<AppID>, life: Int64, actor: String
     ) async throws -> (credential: Credential, text: Secret) {
@@ -60,7 +60,7 @@ public struct CredentialRules: Sendable {
     /// All credentials, newest first.
     public func list() async throws(StoreError) -> [Credential] { try await store.credentials() }
 
-    /// Revokes one; false where it is not there or was revoked before.
+    /// Revokes a credential. False if it does not exist or was revoked before.
     public func revoke(_ id: String, actor: String) async throws(StoreError) -> Bool {
         let event = AuditEvent(
             .credentialRevoked, at: clock.now, actor: actor, detail: JSONObject([("id", .string(id))]))
@@ -85,10 +85,10 @@ public struct CredentialRules: Sendable {
     /// Makes every credential be re-read, because another process changed the store.
     func forget() { cache.forgetAll() }
 
-    /// Who the bearer of an `Authorization` header is; refuses with `UNAUTHORIZED`.
+    /// The credential in an `Authorization` header. Refuses with `UNAUTHORIZED`.
     ///
-    /// An address that sent too many unknown credentials is refused with `RATE_LIMITED` before the store is read for it. A
-    /// credential that was good before is exempt: a neighbour at the same address does not lock it out.
+    /// An address that sent too many unknown credentials is refused with `RATE_LIMITED` before the store is read. A
+    /// credential that is cached is exempt, so other clients at the same address cannot lock it out.
     public func authenticate(
         authorization: String?, from address: ClientAddress
     ) async throws(Refusal) -> Credential {
@@ -116,7 +116,7 @@ public struct CredentialRules: Sendable {
         }
     }
 
-    /// The parts of `Bearer sya_ID_SECRET` (RFC 6750 section 2.1). By bytes: every call of another service's comes here.
+    /// The parts of `Bearer sya_ID_SECRET` (RFC 6750 section 2.1). Parsed as bytes, because every `/verify` call passes here.
     private static func bearer(_ authorization: String) -> (id: String, secret: ArraySlice<UInt8>)? {
         let text = Array(authorization.utf8)
         let scheme = text.prefix { $0 != UInt8(ascii: " ") }

@@ -1,9 +1,9 @@
 public import AuthContract
 internal import StrictJSON
 
-/// What operators do with evidence. Reading a document and erasing one are audited: a document identifies a device.
+/// What operators do with evidence. Exporting and erasing are audited, because evidence identifies a device.
 public struct EvidenceAdministration: Sendable {
-    /// Nil: the service keeps none.
+    /// Nil: the service records no evidence.
     private let store: (any EvidenceStore)?
     private let audit: any AuditLog
     private let key: ServiceKey
@@ -20,7 +20,7 @@ public struct EvidenceAdministration: Sendable {
     ///
     /// - Parameters:
     ///   - app: nil: of every app.
-    ///   - id: continues after this one of the page before.
+    ///   - id: the last id of the page before.
     ///   - limit: 1 to 1000.
     public func list(
         of app: AppID?, before id: String? = nil, limit: Int = 50
@@ -28,16 +28,18 @@ public struct EvidenceAdministration: Sendable {
         try await store?.evidence(of: app, before: id, limit: min(max(limit, 1), 1000)) ?? []
     }
 
-    /// The document of one, as JSON text; nil where it is not there.
+    /// The document of one piece of evidence, as JSON text; nil if it does not exist.
     public func export(_ id: String, of app: AppID, actor: String) async throws(StoreError) -> [UInt8]? {
         guard let stored = try await store?.evidence(id, of: app) else { return nil }
         let text = try key.open(stored.sealed, context: EvidenceRecorder.context(id, of: app))
-        // Who cannot be written down does not get it.
+        // If the audit event cannot be written, the evidence is not returned.
         try await audit.append(event(.evidenceExported, id, app, actor))
         return text
     }
 
-    /// Erases one, or all of the app's where `id` is nil; returns how many.
+    /// Erases one piece of evidence, or all evidence of the app if `id` is nil.
+    ///
+    /// - Returns: how many were erased.
     public func erase(_ id: String?, of app: AppID, actor: String) async throws(StoreError) -> Int {
         try await store?.eraseEvidence(id, of: app, recording: event(.evidenceErased, id, app, actor)) ?? 0
     }

@@ -7,28 +7,28 @@ public protocol ReceiptExchange: Sendable {
     ///
     /// - Parameters:
     ///   - receipt: the receipt as it is stored.
-    ///   - appID: the App ID of the receipt; whose key signs for it depends on its prefix.
+    ///   - appID: the App ID of the receipt. Its prefix selects the key that signs the request.
     ///   - environment: which of Apple's two servers attested the key.
     func exchange(_ receipt: [UInt8], appID: AppleAppID, environment: AttestEnvironment) async -> ReceiptAnswer
 }
 
-/// What Apple's server says to a receipt.
+/// What came of one exchange.
 public enum ReceiptAnswer: Sendable, Hashable {
     /// 200: a newer receipt, not verified.
     case receipt([UInt8])
-    /// 304: not before the time that the receipt names.
+    /// 304: too early; the receipt says from when on.
     case tooEarly
     /// 400: the receipt cannot be read, or is of the other environment.
     case badReceipt
     /// 401: the developer's key is not accepted.
     case unauthorized
-    /// 404: Apple has nothing about the device now, as is normal 30 days after the last attestation. The receipt may come
-    /// back to life when the device attests again.
+    /// 404: Apple has no data about the device. This is normal 30 days after the last attestation. The receipt is kept,
+    /// because data may exist again after the device attests again.
     case noData
     /// 429; seconds to wait, where Apple named them.
     case tooManyRequests(retryAfter: Int64?)
     /// 5xx, an answer that is not documented, or none at all.
     case unavailable(reason: String, retryAfter: Int64?)
-    /// No key is configured for the App ID's prefix: nobody was asked.
+    /// No key is configured for the App ID's prefix, so Apple was not asked.
     case noKey
 }

@@ -5,34 +5,34 @@ internal import StrictJSON
 
 /// How often receipts are exchanged.
 public struct ReceiptRefreshPolicy: Sendable, Hashable {
-    /// Requests to Apple in an hour, of this process: at least 1.
+    /// Requests of this process to Apple in an hour: at least 1.
     public var requestsPerHour: Int64
 
-    /// A policy; 360 an hour by default, which is each of 8,600 devices once a day.
+    /// A policy. The default of 360 an hour asks about 8,600 devices a day.
     public init(requestsPerHour: Int64 = 360) { self.requestsPerHour = max(1, requestsPerHour) }
 }
 
-/// What follows from an answer of Apple's: a function of what was stored, what came and the time.
+/// What follows from an answer of Apple: a function of the stored receipt, the answer and the time.
 struct ReceiptRefreshRules: Sendable {
-    /// What is done with the next receipt.
+    /// When the next receipt is exchanged.
     enum Next: Sendable, Hashable {
-        /// Another request, at the policy's pace.
+        /// At the policy's rate.
         case goOn
-        /// Another receipt at once: nobody was asked.
+        /// At once, because Apple was not asked.
         case withoutPause
-        /// Nothing is asked for a while; at least so many seconds, where Apple named them.
+        /// After a pause of at least this many seconds, if Apple named them.
         case backOff(atLeast: Int64?)
     }
 
     struct Decision: Sendable {
         var change: ReceiptChange
         var next: Next
-        /// The receipt that came, where it was refused.
+        /// The new receipt, if it was refused.
         var proof: (@Sendable () -> RefusedProof)?
     }
 
     static let day: Int64 = 86_400
-    /// Seconds in which a receipt that was taken is asked for by its taker alone.
+    /// Seconds for which a due receipt belongs to the process that took it.
     static let lease: Int64 = 900
 
     let policy: ReceiptRefreshPolicy
@@ -52,7 +52,7 @@ struct ReceiptRefreshRules: Sendable {
         case .tooManyRequests(let seconds):
             return kept("too_many_requests", until: now + 3600, now, failures: failures, .backOff(atLeast: seconds))
         case .unavailable(_, let seconds):
-            // Its turn comes later each time: one receipt that makes the server stumble must not hold up the others.
+            // The pause grows, so that one receipt that makes the server fail does not delay the others.
             let pause = min(600 << Int64(min(failures, 8)), Self.day)
             return kept(
                 "unavailable", until: now + pause, now, failures: failures + 1, .backOff(atLeast: seconds))
@@ -76,7 +76,7 @@ struct ReceiptRefreshRules: Sendable {
             return refused("not_a_refreshed_receipt")
         }
         let named = UnixTime(Int64(notBefore.timeIntervalSince1970.rounded(.up)))
-        // Apple's word is good for a day or so; a time in a far future would take the device out of the rounds for ever.
+        // Apple names about a day. The bound keeps a far future from ending the refreshes of this device.
         let next = min(max(named, now + 3600), now + 30 * Self.day) + Int64(jitter * 6 * 3600)
         return Decision(
             change: ReceiptChange(
@@ -92,7 +92,7 @@ struct ReceiptRefreshRules: Sendable {
         return Decision(change: ReceiptChange(refresh: refresh), next: next)
     }
 
-    /// A day, two, four…, at most thirty.
+    /// 1, 2, 4… days, at most 30.
     private static func afterFailure(_ failures: Int) -> Int64 { min(day << Int64(min(failures, 5)), 30 * day) }
 }
 

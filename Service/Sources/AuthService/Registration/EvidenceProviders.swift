@@ -1,19 +1,19 @@
 public import AndroidKeyAttestation
 @_spi(Service) public import PlayIntegrity
 
-/// What the service asks of others beside what it can decide alone. Tests and offline services have `NoProviders`.
+/// The services of Apple and Google that the rules call. Tests and offline services use ``NoProviders``.
 public protocol EvidenceProviders: Sendable {
     /// Has Google decode a Play Integrity token. An outage is an outcome, not an error.
     func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome
 
-    /// Has Google decode a token of an app that has several packages, all within one deadline. Without an implementation of
-    /// its own, it asks for one package after the other.
+    /// Has Google decode a token of an app that has several packages, all within one deadline. The default implementation
+    /// asks about one package after the other.
     func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome
 
-    /// The list of revoked Android attestation keys from a URL or a file, young enough to be used; nil where there is none.
+    /// The list of revoked Android attestation keys from a URL or a file; nil if there is none that is recent enough.
     func revocations(from source: String) async -> RevocationStatusList?
 
-    /// What was asked, and how what is kept stands.
+    /// The requests of this process, and the state of its revocation lists.
     func report() async -> ProviderReport
 }
 
@@ -23,14 +23,13 @@ extension EvidenceProviders {
 }
 
 extension EvidenceProviders {
-    /// Has Google decode a token of an app that has several packages. A token does not say whose it is, and Google decodes it
-    /// for its own package alone.
+    /// Has Google decode a token of an app that has several packages. A token does not name its package, and Google decodes it
+    /// only for that package.
     ///
-    /// An answer about one package says nothing about the next one, whether it is a refusal, an unlinked Cloud project or a
-    /// used-up quota. An outage, and an account that Google does not accept, concern every package and end the search.
+    /// A refusal, an unlinked Cloud project or a used-up quota concerns one package, and the search goes on. An outage, or an
+    /// account that Google does not accept, concerns every package and ends the search.
     ///
-    /// - Returns: the verdict of the first package that has one. Otherwise the token is refused only if Google refused it for
-    ///   every package.
+    /// - Returns: the first verdict. Without one, the token is refused only if Google refused it for every package.
     public func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome {
         await Self.firstVerdict(of: packages) { package in
             await decode(token, package: package, serviceAccount: serviceAccount)
@@ -57,7 +56,7 @@ extension EvidenceProviders {
     }
 }
 
-/// Nobody can be asked.
+/// No providers: tokens cannot be decoded by Google, and there are no revocation lists.
 public struct NoProviders: EvidenceProviders {
     /// No providers.
     public init() {}

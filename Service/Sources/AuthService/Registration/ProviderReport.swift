@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// What this process asked of providers, and how what they gave it stands: for metrics and statistics.
+/// The requests of this process to providers, and the state of its revocation lists: for metrics and statistics.
 public struct ProviderReport: Sendable, Hashable {
     /// Requests to Play Integrity of today and yesterday.
     public var integrityUsage: [IntegrityUsage]
@@ -14,15 +14,15 @@ public struct ProviderReport: Sendable, Hashable {
     }
 }
 
-/// What this process asked of Play Integrity for one app on one day. Google grants 10,000 requests an app and day by default.
+/// The requests of this process to Play Integrity for one package on one day. Google's default quota is 10,000 a day.
 public struct IntegrityUsage: Sendable, Hashable {
     /// The app's package.
     public let package: String
-    /// The day's first second, UTC; Google's own day starts at midnight in California.
+    /// The first second of the day, UTC. Google's own day starts at midnight in California.
     public let day: UnixTime
     /// Requests sent, retries included.
     public var requests: Int
-    /// How many of them were answered with 429.
+    /// Requests that Google answered with 429.
     public var refused: Int
 
     /// Counts of a day.
@@ -37,20 +37,20 @@ public struct IntegrityUsage: Sendable, Hashable {
     public static func day(of time: UnixTime) -> UnixTime { UnixTime(time.seconds / 86_400 * 86_400) }
 }
 
-/// How a list of revoked attestation keys stands.
+/// The state of a list of revoked attestation keys.
 public struct RevocationListState: Sendable, Hashable {
     /// The URL or the file.
     public let source: String
-    /// How many entries the list has; nil where there is none.
+    /// The number of entries; nil without a list.
     public let entries: Int?
-    /// Seconds since its source last said that it is current; nil where there is none.
+    /// Seconds since its source last confirmed it; nil without a list.
     public let ageSeconds: Int64?
-    /// Whether it is young enough to be used.
+    /// Whether it is recent enough to be used.
     public let isUsable: Bool
-    /// What went wrong the last time; nil where nothing did.
+    /// The last failure; nil after a success.
     public let failure: String?
 
-    /// A state of its parts.
+    /// Memberwise initializer.
     public init(source: String, entries: Int?, ageSeconds: Int64?, isUsable: Bool, failure: String?) {
         self.source = source
         self.entries = entries

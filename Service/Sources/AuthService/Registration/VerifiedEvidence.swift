@@ -1,15 +1,15 @@
 public import AuthContract
 
-/// What the proofs of a registration say, once every check of them passed.
+/// What the proofs of a registration say, after every check passed.
 struct VerifiedEvidence: Sendable {
     var assurance: Assurance
-    /// What is kept of App Attest.
+    /// What is stored of App Attest.
     var appAttest: AppAttestEvidence?
-    /// The receipt that came along, where it was refused: that fails nothing.
+    /// The refused receipt of the attestation. It fails nothing.
     var refusedReceipt: (@Sendable () -> RefusedProof)?
 }
 
-/// What a proof is judged with.
+/// The inputs of a verification.
 struct EvidenceInput: Sendable {
     let platform: Platform
     let proof: String?
@@ -22,7 +22,7 @@ struct EvidenceInput: Sendable {
 }
 
 extension EvidenceInput {
-    /// What a registration sends, judged as of `at`.
+    /// The inputs of a registration, judged at the time `at`.
     init(_ request: RegisterRequest, key: DevicePublicKey, nonce: BindingNonce, at: UnixTime) {
         self.init(
             platform: request.platform, proof: request.proof, keyAttestation: request.keyAttestation,
@@ -31,14 +31,14 @@ extension EvidenceInput {
 }
 
 extension Assurance {
-    /// Of a device whose provider could not be asked yet.
+    /// The assurance of a device whose provider has not answered yet.
     public static let unproven = Assurance(app: .none, key: .unattested)
 
-    /// Of a device that an operator approved though its proof never verified.
+    /// The assurance of a device that an operator approved although its proof never verified.
     static let approvedUnproven = Assurance(app: .none, key: .unattested, labels: [unprovenLabel])
 
     static let unprovenLabel = "unproven"
 
-    /// Whether nothing at all is proven of the device.
+    /// Whether nothing is proven about the device.
     public var isUnproven: Bool { app == .none && key == .unattested }
 }

@@ -116,7 +116,7 @@ public struct AuthService: Sendable {
     }
 
     /// Hits and misses of the cache of devices.
-    public var deviceCacheUse: CacheUse { devices.use }
+    package var deviceCacheUse: CacheUse { devices.use }
 
     // MARK: The device API
 

@@ -7,20 +7,20 @@ public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertibl
     public enum Code: String, Sendable, Hashable {
         /// The database was sealed with another key.
         case anotherKey
-        /// A key is rotated, and one of those that are needed until that is done is not listed.
+        /// A rotation is under way, and a key that it still needs is not listed.
         case keyMissing
-        /// A key is rotated, and the one that seals from then on is not the first.
+        /// A rotation is under way, and the new key is not listed first.
         case wrongOrder
-        /// Something in the database was sealed with a key that is not listed, or is damaged.
+        /// A sealed row is damaged, or was sealed with a key that is not listed.
         case unopened
         /// A running service does not seal with the first key.
         case serviceRunning
-        /// Other processes change the check values all the time.
+        /// Other processes keep changing the check values.
         case busy
     }
 
     public let code: Code
-    /// What was expected, what was found, and what to do; without a subject, which the caller knows.
+    /// What was expected, what was found, and what to do. The caller puts the subject before it.
     public let description: String
 
     init(_ code: Code, _ description: String) {
@@ -29,7 +29,7 @@ public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertibl
     }
 }
 
-/// Sees to it that a database is used with its own service key, and rotates that.
+/// Refuses a service key that is not the database's, and rotates the key.
 public struct ServiceKeyRules: Sendable {
     private let store: any ServiceKeyStore
     private let key: ServiceKey
@@ -45,11 +45,11 @@ public struct ServiceKeyRules: Sendable {
         self.clock = clock
     }
 
-    /// Throws where the key is not the database's. A database without a check value is adopted: the key must open all that is
-    /// sealed in it, and is its key from then on.
+    /// Throws if the key is not the database's. If the database has no check value yet, the key must open every sealed row.
+    /// Its check value is then recorded.
     ///
     /// - Parameters:
-    ///   - writing: whether something may be sealed afterwards: then a new first key is needed from now on.
+    ///   - writing: whether the caller may seal something afterwards. If so, the check value of a new first key is recorded.
     ///   - lock: the service's lock, held while a check value is recorded that a service may lack; nil if the caller is the
     ///     service, which holds the lock already.
     /// - Throws: `ServiceKeyError`, `StoreError`, and what the lock throws.
@@ -63,7 +63,7 @@ public struct ServiceKeyRules: Sendable {
         throw ServiceKeyError(.busy, "could not be recorded, because other processes did the same. Try again.")
     }
 
-    /// Throws where the key is not the database's, and changes nothing.
+    /// Throws if the key is not the database's. Changes nothing.
     public func inspect() async throws {
         let known = try await store.keyChecks()
         if known.isEmpty { _ = try await users() } else { try check(known) }
@@ -134,7 +134,7 @@ public struct ServiceKeyRules: Sendable {
         }
     }
 
-    /// Which of the keys, by their places, opened something; throws where something opens with none.
+    /// The indexes of the keys that opened a row. Throws if no key opens a row.
     private func users() async throws -> [Int] {
         var users: Set<Int> = []
         for kind in SealedRow.Kind.allCases {
@@ -147,14 +147,14 @@ public struct ServiceKeyRules: Sendable {
 
     // MARK: Rotation
 
-    /// Makes the first key the only one: seals everything again, and then forgets the others. What was interrupted goes on
-    /// where it is called again.
+    /// Makes the first key the only one: seals every row again, then removes the check values of the other keys. An interrupted
+    /// rotation continues with the next call.
     ///
     /// - Parameters:
     ///   - actor: for the audit log.
     ///   - lock: the service's lock, held while the first key becomes the one that seals. A service that runs must already seal
     ///     with it.
-    /// - Returns: how many rows were sealed again.
+    /// - Returns: the number of rows that were sealed again.
     /// - Throws: `ServiceKeyError`, `StoreError`, and what the lock throws.
     public func rotate(actor: String, lock: any ServiceLock) async throws -> Int {
         let first = key.checks[0]
@@ -164,7 +164,7 @@ public struct ServiceKeyRules: Sendable {
             known = try await store.keyChecks()
         }
         try check(known, isRotating: true)
-        // A service that seals with another key would go on doing so while the rotation runs and after it.
+        // Otherwise a running service would keep sealing with the old key.
         if known.first != first {
             let both = [first] + known.filter { $0 != first }
             guard try await replace(known, with: both, lock: lock) else { throw Self.interrupted }
@@ -185,7 +185,9 @@ public struct ServiceKeyRules: Sendable {
     private static let interrupted = ServiceKeyError(
         .busy, "was changed by another process meanwhile. Run the command again.")
 
-    /// Reseals rows until a pass finds none to reseal; returns how many there were. Until then the old keys are needed.
+    /// Seals rows again until a pass finds none left. Until then the old keys are needed.
+    ///
+    /// - Returns: the number of rows.
     private func resealUntilDone() async throws -> Int {
         var sealed = 0
         for _ in 0..<Self.attempts {
@@ -198,7 +200,9 @@ public struct ServiceKeyRules: Sendable {
         )
     }
 
-    /// One look at everything; returns how many rows were not the first key's.
+    /// One pass over all rows.
+    ///
+    /// - Returns: the number of rows that the first key had not sealed.
     private func resealAll() async throws -> Int {
         var count = 0
         for kind in SealedRow.Kind.allCases {
@@ -208,7 +212,7 @@ public struct ServiceKeyRules: Sendable {
                     guard opened.key != 0 else { return nil }
                     return (row, try sealed(opened.text, like: row))
                 }
-                // A row that somebody changed meanwhile is seen by the next look.
+                // The next pass sees a row that another process changed in the meantime.
                 if !changes.isEmpty { _ = try await store.reseal(changes) }
                 count += changes.count
             }

@@ -5,34 +5,33 @@ public import StrictJSON
 
 /// The keys that sign device tokens, oldest first.
 ///
-/// The newest key is the standby: it is published, and signs only after the next rotation or when the signing key is
-/// revoked. The signing key is the newest of the others that has been published for `publishedAhead`. Older keys stay
-/// published for as long as a token of theirs can be good. So a backend that caches the key set never meets a key that it
-/// does not know.
+/// The newest key is the standby: it is published, and signs only after the next rotation, or when the signing key is
+/// revoked. The signing key is the newest of the other keys that has been published for `publishedAhead`. Older keys stay
+/// published while their tokens can be valid. So a backend that caches the key set never meets an unknown key.
 public actor SigningKeys {
     private let store: any SigningKeyStore
     private let key: ServiceKey
     private let clock: any ServiceClock
-    private var remembered: (keys: [SigningKey], life: Range<UnixTime>)?
-    /// Counts changes, so that what was read before one is not cached after it.
+    private var cached: (keys: [SigningKey], life: Range<UnixTime>)?
+    /// Counts changes, so that keys that were read before a change are not cached after it.
     private var epoch = 0
 
     /// Seconds that the key set may be cached (`max-age`).
     public static let cacheLife: Int64 = 300
     private static let publishedAhead = cacheLife + 60
-    private static let memory: Int64 = 5
-    /// How far the clocks of two nodes may be apart: the slower one signs with the old key for that much longer.
+    private static let ownCacheLife: Int64 = 5
+    /// How far the clocks of two nodes may differ. The slower node signs with the old key for that much longer.
     private static let clockDifference: Int64 = 60
-    /// A fresh store needs two keys; each attempt adds one, or finds that another node did.
+    /// A new store needs two keys. Each attempt adds one, or finds that another node added one.
     private static let maximumAttempts = 8
 
-    /// What a key does now.
+    /// The current use of a key.
     public enum Use: String, Sendable, Hashable {
         /// It signs.
         case signing
-        /// It is published ahead, to sign next.
+        /// It is published, and signs next.
         case standby
-        /// It signs no more, and is published for its last tokens.
+        /// It no longer signs. It is published for its last tokens.
         case retiring
     }
 
@@ -40,9 +39,9 @@ public actor SigningKeys {
     public struct Listed: Sendable, Hashable {
         /// The RFC 7638 thumbprint: the `kid` of tokens and of the key set.
         public let id: String
-        /// When it was made.
+        /// When it was created.
         public let createdAt: UnixTime
-        /// What it does now.
+        /// Its current use.
         public let use: Use
     }
 
@@ -58,7 +57,7 @@ public actor SigningKeys {
         self.clock = clock
     }
 
-    /// The keys, oldest first. Makes none.
+    /// The keys, oldest first. Creates no key.
     public func list() async throws(Refusal) -> [Listed] {
         let keys = try await stored()
         let signing = Self.signing(keys.map(Self.signsFrom), at: clock.now) ?? 0
@@ -69,13 +68,13 @@ public actor SigningKeys {
         }
     }
 
-    /// Forgets what was read, because something changed it.
+    /// Drops the cached keys, because the store changed.
     func forget() {
         epoch += 1
-        remembered = nil
+        cached = nil
     }
 
-    /// The key set (RFC 7517): every key that a token may be of, now or as soon as the set may have been cached.
+    /// The key set (RFC 7517): every key whose tokens may be valid, and those that may sign while the set is cached.
     public func keySet() async throws(Refusal) -> JSONObject {
         JSONObject([
             (
@@ -90,8 +89,7 @@ public actor SigningKeys {
         ])
     }
 
-    /// Makes a new standby key and returns its id. The standby before it signs from now on, or once it has been published for
-    /// long enough.
+    /// Creates a standby key and returns its id. The standby before it signs as soon as it has been published for long enough.
     public func rotate(actor: String) async throws(Refusal) -> String {
         let made = try Self.made(sealing: key, at: clock.now)
         guard try await add(made, after: try await withStandby().last?.id, actor: actor) else {
@@ -100,10 +98,10 @@ public actor SigningKeys {
         return made.id
     }
 
-    /// Takes a key out of the key set at once, with the tokens that it signed; true also where it was revoked before, false
-    /// where there never was such a key, or its time was over.
+    /// Removes a key from the key set at once, and so invalidates its tokens. True also if it was revoked before. False for an
+    /// unknown or expired key.
     ///
-    /// Where it was the signing key, the standby signs at once, and a new standby is made. A backend learns of it when it next
+    /// If it was the signing key, the standby signs at once, and a new standby is created. A backend learns of it when it next
     /// reads the key set.
     public func revoke(_ id: String, actor: String) async throws(Refusal) -> Bool {
         for _ in 0..<Self.maximumAttempts {
@@ -112,9 +110,9 @@ public actor SigningKeys {
                 return try await storeCall { () async throws(StoreError) in try await store.isRevokedSigningKey(id) }
             }
             let signing = Self.signing(keys.map(Self.signsFrom), at: clock.now) ?? 0
-            // Without a new one, the last standby would stay standby and a retired key would sign again.
+            // Without a new standby, a retired key would sign again.
             let standby = try place >= signing ? Self.made(sealing: key, at: clock.now) : nil
-            // The next key signs at once, however short it has been published: a retired key must not sign again.
+            // The next key signs at once, even if it was published a moment ago: a retired key must not sign again.
             let successor = place == signing && keys.indices.contains(place + 1) ? keys[place + 1].id : nil
             let event = AuditEvent(
                 .signingKeyRevoked, at: clock.now, actor: actor,
@@ -129,7 +127,7 @@ public actor SigningKeys {
         throw Refusal(.serviceUnavailable, "the signing keys changed each time that they were read", retryAfter: 1)
     }
 
-    /// A compact JWS (RFC 7515) over these claims by the key that signs now.
+    /// Signs claims with the current signing key, as a compact JWS (RFC 7515).
     func sign(_ claims: JSONObject, type: String) async throws(Refusal) -> String {
         let now = clock.now
         let keys = try await keys()
@@ -149,30 +147,30 @@ public actor SigningKeys {
 
     private func keys() async throws(Refusal) -> [SigningKey] {
         let now = clock.now
-        if let remembered, remembered.life.contains(now) { return remembered.keys }
+        if let cached, cached.life.contains(now) { return cached.keys }
         let epoch = epoch
         let stored = try await withoutSpent(withStandby(), now: now)
         var keys: [SigningKey] = []
         for stored in stored { keys.append(try opened(stored)) }
-        if epoch == self.epoch { remembered = (keys, now..<(now + Self.memory)) }
+        if epoch == self.epoch { cached = (keys, now..<(now + Self.ownCacheLife)) }
         return keys
     }
 
-    /// From when a key may sign: once it has been published for long enough, or at once because the key before it was revoked.
+    /// The time from which a key may sign: when it has been published for long enough, or when the key before it was revoked.
     private static func signsFrom(_ key: StoredSigningKey) -> UnixTime {
         let published = key.createdAt + publishedAhead
         return key.signsFrom.map { min($0, published) } ?? published
     }
 
-    /// The place of the key that signs, of keys that may sign from these times on; nil where there is none.
+    /// The index of the signing key, by the times from which keys may sign; nil without keys.
     private static func signing(_ signsFrom: [UnixTime], at now: UnixTime) -> Int? {
         guard !signsFrom.isEmpty else { return nil }
         let candidates = signsFrom.count == 1 ? signsFrom[...] : signsFrom.dropLast()
-        // Where none has been published for long enough the oldest signs: it has been published the longest.
+        // If no key has been published for long enough, the oldest signs.
         return candidates.lastIndex { now >= $0 } ?? candidates.startIndex
     }
 
-    /// Every key, after the signing key and the standby were made where they were missing.
+    /// Every key. Creates the signing key and the standby if they are missing.
     private func withStandby() async throws(Refusal) -> [StoredSigningKey] {
         for _ in 0..<Self.maximumAttempts {
             let keys = try await stored()
@@ -182,17 +180,21 @@ public actor SigningKeys {
         throw Refusal(.serviceUnavailable, "the signing keys changed each time that they were read", retryAfter: 1)
     }
 
-    /// When the last token of a key ends, of keys in the order in which they were made; nil where the key signs or will sign.
+    /// When the last token of a key expires; nil if the key signs or will sign.
     ///
-    /// Its successor began to sign once it had been published for long enough and a standby had been made after it.
-    public static func lastTokenEnds(ofKeyAt index: Int, in keys: [StoredSigningKey]) -> UnixTime? {
+    /// Its successor began to sign when it had been published for long enough and had a standby.
+    ///
+    /// - Parameters:
+    ///   - index: the key's index.
+    ///   - keys: all keys, oldest first.
+    package static func lastTokenEnds(ofKeyAt index: Int, in keys: [StoredSigningKey]) -> UnixTime? {
         guard index >= 0, index + 2 < keys.count else { return nil }
         let (successor, standby) = (keys[index + 1], keys[index + 2])
         let began = max(signsFrom(successor), standby.createdAt)
         return began + TokenIssuer.maximumLife + clockDifference
     }
 
-    /// Drops keys whose last token has ended.
+    /// Removes keys whose last token has expired.
     private func withoutSpent(_ keys: [StoredSigningKey], now: UnixTime) async throws(Refusal) -> [StoredSigningKey] {
         let spent = keys.indices.filter { index in
             Self.lastTokenEnds(ofKeyAt: index, in: keys).map { now > $0 } ?? false
@@ -237,7 +239,7 @@ public actor SigningKeys {
 }
 
 extension DevicePublicKey {
-    /// The key as a JSON Web Key (RFC 7517), with further members.
+    /// The key as a JSON Web Key (RFC 7517), with additional members.
     func jwk(_ further: (String, JSONValue)...) -> JSONObject {
         JSONObject(
             [

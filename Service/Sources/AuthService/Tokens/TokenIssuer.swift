@@ -1,14 +1,14 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Issues device tokens: JWTs that any backend can check offline against the key set.
+/// Issues device tokens: JWTs that a backend verifies offline with the key set.
 struct TokenIssuer: Sendable {
     let keys: SigningKeys
     let apps: AppRegistry
     let issuer: String
     let random: any RandomSource
 
-    /// Seconds that a token is good; revocation and rotation do not recall it.
+    /// Seconds for which a token is valid. Revocation and rotation do not invalidate it.
     static let maximumLife: Int64 = 600
 
     func issue(_ request: TokenRequest, to verified: VerifiedRequest) async throws(Refusal) -> TokenResponse {
@@ -18,7 +18,7 @@ struct TokenIssuer: Sendable {
         guard audience == record.appID.text || record.signature.tokenAudiences.contains(audience) else {
             throw Refusal(malformed: ContractError("audience must be one of the app's token_audiences"))
         }
-        // Records may be older than this rule, and two changes of apps can be made at once.
+        // A stored record may be older than this rule, and two changes of apps can run at once.
         if audience != record.appID.text, let id = try? AppID(audience), try await apps.isProvisioned(id) {
             throw Refusal(.invalidRequest, "audience \(id) is another app")
         }

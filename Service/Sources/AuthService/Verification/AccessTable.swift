@@ -7,7 +7,7 @@ public enum Operation: String, Sendable, Hashable, CaseIterable {
     case foreign
 }
 
-/// *Who may do what* of the contract.
+/// The table *Who may do what* of the protocol.
 enum AccessTable {
     /// A row: the state of a device or of the key that signed.
     enum State: String, Sendable, Hashable {
@@ -90,7 +90,7 @@ enum AccessTable {
 
     private static func ageState(of device: DeviceRecord, under keys: KeyPolicy, now: UnixTime) -> State? {
         let overdue = device.rotationDemands(under: keys, at: now).filter { now > $0.by }
-        // Whoever holds a key that was compromised could rotate it as well as its owner.
+        // A thief of a compromised key could rotate it, too.
         guard !overdue.contains(where: { $0.reason == .compromise }) else { return .tooOldPastGrace }
         var isTooOld = !overdue.isEmpty
         if let maximum = keys.maximumAgeDays {

@@ -195,7 +195,7 @@ import Testing
             (.unavailable(reason: "", retryAfter: nil), 1000, "unavailable", 86_400, .backOff(atLeast: nil), 1000),
         ]
 
-    @Test(arguments: table.indices) func `Whatever else Apple says keeps the receipt`(_ index: Int) throws {
+    @Test(arguments: table.indices) func `Every other answer of Apple keeps the receipt`(_ index: Int) throws {
         let (answer, failures, outcome, after, next, then) = Self.table[index]
         let decision = try rules().decide(answer, on: try due(failures: failures), at: clock.now, jitter: 0.5)
         #expect(decision.change.replacement == nil)
@@ -227,8 +227,7 @@ import Testing
         #expect(try await evidence(device).riskMetric == 5)
     }
 
-    @Test func `A receipt of Apple's that is refused is recorded where the app asks for it, and replays`() async throws
-    {
+    @Test func `A refused receipt is recorded if the app asks for evidence, and replays`() async throws {
         let key = try #require(ServiceKey([UInt8](repeating: 1, count: 32)))
         let service = AuthService(
             stores: .init(
@@ -254,7 +253,7 @@ import Testing
         #expect(file.verdict.agrees(with: try file.replay()))
     }
 
-    @Test func `The pace keeps the budget`() async throws {
+    @Test func `Requests stay within the hourly budget`() async throws {
         for _ in 0..<8 { _ = try await add(key: AppleAttestKey()) }
         let apple = Apple([ReceiptAnswer](repeating: .noData, count: 8))
         let waits = try await work(apple, turns: 5, policy: ReceiptRefreshPolicy(requestsPerHour: 3))
@@ -262,7 +261,7 @@ import Testing
         #expect(apple.receipts.count == 5)
     }
 
-    @Test func `Back-off grows to an hour, honours Apple's wish, and ends with the first answer`() async throws {
+    @Test func `The back-off grows to an hour, honours Retry-After, and ends with the first answer`() async throws {
         for _ in 0..<12 { _ = try await add(key: AppleAttestKey()) }
         let outage = ReceiptAnswer.unavailable(reason: "503", retryAfter: nil)
         let answers =
@@ -283,7 +282,7 @@ import Testing
         }
     }
 
-    @Test func `A stumbling receipt does not hold up the others`() async throws {
+    @Test func `A receipt that always fails does not delay the others`() async throws {
         let stumbling = try await add(due: Self.start - 100)
         _ = try await add(key: AppleAttestKey())
         let apple = Apple([.unavailable(reason: "500", retryAfter: nil), .noData])
@@ -292,7 +291,7 @@ import Testing
         #expect(try await evidence(stumbling).refresh.failures == 1)
     }
 
-    @Test func `A store that fails is waited for`() async throws {
+    @Test func `The job continues after a failure of the store`() async throws {
         _ = try await add()
         await stores.fail(.takeDueReceipt)
         let apple = Apple([.noData])
@@ -302,7 +301,7 @@ import Testing
         #expect(try await work(apple, turns: 1) == [10])
     }
 
-    @Test func `What a crashed process had taken comes back with the end of its lease`() async throws {
+    @Test func `A receipt that a crashed process took is due again after its lease`() async throws {
         let device = try await add()
         let taken = try await stores.takeDueReceipt(at: clock.now, lease: clock.now + ReceiptRefreshRules.lease)
         #expect(taken?.deviceID == device.deviceID)
@@ -313,7 +312,7 @@ import Testing
         #expect(apple.receipts.count == 1)
     }
 
-    @Test func `A receipt that was replaced meanwhile stays`() async throws {
+    @Test func `A receipt that was replaced meanwhile is kept`() async throws {
         let device = try await add()
         var fresh = try #require(device.appAttest)
         fresh.receipt = [7]
@@ -327,7 +326,7 @@ import Testing
         #expect(try await self.evidence(device) == evidence)
     }
 
-    @Test func `A receipt as an attestation has it is no refreshed one`() throws {
+    @Test func `A receipt of type ATTEST is not accepted as a refreshed one`() throws {
         var options = AppleReceiptOptions()
         options.fields = { fields in
             fields.filter { ![17, 19].contains($0.type) }.map { $0.type == 6 ? .init(6, "ATTEST") : $0 }
@@ -339,7 +338,7 @@ import Testing
     }
 
     @Test(arguments: [(-86_400, 3600), (86_400, 86_400), (400 * 86_400, 30 * 86_400)] as [(Int64, Int64)])
-    func `The next turn is at the not-before, within reason`(_ notBefore: Int64, _ wait: Int64) throws {
+    func `The next refresh is at not-before, within bounds`(_ notBefore: Int64, _ wait: Int64) throws {
         var options = AppleReceiptOptions()
         let text = (clock.now + notBefore).iso8601
         options.fields = { fields in fields.map { $0.type == 19 ? .init(19, text) : $0 } }
