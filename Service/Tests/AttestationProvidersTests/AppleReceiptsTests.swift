@@ -54,21 +54,21 @@ import Testing
             .text(302, "", ["location": "/v1/attestationData"]),
             .unavailable(reason: "Apple's server answered 302", retryAfter: nil)
         ),
-        (.text(200, "<html>"), .unavailable(reason: "an answer that is no base64", retryAfter: nil)),
-        (.text(200, ""), .unavailable(reason: "an answer that is no base64", retryAfter: nil)),
+        (.text(200, "<html>"), .unavailable(reason: "the body of the response is not base64", retryAfter: nil)),
+        (.text(200, ""), .unavailable(reason: "the body of the response is not base64", retryAfter: nil)),
         (.text(200, "AAEC\n"), .receipt([0, 1, 2])),
         (
             .whole(200, [:], [UInt8](repeating: 0x41, count: 32 * 1024 + 1)),
-            .unavailable(reason: "an answer that is too large", retryAfter: nil)
+            .unavailable(reason: "the response is too large", retryAfter: nil)
         ),
-        (.silence, .unavailable(reason: "no answer in time", retryAfter: nil)),
-        (.drip, .unavailable(reason: "no answer in time", retryAfter: nil)),
+        (.silence, .unavailable(reason: "no response in time", retryAfter: nil)),
+        (.drip, .unavailable(reason: "no response in time", retryAfter: nil)),
     ]
 
-    @Test(arguments: answers.indices) func `Every answer has its meaning, in one request`(_ index: Int) async throws {
+    @Test(arguments: answers.indices) func `Every status has its documented meaning`(_ index: Int) async throws {
         let (scripted, meaning) = Self.answers[index]
         // Only who is kept waiting needs a short deadline; a busy machine may be slow with the others.
-        let isKeptWaiting = meaning == .unavailable(reason: "no answer in time", retryAfter: nil)
+        let isKeptWaiting = meaning == .unavailable(reason: "no response in time", retryAfter: nil)
         try await run(deadline: isKeptWaiting ? .seconds(3) : .seconds(30)) {
             apple, service, receipts, appID async throws in
             apple.script.then(scripted)
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `Without a key for the App ID's prefix nobody is asked`() async throws {
+    @Test func `Without a key for the App ID's prefix no request is sent`() async throws {
         try await run { apple, service, receipts, _ async throws in
             let other = try #require(AttestedAppID("TEAMID12345.com.example.app"))
             #expect(await receipts.exchange([1], appID: other, environment: .production) == .noKey)
@@ -115,7 +115,7 @@ import Testing
         #expect(!dumped.contains("PRIVATE") && "\(key)" == "TEAMID1234/KEYID67890")
     }
 
-    @Test func `The job replaces a stored receipt by one that Apple gave and that verifies`() async throws {
+    @Test func `The job replaces a stored receipt by a verified one from Apple`() async throws {
         try await run { apple, service, receipts, appID async throws in
             let stores = MemoryStores(clock: apple.clock)
             let first = try apple.receipt(metric: 1)

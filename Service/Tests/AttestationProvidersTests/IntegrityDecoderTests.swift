@@ -40,7 +40,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A hundred decodings at once ask for one access token`() async throws {
+    @Test func `A hundred concurrent decodings share one request for an access token`() async throws {
         try await GoogleUnderTest.run { test async throws in
             let token = try test.google.token()
             let account = GoogleStandIn.account(tokensAt: test.service.url)
@@ -72,7 +72,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A renewal that fails leaves the token that is still good`() async throws {
+    @Test func `A failed renewal keeps the valid token`() async throws {
         try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode() == Self.good)
             test.google.clock.advance(3400)
@@ -85,7 +85,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A token that is not accepted any more is replaced, once`() async throws {
+    @Test func `A token that Google no longer accepts is replaced once`() async throws {
         try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode() == Self.good)
             test.google.withdrawTokens()
@@ -95,7 +95,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A fresh token that is not accepted either is an answer`() async throws {
+    @Test func `A new token that Google does not accept ends the attempts`() async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.decodeScript.then(.text(401, "{}"), .text(401, "{}"))
             #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
@@ -105,7 +105,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A hopeless token costs one request`() async throws {
+    @Test func `A token that Google refuses costs one request`() async throws {
         try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode("bm8") == .refused(.rejectedByGoogle))
             #expect(test.decodings == 1)
@@ -131,7 +131,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test(arguments: [500, 502, 503]) func `An outage that passes is waited for`(_ status: Int) async throws {
+    @Test(arguments: [500, 502, 503]) func `A short outage is retried`(_ status: Int) async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.decodeScript.then(.text(status, "<html>"), .text(status, ""))
             #expect(try await test.decode() == Self.good)
@@ -139,7 +139,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `An outage that stays is an outcome`() async throws {
+    @Test func `A lasting outage is an outcome`() async throws {
         try await GoogleUnderTest.run { test async throws in
             for _ in 0..<3 { test.google.decodeScript.then(.text(503, "{}")) }
             #expect(try await test.decode() == .couldNotCheck(.providerUnavailable))
@@ -156,7 +156,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `Beyond the deadline Google is left alone until the time that it named`() async throws {
+    @Test func `A Retry-After beyond the deadline pauses requests until then`() async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.decodeScript.then(.text(429, "{}", ["retry-after": "120"]))
             #expect(try await test.decode() == .couldNotCheck(.quotaExceeded))
@@ -188,7 +188,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A service account that Google refuses is not asked for again at once`() async throws {
+    @Test func `A refused service account causes no request for a while`() async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.tokenScript.then(.text(400, #"{"error":"invalid_grant"}"#))
             #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
@@ -200,7 +200,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A service account that is none is no hang and no request`() async throws {
+    @Test func `A malformed service account causes no request`() async throws {
         try await GoogleUnderTest.run { test async throws in
             let outcome = await test.providers.decode(
                 "dG9rZW4", package: "com.example.app", serviceAccount: Secret("{}"))
@@ -219,7 +219,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A slow token endpoint ends with the deadline, for everybody who waits`() async throws {
+    @Test func `A slow token endpoint ends with the deadline for every waiting caller`() async throws {
         try await GoogleUnderTest.run(Self.impatient) { test async throws in
             test.google.tokenScript.then(.silence)
             let start = ContinuousClock.now
@@ -237,7 +237,7 @@ import class Bytes.Locked
         .text(302, "", ["location": "http://127.0.0.1:1/"]), .text(307, "", ["location": "/elsewhere"]),
     ]
 
-    @Test(arguments: strange) func `A strange answer is no verdict and no reason to ask again`(
+    @Test(arguments: strange) func `An undocumented answer is no verdict and is not retried`(
         _ answer: StandIn.Answer
     ) async throws {
         try await GoogleUnderTest.run { test async throws in
@@ -247,7 +247,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A connection that is refused is tried again, and then an outcome`() async throws {
+    @Test func `A refused connection is retried, then an outcome`() async throws {
         try await withHTTP { http in
             let pauses = Pauses()
             let providers = GoogleProviders(

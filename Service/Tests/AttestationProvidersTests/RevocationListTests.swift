@@ -50,7 +50,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `The first who needs a list waits for it, and it is asked for once`() async throws {
+    @Test func `The first caller waits for the list, and it is fetched once`() async throws {
         try await run { test async throws in
             test.script.then(.text(200, Self.two))
             let (lists, source) = (test.lists(), test.source)
@@ -64,7 +64,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A list is asked for again when its life is over, and with its tag`() async throws {
+    @Test func `A list is fetched again after its lifetime, with its entity tag`() async throws {
         try await run { test async throws in
             test.script.then(
                 .text(200, Self.two, ["cache-control": "public, max-age=1000", "age": "100", "etag": "\"v1\""]),
@@ -138,7 +138,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `Beyond its greatest age a list is not used`() async throws {
+    @Test func `A list older than the maximum age is not used`() async throws {
         try await run { test async throws in
             test.script.then(.text(200, Self.two))
             let lists = test.lists { $0.maximumAgeSeconds = 7200 }
@@ -154,7 +154,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A server that fails is not asked by every registration`() async throws {
+    @Test func `A failing server is not asked by every registration`() async throws {
         try await run { test async throws in
             let lists = test.lists()
             for _ in 0..<10 { #expect(await lists.list(from: test.source) == nil) }
@@ -181,7 +181,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A file is as old as it is, and is read again`() async throws {
+    @Test func `The age of a file is its modification time, and the file is read again`() async throws {
         try await run { test async throws in
             let path = test.folder.path + "/list.json"
             try Data(Self.two.utf8).write(to: URL(fileURLWithPath: path))

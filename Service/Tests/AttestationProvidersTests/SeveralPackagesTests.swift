@@ -32,7 +32,7 @@ import Testing
         (.text(200, "<html>"), .unexpectedAnswer), (.text(302, "", ["location": "/elsewhere"]), .unexpectedAnswer),
     ]
 
-    @Test(arguments: silent.indices) func `An answer about one package does not end the search`(
+    @Test(arguments: silent.indices) func `A refusal for one package does not end the search`(
         _ index: Int
     ) async throws {
         try await GoogleUnderTest.run { test async throws in
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `A package whose quota is used up is left alone, and the others are asked for`() async throws {
+    @Test func `A package without quota is paused, and the others are tried`() async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.always(.text(429, "{}", ["retry-after": "120"]), for: Self.packages[0])
             for _ in 0..<3 { #expect(try await test.decode(for: Self.packages) == Self.good) }

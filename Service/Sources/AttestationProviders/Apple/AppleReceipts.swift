@@ -1,24 +1,24 @@
-public import AppAttest
+package import AppAttest
 internal import AuthContract
-public import AuthService
+package import AuthService
 internal import Foundation
 
-/// Where Apple is asked, and for how long.
-public struct AppleReceiptSettings: Sendable {
-    /// For keys of the production environment; another one is for tests.
-    public var productionURL = ReceiptExchangeRequest.server(of: .production)
-    /// For keys of the development environment; another one is for tests.
-    public var developmentURL = ReceiptExchangeRequest.server(of: .development)
-    /// The longest that one exchange takes.
-    public var deadline: Duration = .seconds(15)
+/// Addresses and deadline of Apple's receipt service.
+package struct AppleReceiptSettings: Sendable {
+    /// The server for keys of the production environment. Tests set another one.
+    package var productionURL = ReceiptExchangeRequest.server(of: .production)
+    /// The server for keys of the development environment. Tests set another one.
+    package var developmentURL = ReceiptExchangeRequest.server(of: .development)
+    /// The deadline of one exchange.
+    package var deadline: Duration = .seconds(15)
 
     /// The defaults.
-    public init() {}
+    package init() {}
 }
 
 /// Apple's server for receipts
 /// ([Assessing fraud risk](https://developer.apple.com/documentation/devicecheck/assessing-fraud-risk)).
-public struct AppleReceipts: ReceiptExchange {
+package struct AppleReceipts: ReceiptExchange {
     private let http: ProviderHTTP
     private let keys: [DeviceCheckKey]
     private let settings: AppleReceiptSettings
@@ -28,10 +28,10 @@ public struct AppleReceipts: ReceiptExchange {
     ///
     /// - Parameters:
     ///   - http: the client.
-    ///   - keys: one a team; an App ID is asked about with the key that names its prefix.
+    ///   - keys: one for each team. The prefix of the App ID selects the key.
     ///   - settings: addresses and deadlines.
-    ///   - clock: the time that requests are signed at.
-    public init(
+    ///   - clock: the time at which requests are signed.
+    package init(
         http: ProviderHTTP, keys: [DeviceCheckKey], settings: AppleReceiptSettings = AppleReceiptSettings(),
         clock: any ServiceClock = SystemClock()
     ) {
@@ -41,8 +41,8 @@ public struct AppleReceipts: ReceiptExchange {
         self.clock = clock
     }
 
-    /// Asks once.
-    public func exchange(
+    /// Sends one request.
+    package func exchange(
         _ receipt: [UInt8], appID: AppleAppID, environment: AttestEnvironment
     ) async -> ReceiptAnswer {
         guard let key = keys.first(where: { $0.isFor(appID) }) else { return .noKey }
@@ -58,7 +58,7 @@ public struct AppleReceipts: ReceiptExchange {
             let answer = try await http.send(
                 ProviderRequest(
                     url: request.url, headers: [("Authorization", request.authorization)], body: request.body,
-                    maximumAnswer: ReceiptExchangeAnswer.maximumBody),
+                    maximumResponse: ReceiptExchangeAnswer.maximumBody),
                 within: settings.deadline)
             return Self.meaning(of: answer)
         } catch {
@@ -66,7 +66,7 @@ public struct AppleReceipts: ReceiptExchange {
         }
     }
 
-    private static func meaning(of answer: ProviderAnswer) -> ReceiptAnswer {
+    private static func meaning(of answer: ProviderResponse) -> ReceiptAnswer {
         switch ReceiptExchangeAnswer(status: answer.status, body: answer.body) {
         case .receipt(let receipt): .receipt(receipt)
         case .tooEarly: .tooEarly
@@ -74,7 +74,7 @@ public struct AppleReceipts: ReceiptExchange {
         case .unauthorized: .unauthorized
         case .noData: .noData
         case .tooManyRequests: .tooManyRequests(retryAfter: answer.retryAfter)
-        case .unavailable(status: 200): .unavailable(reason: "an answer that is no base64", retryAfter: nil)
+        case .unavailable(200): .unavailable(reason: "the body of the response is not base64", retryAfter: nil)
         case .unavailable(let status):
             .unavailable(reason: "Apple's server answered \(status)", retryAfter: answer.retryAfter)
         }

@@ -1,31 +1,31 @@
 internal import AppAttest
-public import AuthContract
+package import AuthContract
 internal import Crypto
 
-/// A private key from Apple's developer portal with DeviceCheck enabled, which signs requests about receipts
-/// ([Generating tokens](https://developer.apple.com/documentation/devicecheck/accessing-and-modifying-per-device-data)).
-public struct DeviceCheckKey: Sendable {
-    /// Prefixes of the App IDs that the key signs for.
-    public let prefixes: Set<String>
+/// The DeviceCheck key of a team, as the service is configured with it.
+package struct DeviceCheckKey: Sendable {
+    /// Signs the requests.
     let signer: DeviceCheckSigner
+    /// Prefixes of the App IDs that the key signs for.
+    package let prefixes: Set<String>
 
-    /// A key as the portal issues it.
+    /// A key from Apple's developer portal.
     ///
     /// - Parameters:
     ///   - teamID: the team's id: ten letters and digits.
     ///   - keyID: the key's id in the portal: ten letters and digits.
     ///   - pem: the `.p8` file: PKCS#8 in PEM.
-    ///   - prefixes: App ID prefixes; the team id by default, which all App IDs but very old ones have.
-    /// - Throws: `ContractError` if an id or the key is malformed. Its text holds nothing of the key.
-    public init(teamID: String, keyID: String, pem: String, prefixes: Set<String>? = nil) throws(ContractError) {
+    ///   - prefixes: App ID prefixes. By default the team id, which all App IDs but very old ones have.
+    /// - Throws: `ContractError` if an id or the key is malformed. Its text reveals nothing about the key.
+    package init(teamID: String, keyID: String, pem: String, prefixes: Set<String>? = nil) throws(ContractError) {
         guard Self.isIdentifier(teamID), Self.isIdentifier(keyID) else {
             throw ContractError("the team id and the key id are ten letters and digits each")
         }
         guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else {
             throw ContractError("the DeviceCheck key is not a P-256 private key in PEM")
         }
-        self.prefixes = prefixes ?? [teamID]
         signer = DeviceCheckSigner(teamID: teamID, keyID: keyID, privateKey: key)
+        self.prefixes = prefixes ?? [teamID]
     }
 
     func isFor(_ appID: AppleAppID) -> Bool {
@@ -39,7 +39,7 @@ public struct DeviceCheckKey: Sendable {
 
 extension DeviceCheckKey: CustomStringConvertible, CustomReflectable {
     /// Team and key id, and nothing of the key.
-    public var description: String { signer.description }
+    package var description: String { signer.description }
     /// Nothing of the key.
-    public var customMirror: Mirror { signer.customMirror }
+    package var customMirror: Mirror { signer.customMirror }
 }

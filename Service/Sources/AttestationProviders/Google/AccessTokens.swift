@@ -4,19 +4,20 @@ internal import Foundation
 internal import Logging
 internal import PlayIntegrity
 
-/// The access token of one service account: asked for once however many need it, renewed before it ends, and not asked for
-/// again right after Google refused it.
+/// The access token of one service account. Concurrent callers share one request. The token is renewed before it expires.
+/// After a failure there is a pause before the next request.
 actor AccessTokens {
-    private struct Held {
+    private struct CachedToken {
         let token: AccessToken
         let expiresAt: UnixTime
         var renewAt: UnixTime
     }
 
-    /// Seconds before its end at which a token is renewed, and for which an answer of "no" stands.
+    /// Seconds before its expiry at which a token is renewed.
     private static let margin: Int64 = 300
-    private static let refusalStands: Int64 = 30
-    private static let outageStands: Int64 = 2
+    /// Seconds without a request after Google refused the account, and after an outage.
+    private static let pauseAfterRefusal: Int64 = 30
+    private static let pauseAfterOutage: Int64 = 2
 
     nonisolated let account: ServiceAccount
     private let http: ProviderHTTP
@@ -25,7 +26,7 @@ actor AccessTokens {
     private let backOff: BackOff
     private let logger: Logger
 
-    private var held: Held?
+    private var cached: CachedToken?
     private var failure: (error: PlayIntegrityUnavailable, until: UnixTime)?
     private var fetching: Task<Result<AccessToken, PlayIntegrityUnavailable>, Never>?
 
@@ -41,17 +42,17 @@ actor AccessTokens {
         self.logger = logger
     }
 
-    /// A token that is good for some minutes yet.
+    /// A token that is valid for some minutes.
     ///
-    /// - Parameter rejected: one that Google did not accept; of those who bring the same one, one causes a request.
+    /// - Parameter rejected: a token that Google did not accept. Several callers with the same one cause one request.
     func token(insteadOf rejected: AccessToken? = nil) async throws(PlayIntegrityUnavailable) -> AccessToken {
-        if let rejected, let held, held.token.value == rejected.value { self.held = nil }
+        if let rejected, let cached, cached.token.value == rejected.value { self.cached = nil }
         let now = clock.now
-        if let held, now < held.renewAt { return held.token }
+        if let cached, now < cached.renewAt { return cached.token }
         if let failure, now < failure.until {
             return try usable(at: now, else: failure.error)
         }
-        // Not the caller's own task: others wait for it, whatever becomes of this caller. It ends within its deadline.
+        // A task of its own, so that a cancelled caller does not cancel the others. It ends within its deadline.
         let current = fetching ?? Task { await fetch() }
         fetching = current
         switch await current.value {
@@ -60,12 +61,12 @@ actor AccessTokens {
         }
     }
 
-    /// A renewal that failed is no reason to drop a token that has not ended.
+    /// The cached token, if it has not expired: a failed renewal does not invalidate it.
     private func usable(
         at now: UnixTime, else error: PlayIntegrityUnavailable
     ) throws(PlayIntegrityUnavailable) -> AccessToken {
-        guard let held, now + 30 < held.expiresAt else { throw error }
-        return held.token
+        guard let cached, now + 30 < cached.expiresAt else { throw error }
+        return cached.token
     }
 
     private func fetch() async -> Result<AccessToken, PlayIntegrityUnavailable> {
@@ -76,11 +77,11 @@ actor AccessTokens {
         case .success(let token):
             failure = nil
             let lifetime = token.lifetimeSeconds
-            held = Held(
+            cached = CachedToken(
                 token: token, expiresAt: asked + lifetime,
                 renewAt: asked + max(lifetime - Self.margin, lifetime / 2))
         case .failure(let error):
-            failure = (error, clock.now + (error.isTransient ? Self.outageStands : Self.refusalStands))
+            failure = (error, clock.now + (error.isTransient ? Self.pauseAfterOutage : Self.pauseAfterRefusal))
             logger.warning(
                 "no access token from Google",
                 metadata: ["service_account": "\(account.clientEmail)", "reason": "\(error)"])
@@ -89,14 +90,14 @@ actor AccessTokens {
     }
 
     private func ask(within limit: Duration) async -> BackOff.Attempt<Result<AccessToken, PlayIntegrityUnavailable>> {
-        let answer: ProviderAnswer
+        let answer: ProviderResponse
         do {
             let time = Date(timeIntervalSince1970: TimeInterval(clock.now.seconds))
             let body = try account.tokenRequestBody(at: time)
             answer = try await http.send(
                 ProviderRequest(
                     url: account.tokenURI, headers: [("Content-Type", "application/x-www-form-urlencoded")], body: body,
-                    maximumAnswer: AccessToken.maximumAnswer), within: limit)
+                    maximumResponse: AccessToken.maximumAnswer), within: limit)
         } catch let failure as ProviderFailure {
             let code: PlayIntegrityUnavailable.Code = failure == .tooLarge ? .unexpectedAnswer : .network
             return .again(after: nil, else: .failure(.init(code, "the token endpoint: \(failure)")))

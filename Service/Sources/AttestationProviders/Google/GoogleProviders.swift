@@ -1,26 +1,26 @@
-public import AndroidKeyAttestation
-public import AuthContract
-public import AuthService
-public import Logging
-public import PlayIntegrity
+package import AndroidKeyAttestation
+package import AuthContract
+package import AuthService
+package import Logging
+package import PlayIntegrity
 
-/// Where Google is asked, and for how long.
-public struct GoogleSettings: Sendable {
-    /// Where Play Integrity tokens are decoded; another one is for tests.
-    public var playIntegrityURL = DecodeRequest.endpoint
-    /// The longest that decoding a token takes, with access token, retries and pauses, and for all packages of the app.
-    public var decodeDeadline: Duration = .seconds(10)
-    /// The longest that asking for an access token takes; part of the other, and at most half of it.
-    public var accessTokenDeadline: Duration = .seconds(4)
+/// Addresses and deadlines of Google's services.
+package struct GoogleSettings: Sendable {
+    /// The server that decodes Play Integrity tokens. Tests set another one.
+    package var playIntegrityURL = DecodeRequest.endpoint
+    /// The deadline for decoding a token, including access token, retries, pauses, and all packages of the app.
+    package var decodeDeadline: Duration = .seconds(10)
+    /// The deadline for an access token. It is part of ``decodeDeadline``, and at most half of it counts.
+    package var accessTokenDeadline: Duration = .seconds(4)
 
     /// The defaults.
-    public init() {}
+    package init() {}
 }
 
-/// Google's services as `AuthService` asks them.
+/// Google's services behind AuthService's protocol.
 ///
 /// An outage is an outcome, never a hang: every call ends within its deadline.
-public struct GoogleProviders: EvidenceProviders {
+package struct GoogleProviders: EvidenceProviders {
     private let decoder: IntegrityDecoder
     private let lists: RevocationLists
     private let decodeDeadline: Duration
@@ -29,13 +29,13 @@ public struct GoogleProviders: EvidenceProviders {
     ///
     /// - Parameters:
     ///   - http: the client.
-    ///   - lists: the revocation lists; run them in the background.
+    ///   - lists: the revocation lists. Run them in the background.
     ///   - settings: addresses and deadlines.
-    ///   - clock: the time that answers are judged by.
-    ///   - random: of the waits between two attempts.
-    ///   - pause: waits, and throws where the task is cancelled.
+    ///   - clock: the time by which responses are judged.
+    ///   - random: jitters the pauses between attempts.
+    ///   - pause: waits. Throws if the task is cancelled.
     ///   - logger: what failed, and why.
-    public init(
+    package init(
         http: ProviderHTTP, lists: RevocationLists, settings: GoogleSettings = GoogleSettings(),
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom(),
         pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
@@ -49,12 +49,12 @@ public struct GoogleProviders: EvidenceProviders {
     }
 
     /// Has Google decode a Play Integrity token. An outage is an outcome, not an error.
-    public func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
+    package func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
         await decoder.decode(token, package: package, serviceAccount: serviceAccount, within: decodeDeadline)
     }
 
-    /// Has Google decode a token of an app that has several packages: all of them within the one deadline.
-    public func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome {
+    /// Has Google decode a token of an app that has several packages, all within one deadline.
+    package func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome {
         let start = ContinuousClock.now
         return await Self.firstVerdict(of: packages) { package in
             await decoder.decode(
@@ -63,11 +63,11 @@ public struct GoogleProviders: EvidenceProviders {
         }
     }
 
-    /// The list of revoked Android attestation keys from a URL or a file; nil where there is none that is young enough.
-    public func revocations(from source: String) async -> RevocationStatusList? { await lists.list(from: source) }
+    /// The list of revoked Android attestation keys from a URL or a file; nil if there is none that is recent enough.
+    package func revocations(from source: String) async -> RevocationStatusList? { await lists.list(from: source) }
 
-    /// What was asked of Play Integrity today and yesterday, by package, and how each revocation list stands.
-    public func report() async -> ProviderReport {
+    /// The requests to Play Integrity of today and yesterday, by package, and the state of each revocation list.
+    package func report() async -> ProviderReport {
         ProviderReport(integrityUsage: decoder.usage(), revocationLists: await lists.states())
     }
 }

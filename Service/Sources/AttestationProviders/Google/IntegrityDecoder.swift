@@ -10,19 +10,19 @@ internal import StrictJSON
 final class IntegrityDecoder: Sendable {
     fileprivate struct State {
         var tokens: [Secret: AccessTokens] = [:]
-        /// Until when a package is not asked for, because Google said so.
-        var held: [String: UnixTime] = [:]
+        /// When requests about a package may resume, because Google asked for a pause.
+        var pauses: [String: UnixTime] = [:]
         /// Packages whose 403 has been explained.
         var explained: Set<String> = []
         var usage = IntegrityUsageCount()
 
-        mutating func hold(_ package: String, until: UnixTime) {
-            if held.count >= IntegrityDecoder.maximumRemembered { held.removeAll() }
-            held[package] = until
+        mutating func pause(_ package: String, until: UnixTime) {
+            if pauses.count >= IntegrityDecoder.maximumCached { pauses.removeAll() }
+            pauses[package] = until
         }
     }
 
-    private static let maximumRemembered = 1000
+    private static let maximumCached = 1000
 
     private let http: ProviderHTTP
     private let settings: GoogleSettings
@@ -46,7 +46,7 @@ final class IntegrityDecoder: Sendable {
         return state.withLock { $0.usage.days(at: now) }
     }
 
-    /// - Parameter total: what is left of the deadline.
+    /// - Parameter total: the time that is left until the deadline.
     func decode(
         _ token: String, package: String, serviceAccount: Secret, within total: Duration
     ) async -> DecodeOutcome {
@@ -57,10 +57,10 @@ final class IntegrityDecoder: Sendable {
         guard let tokens = accessTokens(of: serviceAccount) else {
             return .couldNotCheck(.init(.unauthenticated, "the service account cannot be read"))
         }
-        if isHeld(package) {
-            return .couldNotCheck(.init(.quotaExceeded, "Google asked for a pause; \(package) is not asked for yet"))
+        if isPaused(package) {
+            return .couldNotCheck(.init(.quotaExceeded, "Google asked for a pause for \(package)"))
         }
-        // A renewed access token may still be waited for when the time for requests is over.
+        // Leave time for a renewal of the access token.
         let outcome = await backOff.run(within: max(total - settings.accessTokenDeadline, total / 2)) { left in
             await attempt(request, package, tokens, within: left)
         }
@@ -76,12 +76,12 @@ final class IntegrityDecoder: Sendable {
             let token = try await tokens.token()
             let answer = try await send(request, package, token, within: left - (ContinuousClock.now - start))
             guard answer.status == 401 else { return judged(answer, package) }
-            // It may have been withdrawn before its time; a fresh one that is not accepted either is an answer.
+            // Google may have revoked the token early. If it refuses a new one, too, do not retry.
             let fresh = try await tokens.token(insteadOf: token)
             return judged(
                 try await send(request, package, fresh, within: left - (ContinuousClock.now - start)), package)
         } catch {
-            // The access token has a back-off of its own; a network that failed may be asked again.
+            // The access token has its own back-off. A network failure may be retried.
             return error.code == .network
                 ? .again(after: nil, else: .couldNotCheck(error)) : .done(.couldNotCheck(error))
         }
@@ -89,44 +89,44 @@ final class IntegrityDecoder: Sendable {
 
     private func send(
         _ request: DecodeRequest, _ package: String, _ token: AccessToken, within limit: Duration
-    ) async throws(PlayIntegrityUnavailable) -> ProviderAnswer {
+    ) async throws(PlayIntegrityUnavailable) -> ProviderResponse {
         let now = clock.now
-        state.withLock { $0.usage.note(package, at: now) { $0.requests += 1 } }
+        state.withLock { $0.usage.count(package, at: now) { $0.requests += 1 } }
         let message = ProviderRequest(
             url: settings.playIntegrityURL + request.path,
             headers: [("Authorization", "Bearer \(token.value)"), ("Content-Type", "application/json")],
-            body: request.body, maximumAnswer: DecodeRequest.maximumAnswer)
+            body: request.body, maximumResponse: DecodeRequest.maximumAnswer)
         do { return try await http.send(message, within: limit) } catch {
             throw PlayIntegrityUnavailable(error == .tooLarge ? .unexpectedAnswer : .network, "\(error)")
         }
     }
 
-    private func judged(_ answer: ProviderAnswer, _ package: String) -> BackOff.Attempt<DecodeOutcome> {
+    private func judged(_ answer: ProviderResponse, _ package: String) -> BackOff.Attempt<DecodeOutcome> {
         let outcome = DecodeOutcome.googleAnswer(status: answer.status, body: answer.body)
         let now = clock.now
         switch answer.status {
         case 429:
             state.withLock { state in
-                state.usage.note(package, at: now) { $0.refused += 1 }
-                state.hold(package, until: now + min(max(answer.retryAfter ?? 10, 1), 300))
+                state.usage.count(package, at: now) { $0.refused += 1 }
+                state.pause(package, until: now + min(max(answer.retryAfter ?? 10, 1), 300))
             }
             return .again(after: answer.retryAfter, else: outcome)
         case 500...599:
             if let seconds = answer.retryAfter {
-                state.withLock { $0.hold(package, until: now + min(max(seconds, 1), 300)) }
+                state.withLock { $0.pause(package, until: now + min(max(seconds, 1), 300)) }
             }
             return .again(after: answer.retryAfter, else: outcome)
         default:
-            state.withLock { $0.held[package] = nil }
+            state.withLock { $0.pauses[package] = nil }
             return .done(outcome)
         }
     }
 
-    // MARK: Remembered
+    // MARK: State
 
-    private func isHeld(_ package: String) -> Bool {
+    private func isPaused(_ package: String) -> Bool {
         let now = clock.now
-        return state.withLock { state in state.held[package].map { now < $0 } ?? false }
+        return state.withLock { state in state.pauses[package].map { now < $0 } ?? false }
     }
 
     private func accessTokens(of secret: Secret) -> AccessTokens? {
@@ -139,18 +139,18 @@ final class IntegrityDecoder: Sendable {
             logger: logger)
         return state.withLock { state in
             if let known = state.tokens[secret] { return known }
-            if state.tokens.count >= Self.maximumRemembered { state.tokens.removeAll() }
+            if state.tokens.count >= Self.maximumCached { state.tokens.removeAll() }
             state.tokens[secret] = made
             return made
         }
     }
 
-    /// The most frequent mistake of all: said once a package, until it works.
+    /// Explains the most frequent mistake, once for each package until it works.
     private func explainOnce(_ outcome: DecodeOutcome, _ package: String, _ account: ServiceAccount) {
         switch outcome {
         case .couldNotCheck(let reason) where reason.code == .projectNotLinked:
             let isNew = state.withLock { state in
-                if state.explained.count >= Self.maximumRemembered { state.explained.removeAll() }
+                if state.explained.count >= Self.maximumCached { state.explained.removeAll() }
                 return state.explained.insert(package).inserted
             }
             guard isNew else { return }

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// Counts of today and yesterday, for a bounded number of packages.
+/// Counts requests of today and yesterday, for a bounded number of packages.
 struct IntegrityUsageCount: Sendable {
     private struct Key: Hashable {
         let package: String
@@ -12,7 +12,7 @@ struct IntegrityUsageCount: Sendable {
 
     private var counts: [Key: IntegrityUsage] = [:]
 
-    mutating func note(_ package: String, at now: UnixTime, _ change: (inout IntegrityUsage) -> Void) {
+    mutating func count(_ package: String, at now: UnixTime, _ change: (inout IntegrityUsage) -> Void) {
         let today = IntegrityUsage.day(of: now)
         let key = Key(package: package, day: today)
         if counts[key] == nil {

@@ -1,11 +1,11 @@
 internal import AuthContract
 
-/// Tries again where trying again makes sense: a few times, with growing pauses, and never past a total time.
+/// Retries a few times, with growing pauses, within a total time.
 struct BackOff: Sendable {
-    /// What came of one attempt.
+    /// The result of one attempt.
     enum Attempt<Value: Sendable>: Sendable {
         case done(Value)
-        /// May succeed later; at the earliest after so many seconds, where the service named them. Else the value stands.
+        /// May succeed later: after this many seconds, if the service named them. Without a retry the value counts.
         case again(after: Int64?, else: Value)
     }
 
@@ -15,7 +15,7 @@ struct BackOff: Sendable {
     let random: any RandomSource
     let pause: @Sendable (Duration) async throws -> Void
 
-    /// - Parameter attempt: is told what is left of the total time.
+    /// - Parameter attempt: receives the time that is left.
     func run<Value: Sendable>(
         within total: Duration, _ attempt: (Duration) async -> Attempt<Value>
     ) async -> Value {

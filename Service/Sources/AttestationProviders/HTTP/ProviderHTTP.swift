@@ -4,33 +4,33 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOSSL
 
-/// One HTTP client for all of Apple's and Google's services. Certificates are verified against the system's roots, redirects
-/// are answers like any other, nothing is decompressed, and every exchange ends within its time and its size.
+/// The HTTP client for Apple's and Google's services. It verifies certificates against the system's roots, follows no
+/// redirects, and decompresses nothing. Every exchange is bounded in time and size.
 ///
-/// Share one, and shut it down at the end.
-public final class ProviderHTTP: Sendable {
+/// Share one client, and shut it down at the end.
+package final class ProviderHTTP: Sendable {
     private let client: HTTPClient
 
-    /// A client of its own connections.
-    public init() {
+    /// A client with its own connections.
+    package init() {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
         configuration.timeout.connect = .seconds(5)
         configuration.connectionPool.idleTimeout = .seconds(30)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
-        // A refused connection is an answer; whether to try again is decided where the deadline is known.
+        // The caller retries, because it knows the deadline.
         configuration.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
     /// Closes its connections. Afterwards every request fails.
-    public func shutdown() async { try? await client.shutdown() }
+    package func shutdown() async { try? await client.shutdown() }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     ///
-    /// - Parameter limit: after which there is no answer any more, however much of it has come.
-    func send(_ request: ProviderRequest, within limit: Duration) async throws(ProviderFailure) -> ProviderAnswer {
+    /// - Parameter limit: the deadline for the whole exchange.
+    func send(_ request: ProviderRequest, within limit: Duration) async throws(ProviderFailure) -> ProviderResponse {
         guard limit > .zero else { throw .tooSlow }
         do {
             return try await withDeadline(limit) { try await self.exchange(request, within: limit) }
@@ -47,16 +47,16 @@ public final class ProviderHTTP: Sendable {
         } catch { throw .unreachable("\(error)") }
     }
 
-    private func exchange(_ request: ProviderRequest, within limit: Duration) async throws -> ProviderAnswer {
+    private func exchange(_ request: ProviderRequest, within limit: Duration) async throws -> ProviderResponse {
         var message = HTTPClientRequest(url: request.url)
         message.method = request.body == nil ? .GET : .POST
         for (name, value) in request.headers { message.headers.add(name: name, value: value) }
         message.body = request.body.map { .bytes($0) }
         let answer = try await client.execute(message, timeout: .nanoseconds(limit.nanoseconds))
-        let body = try await answer.body.collect(upTo: request.maximumAnswer)
-        // A body whose reading was cancelled ends early and looks whole.
+        let body = try await answer.body.collect(upTo: request.maximumResponse)
+        // After a cancellation the body ends early and looks complete.
         try Task.checkCancellation()
-        return ProviderAnswer(
+        return ProviderResponse(
             status: Int(answer.status.code), headers: answer.headers.map { ($0.name, $0.value) },
             body: Array(body.readableBytesView))
     }
@@ -77,31 +77,31 @@ public final class ProviderHTTP: Sendable {
     }
 }
 
-/// A request: with a body a POST, else a GET.
+/// A request: a POST if it has a body, otherwise a GET.
 struct ProviderRequest: Sendable {
     let url: String
     var headers: [(name: String, value: String)] = []
     var body: [UInt8]?
-    /// The largest body of an answer that is read, in bytes.
-    let maximumAnswer: Int
+    /// The largest response body that is read, in bytes.
+    let maximumResponse: Int
 }
 
-/// An answer, whole.
-struct ProviderAnswer: Sendable {
+/// A complete response.
+struct ProviderResponse: Sendable {
     let status: Int
     let headers: [(name: String, value: String)]
     let body: [UInt8]
 
-    /// The value of a header; of several the first.
+    /// The first value of a header.
     subscript(header: String) -> String? {
         headers.first { $0.name.lowercased() == header.lowercased() }?.value
     }
 
-    /// Seconds that the service asks to wait (RFC 9110 section 10.2.3); a date is left to our own back-off.
+    /// Seconds that the service asks to wait (RFC 9110 section 10.2.3). Nil for a date: then our own back-off counts.
     var retryAfter: Int64? { self["Retry-After"].flatMap(Int64.init(wholeSeconds:)) }
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 enum ProviderFailure: Error, Hashable, CustomStringConvertible {
     case unreachable(String)
     case tooSlow
@@ -111,8 +111,8 @@ enum ProviderFailure: Error, Hashable, CustomStringConvertible {
     var description: String {
         switch self {
         case .unreachable(let reason): "not reached: \(reason.prefix(200))"
-        case .tooSlow: "no answer in time"
-        case .tooLarge: "an answer that is too large"
+        case .tooSlow: "no response in time"
+        case .tooLarge: "the response is too large"
         case .cancelled: "cancelled"
         }
     }

@@ -4,7 +4,7 @@ internal import Crypto
 internal import Foundation
 internal import StrictJSON
 
-/// A list as it came, and when its source last said that it is the current one.
+/// A list as its source sent it, and when the source last confirmed it.
 struct KeptList: Sendable {
     let list: RevocationStatusList
     let bytes: [UInt8]
@@ -25,21 +25,21 @@ struct KeptList: Sendable {
     }
 }
 
-/// The copy of a list on disk: one line of JSON about it, and the list as it came.
+/// The copy of a list on disk: one line of JSON about it, then the list as its source sent it.
 ///
-/// Both are in one file, so that no crash can put the date of one list beside the entries of another.
+/// Both are in one file, so that a crash cannot combine the date of one list with the entries of another.
 struct KeptListFile: Sendable {
     let source: String
     private let file: URL
 
-    /// - Parameter directory: is made where it is missing.
+    /// - Parameter directory: created if it does not exist.
     init(of source: String, in directory: String) {
         self.source = source
         let name = Hexadecimal.encode(SHA256.hash(data: Array(source.utf8)).prefix(16))
         file = URL(fileURLWithPath: directory, isDirectory: true).appendingPathComponent("\(name).statuslist")
     }
 
-    /// The copy; nil where there is none, or none that is whole.
+    /// The copy; nil if it is missing or damaged.
     func load(at now: UnixTime) async -> KeptList? {
         let loaded = try? await onFileThread { () -> KeptList? in
             guard
@@ -59,7 +59,7 @@ struct KeptListFile: Sendable {
         return loaded ?? nil
     }
 
-    /// Replaces the copy, whole or not at all.
+    /// Replaces the copy atomically.
     func save(_ kept: KeptList) async throws {
         try await onFileThread {
             let head: JSONValue = .object(
@@ -77,18 +77,18 @@ struct KeptListFile: Sendable {
     private static func digest(_ bytes: [UInt8]) -> String { Hexadecimal.encode(SHA256.hash(data: bytes)) }
 }
 
-/// The whole of a file and when it was written; nil where it is larger than the limit.
+/// The contents of a file and when it was written; nil if it is larger than the limit.
 func boundedContents(of path: String, limit: Int) throws -> (bytes: [UInt8], modifiedAt: UnixTime)? {
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     guard let handle = FileHandle(forReadingAtPath: path) else { throw CocoaError(.fileReadNoSuchFile) }
     defer { try? handle.close() }
-    // One more than may be: a file that grows is caught as well.
+    // One byte more than allowed, so that a file that grows is noticed.
     let bytes = try handle.read(upToCount: limit + 1) ?? Data()
     let modified = (attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
     return bytes.count > limit ? nil : (Array(bytes), UnixTime(Int64(modified)))
 }
 
-/// Runs blocking work on files beside the threads of Swift's concurrency.
+/// Runs blocking file work outside of the threads of Swift's concurrency.
 func onFileThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         DispatchQueue.global(qos: .utility).async { continuation.resume(with: Result { try work() }) }

@@ -3,18 +3,18 @@ internal import AuthContract
 internal import Bytes
 internal import Foundation
 
-/// Where a list comes from.
+/// The source of a revocation list.
 enum ListSource: Sendable {
     case url(String)
     case file(String)
 
-    /// A file by its path or `file:` URL; anything else must be https, or http on this machine.
+    /// A path or `file:` URL of a file, or a URL with https, or with http on this machine.
     init?(_ text: String) {
         if text.hasPrefix("file:") {
             guard let url = URL(string: text), url.isFileURL else { return nil }
             self = .file(url.path)
         } else if text.contains("://") {
-            // Nobody signs the list: what vouches for it is the connection.
+            // The list is not signed. TLS alone authenticates it.
             guard SecureURL.isSecure(text) else { return nil }
             self = .url(text)
         } else {
@@ -23,11 +23,11 @@ enum ListSource: Sendable {
         }
     }
 
-    /// What asking a source came to.
-    enum Answer: Sendable {
-        /// A list, and seconds until it is asked for again.
+    /// The result of a fetch.
+    enum Fetched: Sendable {
+        /// A list, and seconds until the next fetch.
         case list(KeptList, fresh: Int64)
-        /// The one that is held is still the current one.
+        /// The present list is still current.
         case unchanged(confirmedAt: UnixTime, fresh: Int64)
     }
 
@@ -36,19 +36,19 @@ enum ListSource: Sendable {
         var retryAfter: Int64?
     }
 
-    /// Seconds after which a file is looked at again.
+    /// Seconds after which a file is read again.
     private static let fileInterval: Int64 = 60
 
     func fetch(
-        over http: ProviderHTTP, held: KeptList?, at now: UnixTime, within limit: Duration
-    ) async throws(Failure) -> Answer {
+        over http: ProviderHTTP, current: KeptList?, at now: UnixTime, within limit: Duration
+    ) async throws(Failure) -> Fetched {
         switch self {
-        case .file(let path): try await read(path, held: held, at: now)
-        case .url(let url): try await ask(url, over: http, held: held, at: now, within: limit)
+        case .file(let path): try await read(path, current: current, at: now)
+        case .url(let url): try await ask(url, over: http, current: current, at: now, within: limit)
         }
     }
 
-    private func read(_ path: String, held: KeptList?, at now: UnixTime) async throws(Failure) -> Answer {
+    private func read(_ path: String, current: KeptList?, at now: UnixTime) async throws(Failure) -> Fetched {
         let contents: (bytes: [UInt8], modifiedAt: UnixTime)?
         do {
             contents = try await onFileThread {
@@ -56,9 +56,9 @@ enum ListSource: Sendable {
             }
         } catch { throw Failure(description: "the file cannot be read: \(error.localizedDescription)") }
         guard let contents else { throw Failure(description: "the file is too large") }
-        // A file is as old as it is: copying it again is how its keeper says that it is current.
+        // The modification time counts: the operator confirms a list by writing it again.
         let confirmed = min(contents.modifiedAt, now)
-        if let held, held.bytes == contents.bytes {
+        if let current, current.bytes == contents.bytes {
             return .unchanged(confirmedAt: confirmed, fresh: Self.fileInterval)
         }
         do {
@@ -68,14 +68,14 @@ enum ListSource: Sendable {
     }
 
     private func ask(
-        _ url: String, over http: ProviderHTTP, held: KeptList?, at now: UnixTime, within limit: Duration
-    ) async throws(Failure) -> Answer {
-        let request = StatusListRequest(url: url, holding: held?.entityTag)
-        let received: ProviderAnswer
+        _ url: String, over http: ProviderHTTP, current: KeptList?, at now: UnixTime, within limit: Duration
+    ) async throws(Failure) -> Fetched {
+        let request = StatusListRequest(url: url, holding: current?.entityTag)
+        let received: ProviderResponse
         do {
             received = try await http.send(
                 ProviderRequest(
-                    url: request.url, headers: request.headers, maximumAnswer: RevocationStatusList.maximumLength),
+                    url: request.url, headers: request.headers, maximumResponse: RevocationStatusList.maximumLength),
                 within: limit)
         } catch { throw Failure(description: "\(error)") }
         let answer: StatusListAnswer
@@ -88,7 +88,7 @@ enum ListSource: Sendable {
             let kept = KeptList(list, bytes: received.body, entityTag: answer.entityTag, confirmedAt: confirmed)
             return .list(kept, fresh: answer.freshFor)
         case .unchanged:
-            guard held?.entityTag != nil else {
+            guard current?.entityTag != nil else {
                 throw Failure(
                     description: "the server answered 304, and no list is held", retryAfter: received.retryAfter)
             }
