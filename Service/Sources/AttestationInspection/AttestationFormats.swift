@@ -1,7 +1,7 @@
-/// The kinds of evidence that are known.
-public enum AttestationFormats {
-    /// Every format: to add one, write a type and name it here.
-    public static let all: [any AttestationFormat] = [
+/// The known formats of attestation objects.
+package enum AttestationFormats {
+    /// Every format. To add one, write a type and list it here.
+    package static let all: [any AttestationFormat] = [
         AppAttestAttestationFormat(),
         AppAttestAssertionFormat(),
         AppAttestReceiptFormat(),
@@ -9,8 +9,8 @@ public enum AttestationFormats {
         PlayIntegrityFormat(),
     ]
 
-    /// The format of this name, nil where there is none.
-    public static func named(_ name: String) -> (any AttestationFormat)? {
+    /// The format with this name; nil for an unknown one.
+    package static func named(_ name: String) -> (any AttestationFormat)? {
         all.first { type(of: $0).name == name }
     }
 }

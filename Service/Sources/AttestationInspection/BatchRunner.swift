@@ -1,29 +1,29 @@
 internal import StrictJSON
 
-/// Verifies JSON lines in a stream, and gives one JSON line for each, in order.
+/// Verifies a stream of JSON lines, and writes one JSON line for each, in order.
 ///
-/// Lines end with LF or CR LF; the last needs no end. A line of white space alone is no input and gives no output, but it counts
-/// in line numbers; so does a line that is too long, which is skipped without being held. A byte order mark at the start is tolerated.
-public struct BatchRunner: Sendable {
-    /// Bytes of one line beyond which it is not read: 1 MiB.
-    public static let maximumLineLength = 1024 * 1024
+/// Lines end with LF or CR LF. The last line needs no end. A line of white space gives no output, but counts in line numbers.
+/// So does a line that is too long: it is skipped, and not kept in memory. A byte order mark at the start is ignored.
+package struct BatchRunner: Sendable {
+    /// The most bytes of a line: 1 MiB.
+    package static let maximumLineLength = 1024 * 1024
 
-    /// Whether every line so far could be read: exit code 0, and otherwise 1.
-    public private(set) var everyLineWasReadable = true
+    /// Whether every line so far could be read: exit code 0, otherwise 1.
+    package private(set) var everyLineWasReadable = true
 
     private let options: VerificationOptions
     private var line: [UInt8] = []
     private var lineIsTooLong = false
     private var lineNumber = 0
 
-    /// A runner; throws where the options cannot be used, before anything is read.
-    public init(options: VerificationOptions = VerificationOptions()) throws(VerificationOptions.Problem) {
+    /// A runner. Throws if the options cannot be used, before anything is read.
+    package init(options: VerificationOptions = VerificationOptions()) throws(VerificationOptions.Problem) {
         try options.validate()
         self.options = options
     }
 
-    /// Takes the next bytes of the input, and writes a line for each that ends in them, without its end.
-    public mutating func process(
+    /// Processes the next bytes of the input, and writes a result for each line that ends in them.
+    package mutating func process(
         _ chunk: some Sequence<UInt8>, write: (String) throws -> Void
     ) rethrows {
         for byte in chunk {
@@ -39,8 +39,8 @@ public struct BatchRunner: Sendable {
         }
     }
 
-    /// Takes the end of the input: the last line may lack its end.
-    public mutating func finish(write: (String) throws -> Void) rethrows {
+    /// Processes the end of the input. The last line may lack its end.
+    package mutating func finish(write: (String) throws -> Void) rethrows {
         guard !line.isEmpty || lineIsTooLong else { return }
         try endLine(write)
     }
@@ -66,7 +66,7 @@ public struct BatchRunner: Sendable {
         try write(output.text())
     }
 
-    /// The result of one line; nil where it cannot be read.
+    /// The result of one line; nil if it cannot be read.
     static func output(for line: [UInt8], options: VerificationOptions) -> JSONValue? {
         guard let value = try? JSONValue(parsing: line, limits: .init(bytes: maximumLineLength, depth: 32)),
             let fields = try? JSONFields(value), let name = try? fields.string("format"),

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import Foundation
 
-/// A time of RFC 3339, as input lines give it: with or without fractions of a second, in UTC or with an offset from it.
+/// Parses the times of input lines: RFC 3339, with or without fractions of a second, in UTC or with an offset.
 enum InputTime {
     static func parse(_ text: String) -> Date? {
         let offset = Array(text.utf8.suffix(6))

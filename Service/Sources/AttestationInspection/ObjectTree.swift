@@ -1,17 +1,17 @@
-public import StrictJSON
+package import StrictJSON
 
-/// What is in an object, for people: as JSON, or as an indented tree.
-public enum ObjectTree {
-    /// Everything in an object, with the name of its format; nil where no format knows the bytes.
-    public static func inspect(_ object: [UInt8]) -> (format: String, value: JSONValue)? {
+/// The contents of an object for people, as JSON or as an indented tree.
+package enum ObjectTree {
+    /// The contents of an object and the name of its format; nil if no format can read it.
+    package static func inspect(_ object: [UInt8]) -> (format: String, value: JSONValue)? {
         for format in AttestationFormats.all {
             if let value = format.inspect(object) { return (type(of: format).name, value) }
         }
         return nil
     }
 
-    /// The same as text: a line for each part, two spaces a level.
-    public static func render(_ value: JSONValue) -> String {
+    /// The contents as text: one line for each part, indented by two spaces for each level.
+    package static func render(_ value: JSONValue) -> String {
         var text = ""
         render(value, indent: "", to: &text)
         return text
@@ -38,7 +38,7 @@ public enum ObjectTree {
         }
     }
 
-    // Text from an object may hold anything: what is not printable ASCII is shown escaped, as a terminal obeys the rest.
+    // Text from an object is untrusted. Everything but printable ASCII is escaped, because terminals interpret it.
     private static func scalar(_ value: JSONValue) -> String {
         guard case .string(let string) = value else { return value.text() }
         return string.unicodeScalars.reduce(into: "") { text, scalar in

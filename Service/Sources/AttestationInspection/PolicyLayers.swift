@@ -1,18 +1,18 @@
 internal import StrictJSON
 
-/// The kinds of policies, by the names that a policy file and an app record give them.
+/// The kinds of policies, named as in a policy file and in an app record.
 enum PolicyKind: String, CaseIterable {
     case ios
     case keyAttestation = "key_attestation"
     case playIntegrity = "play_integrity"
 
-    /// Members that say nothing about one object: notes for people, and what an app record holds beside a policy.
+    /// Members that are ignored: notes for people, and members of an app record that say nothing about one object.
     private static let ignored: Set = ["description", "note", "trust_anchors", "status_list", "keys"]
 
-    /// The members of a policy of this kind, without those that are ignored. Nil where a policy of several kinds says nothing
-    /// about this one.
+    /// The members of a policy of this kind, without the ignored ones. Nil if a policy of several kinds says nothing about this
+    /// kind.
     ///
-    /// - Throws: where `policy` is no object, or is a policy of several kinds with an unknown member beside them.
+    /// - Throws: if `policy` is not an object, or has an unknown member next to its kinds.
     func members(of policy: JSONValue, path: String = "policy") throws(JSONError) -> JSONFields? {
         let all = try JSONFields(policy, path: path)
         let kinds = Self.allCases.map(\.rawValue)
@@ -25,21 +25,21 @@ enum PolicyKind: String, CaseIterable {
     }
 
     private static func considered(_ policy: JSONValue, _ path: String) throws(JSONError) -> JSONFields {
-        // An error for anything but an object.
+        // Throws for anything but an object.
         _ = try JSONFields(policy, path: path)
         let members = (policy.object?.members ?? []).filter { !ignored.contains($0.name) }
         return try JSONFields(.object(JSONObject(members: members)), path: path)
     }
 }
 
-/// One of the two sources that are laid over the default policy.
+/// A source of policy members. Two of them override the default policy.
 enum PolicyLayer {
-    /// What an input line says itself: its `policy`, and after it the environment and the app that it names.
+    /// The input line: its `policy`, then its environment and its app.
     case line(JSONFields?)
     /// `--policy`.
     case option(JSONFields?)
 
-    /// The members of the policy; nil where it says nothing about the kind.
+    /// The members of the policy; nil if it says nothing about the kind.
     var members: JSONFields? {
         switch self {
         case .line(let members), .option(let members): members
@@ -48,8 +48,8 @@ enum PolicyLayer {
 }
 
 extension VerificationOptions {
-    /// What is laid over the default for a line, in order: what comes last wins. By default that is the operator's `--policy`,
-    /// because a line may come from an attacker who wants its object to verify.
+    /// The layers over the default, in order. The last one wins. By default that is the operator's `--policy`, because an
+    /// attacker may have written the line.
     ///
     /// - Parameter own: the line's member `policy`.
     func layers(of kind: PolicyKind, over own: JSONValue?) throws(JSONError) -> [PolicyLayer] {
@@ -61,7 +61,7 @@ extension VerificationOptions {
 }
 
 extension JSONFields {
-    /// The policy that an input line brings along. Text there is the name of a policy that lies elsewhere, and says nothing.
+    /// The policy in an input line. A text there names a policy that is kept elsewhere, and is ignored.
     var ownPolicy: JSONValue? {
         optionalValue("policy").flatMap { $0.string == nil ? $0 : nil }
     }

@@ -1,34 +1,34 @@
 internal import AppAttest
-public import StrictJSON
+package import StrictJSON
 
-/// What a verification found, in the words of the batch interface (DocC article *Batch*): stable.
-public struct Verdict: Sendable {
+/// The result of a verification, in the stable words of the batch interface (DocC article *Batch*).
+package struct Verdict: Sendable {
     /// The three outcomes, never mixed.
-    public enum Outcome: String, Sendable {
+    package enum Outcome: String, Sendable {
         /// Everything that could be checked holds.
         case verified
         /// A check failed.
         case refused
-        /// Nothing was refused, and what it would take to verify is not there.
+        /// Nothing was refused, but something is missing that a verification needs.
         case couldNotCheck = "could-not-check"
     }
 
-    /// One check and how it went.
-    public struct Check: Sendable {
-        /// The three ways a check ends.
-        public enum Outcome: String, Sendable {
+    /// One check and its outcome.
+    package struct Check: Sendable {
+        /// The outcome of a check.
+        package enum Outcome: String, Sendable {
             case passed, failed, unchecked
         }
 
         /// Its stable name, the `step` of a refusal.
-        public let name: String
-        /// How it went.
-        public let outcome: Outcome
-        /// What was compared, for people.
-        public let detail: String?
+        package let name: String
+        /// Its outcome.
+        package let outcome: Outcome
+        /// What was found or missing, for people.
+        package let detail: String?
 
         /// A check with its outcome.
-        public init(_ name: String, _ outcome: Outcome, detail: String? = nil) {
+        package init(_ name: String, _ outcome: Outcome, detail: String? = nil) {
             self.name = name
             self.outcome = outcome
             self.detail = detail
@@ -40,21 +40,21 @@ public struct Verdict: Sendable {
         }
     }
 
-    /// What the whole comes to.
-    public var outcome: Outcome
+    /// The outcome of the verification.
+    package var outcome: Outcome
     /// The stable reason of a refusal.
-    public var code: String?
+    package var code: String?
     /// The check that failed.
-    public var step: String?
-    /// Checks that were impossible, because a member was not given.
-    public var unchecked: [String]
+    package var step: String?
+    /// The checks that could not be made, because a member is missing.
+    package var unchecked: [String]
     /// Everything the object says, in clear names.
-    public var facts: JSONObject
-    /// Every check in order, for people.
-    public var checks: [Check]
+    package var facts: JSONObject
+    /// Every check, in order, for people.
+    package var checks: [Check]
 
     /// Memberwise initializer.
-    public init(
+    package init(
         _ outcome: Outcome, code: String? = nil, step: String? = nil, unchecked: [String] = [],
         facts: JSONObject = JSONObject(), checks: [Check] = []
     ) {
@@ -67,55 +67,53 @@ public struct Verdict: Sendable {
     }
 }
 
-/// One kind of evidence: how a line of input is verified, and how an object is shown.
-///
-/// To add a format, write one type and name it in `AttestationFormats.all`.
-public protocol AttestationFormat: Sendable {
-    /// The member `format` of an input line.
+/// A format of attestation objects: verifies an input line, and shows an object.
+package protocol AttestationFormat: Sendable {
+    /// The value of the member `format` in an input line.
     static var name: String { get }
 
-    /// Judges one input line. Throws only for a line that cannot be read at all (`UNREADABLE`).
+    /// Verifies one input line. Throws only for a line that cannot be read (`UNREADABLE`).
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict
 
-    /// Everything in an object, decoded with names; nil where the bytes are not of this format.
+    /// The contents of an object, with names; nil if it is of another format.
     func inspect(_ object: [UInt8]) -> JSONValue?
 }
 
-/// What the command line gives beside the input: files that are read once, before the first line.
-public struct VerificationOptions: Sendable {
-    /// `--roots`: a PEM file's text, instead of the built-in anchors.
-    public var rootsPEM: String? { didSet { prepareAppleVerifiers() } }
-    /// Whether the built-in anchors are trusted beside those of `rootsPEM`, as a service with trust anchors of its own does.
-    public var keepsBuiltInRoots = false { didSet { prepareAppleVerifiers() } }
+/// The options of a verification. Their files are read once, before the first line.
+package struct VerificationOptions: Sendable {
+    /// `--roots`: the text of a PEM file, which replaces the built-in anchors.
+    package var rootsPEM: String? { didSet { prepareAppleVerifiers() } }
+    /// Whether the built-in anchors are trusted in addition to `rootsPEM`, as in an app with `trust_anchors`.
+    package var keepsBuiltInRoots = false { didSet { prepareAppleVerifiers() } }
     /// `--status-list`: Android's revocation list, a JSON text.
-    public var statusList: JSONValue?
+    package var statusList: JSONValue?
     /// `--play-keys`: `DECRYPTION_KEY` and `VERIFICATION_KEY`.
-    public var playKeys: JSONValue?
+    package var playKeys: JSONValue?
     /// `--policy`.
-    public var policy: JSONValue?
+    package var policy: JSONValue?
     /// `--line-policies`: a line's own policy, environment and app ids win over ``policy``. By default ``policy`` wins.
-    public var linePoliciesWin = false
-    /// Whether a member `recorded_verdict` counts where a token cannot be decoded. The sender of a line could have written it, so
-    /// only evidence, which the service recorded, is judged by it.
+    package var linePoliciesWin = false
+    /// Whether the member `recorded_verdict` counts if a token cannot be decoded. Only evidence sets it: the service wrote it,
+    /// while a line may come from an attacker.
     var honoursRecordedVerdicts = false
 
-    /// Parsed once, not for every line; nil where the text holds no certificate.
+    /// Parsed once, not for every line; nil if the text has no certificate.
     private var apple: AppleVerifiers? = .builtIn
 
-    /// Options with nothing given.
-    public init() {}
+    /// No options.
+    package init() {}
 }
 
 extension VerificationOptions {
     /// Why options cannot be used.
-    public struct Problem: Error, Sendable, CustomStringConvertible {
+    package struct Problem: Error, Sendable, CustomStringConvertible {
         /// A sentence for the operator.
-        public let description: String
+        package let description: String
     }
 
-    /// Throws where the roots cannot be used, so that this is known before the first line. A policy that cannot be used makes
-    /// the lines concerned `could-not-check`.
-    public func validate() throws(Problem) {
+    /// Throws if the roots cannot be used, before the first line is read. A policy that cannot be used makes its lines
+    /// `could-not-check`.
+    package func validate() throws(Problem) {
         _ = try appleVerifiers()
     }
 
@@ -130,7 +128,7 @@ extension VerificationOptions {
     }
 
     func appleVerifiers() throws(Problem) -> AppleVerifiers {
-        guard let apple else { throw Problem(description: "roots: no certificate that can be read") }
+        guard let apple else { throw Problem(description: "roots: expected certificates in PEM, and none can be read") }
         return apple
     }
 }

@@ -2,17 +2,17 @@ internal import AndroidKeyAttestation
 internal import Bytes
 internal import Crypto
 internal import Foundation
-public import StrictJSON
+package import StrictJSON
 
-/// Android key attestations: `chain_pem` (leaf first), compared with `challenge_hex` and `package` where given, with dates
-/// judged at `valid_at` where the policy asks for it, and with `public_key_spki`.
-public struct AndroidKeyAttestationFormat: AttestationFormat {
-    public static let name = "android-key-attestation"
+/// Android key attestations: `chain_pem` (leaf first), compared with `challenge_hex`, `package` and `public_key_spki` if
+/// given. Dates are judged at `valid_at` if the policy asks for it.
+package struct AndroidKeyAttestationFormat: AttestationFormat {
+    package static let name = "android-key-attestation"
 
     /// The format.
-    public init() {}
+    package init() {}
 
-    public func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
+    package func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
         let pem = try line.optionalString("chain_pem")
         let challenge = try AndroidInputLine.hexadecimal("challenge_hex", in: line)
         let package = try line.optionalString("package")
@@ -36,7 +36,7 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
         return Verdict(audit, facts: facts)
     }
 
-    public func inspect(_ object: [UInt8]) -> JSONValue? {
+    package func inspect(_ object: [UInt8]) -> JSONValue? {
         let text = String(decoding: object, as: UTF8.self)
         let chain = (try? KeyAttestationChain(pem: text)) ?? (try? KeyAttestationChain(der: [object]))
         guard let chain, chain.hasKeyDescription else { return nil }
@@ -79,8 +79,7 @@ public struct AndroidKeyAttestationFormat: AttestationFormat {
 }
 
 extension Verdict {
-    /// What an audit found. A key that is not given is not listed as unchecked: at first, lines named none, and the
-    /// interface is stable.
+    /// The result of an audit. The interface is stable and does not list a missing public key as unchecked.
     fileprivate init(_ audit: KeyAttestationAudit, facts: JSONObject) {
         self.init(
             audit.refusal == nil ? .verified : .refused, code: audit.refusal?.code.rawValue,

@@ -3,7 +3,7 @@ internal import Bytes
 internal import Crypto
 internal import StrictJSON
 
-/// Everything that a chain says, in clear names.
+/// Everything that a chain says, with names.
 enum KeyAttestationFacts {
     static func facts(_ chain: KeyAttestationChain) -> JSONObject {
         var facts = JSONObject()
@@ -15,7 +15,7 @@ enum KeyAttestationFacts {
         return facts
     }
 
-    /// What only a verification finds out.
+    /// What only a verification finds.
     static func add(_ verified: KeyAttestationAudit.Findings, to facts: inout JSONObject) {
         facts["provisioning"] = .string(verified.provisioning.rawValue)
         facts["strongbox_corroborated"] = .bool(verified.isStrongBoxCorroborated)
@@ -77,12 +77,12 @@ enum KeyAttestationFacts {
         return .object(object)
     }
 
-    /// A name, or the number where it has none.
+    /// The name, or the number without a name.
     private static func name(_ value: Int64, _ names: [Int64: String]) -> JSONValue {
         names[value].map { .string($0) } ?? .integer(value)
     }
 
-    /// A time of RFC 3339, where it is within the years 1900 to 9999.
+    /// A time in RFC 3339; nil outside of the years 1900 to 9999.
     private static func time(_ secondsSince1970: Int64) -> JSONValue? {
         guard -2_208_988_800...253_402_300_799 ~= secondsSince1970 else { return nil }
         return .string(CivilTime(secondsSince1970: secondsSince1970).iso8601)

@@ -1,18 +1,18 @@
 internal import Foundation
 internal import PlayIntegrity
-public import StrictJSON
+package import StrictJSON
 
-/// Play Integrity tokens: `token`, compared with `package` and `nonce` where given, judged at `evaluate_at`.
+/// Play Integrity tokens: `token`, compared with `package` and `nonce` if given, judged at `evaluate_at`.
 ///
-/// Classic tokens are decoded with `--play-keys`; a standard token, which Google alone can decode, could not be checked. A verdict
-/// written beside the token proves nothing: only evidence is judged by one.
-public struct PlayIntegrityFormat: AttestationFormat {
-    public static let name = "play-integrity"
+/// Classic tokens are decoded with `--play-keys`. A standard token, which only Google can decode, could not be checked. A
+/// `recorded_verdict` in a line proves nothing. It counts only in evidence.
+package struct PlayIntegrityFormat: AttestationFormat {
+    package static let name = "play-integrity"
 
     /// The format.
-    public init() {}
+    package init() {}
 
-    public func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
+    package func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
         let token = try line.optionalString("token")
         let package = try line.optionalString("package")
         let binding = try Self.binding(line)
@@ -40,13 +40,13 @@ public struct PlayIntegrityFormat: AttestationFormat {
         return Verdict(audit, facts: facts)
     }
 
-    /// What the token must be made for: a nonce, or a value that a token of either kind must carry.
+    /// What the token must be made for: a nonce, or a value for a token of either kind.
     private static func binding(_ line: JSONFields) throws(JSONError) -> IntegrityBinding? {
         if let either = try line.optionalString("nonce_or_request_hash") { return .either(either) }
         return try line.optionalString("nonce").map { .nonce($0) }
     }
 
-    /// What the token said when it was decoded, for one that cannot be decoded here.
+    /// The verdict that the service recorded, for a token that cannot be decoded here.
     private static func recordedVerdict(_ line: JSONFields) throws(JSONError) -> IntegrityVerdict? {
         guard let recorded = try line.optionalObject("recorded_verdict") else { return nil }
         guard let payload = try recorded.value("payload").object else {
@@ -55,16 +55,16 @@ public struct PlayIntegrityFormat: AttestationFormat {
         return IntegrityVerdict(payload: payload, decodedBy: try recorded.choice("decoded_by"))
     }
 
-    public func inspect(_ object: [UInt8]) -> JSONValue? {
+    package func inspect(_ object: [UInt8]) -> JSONValue? {
         let text = String(decoding: object, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         if let payload = try? JSONValue(parsing: object).object { return Self.inspect(payload: payload) }
         guard let token = try? IntegrityToken(text) else { return nil }
-        // Any base64 looks like an opaque token; Google's begin with the first field of a protocol buffer.
+        // Any base64 looks like an opaque token. Google's tokens begin with the first field of a protocol buffer.
         if case .opaque = token, !text.hasPrefix("C") || text.utf8.count < 100 { return nil }
         return .object(JSONObject([("token_form", .string(Self.form(token)))]))
     }
 
-    /// A verdict that was decoded elsewhere, with or without the wrapper of Google's answer.
+    /// A verdict that was decoded elsewhere, with or without the wrapper of Google's response.
     private static func inspect(payload: JSONObject) -> JSONValue? {
         let wrapped = payload["tokenPayloadExternal"] ?? .object(payload)
         guard wrapped.object?["requestDetails"] != nil,
@@ -94,7 +94,7 @@ public struct PlayIntegrityFormat: AttestationFormat {
         return policy
     }
 
-    /// The default of the batch interface: the app of the published vectors, which must be licensed.
+    /// The default of the batch interface: the app of the published vectors. It must be licensed.
     private static let defaultPolicy: PlayIntegrityPolicy = {
         let digest: [UInt8] = [
             0xFB, 0x60, 0x0C, 0x0C, 0xE4, 0xB4, 0x1D, 0x9A, 0x59, 0xA3, 0x0C, 0x4F, 0x6D, 0x2A, 0xA3, 0x5C,
@@ -105,7 +105,7 @@ public struct PlayIntegrityFormat: AttestationFormat {
         return policy
     }()
 
-    /// One pair of keys, several in an array, or several in the member `keys`, as an app record has them.
+    /// One pair of keys, an array of pairs, or an object with such an array as `keys`, as in an app record.
     private static func keys(_ options: VerificationOptions) throws(JSONError) -> [ResponseKeys] {
         guard let given = options.playKeys else { return [] }
         let pairs = given.array ?? given.object?["keys"]?.array ?? [given]
@@ -116,7 +116,7 @@ public struct PlayIntegrityFormat: AttestationFormat {
 }
 
 extension Verdict {
-    /// What an audit found.
+    /// The result of an audit.
     fileprivate init(_ audit: PlayIntegrityAudit, facts: JSONObject) {
         let outcome: Outcome =
             switch (audit.refusal, audit.unavailable) {
@@ -133,7 +133,7 @@ extension Verdict {
     }
 }
 
-/// Everything that a verdict says, in clear names.
+/// Everything that a verdict says, with names.
 enum PlayIntegrityFacts {
     static func add(_ verdict: IntegrityVerdict, to facts: inout JSONObject) {
         func strings(_ values: [String]) -> JSONValue { .array(values.map { .string($0) }) }

@@ -1,7 +1,7 @@
 internal import AppAttest
 internal import StrictJSON
 
-/// `app-attest-assertion`: without a public key, or without what was signed, nothing could verify it.
+/// `app-attest-assertion`. Without the public key or the signed data it cannot be verified.
 struct AppAttestAssertionFormat: AttestationFormat {
     static let name = "app-attest-assertion"
 

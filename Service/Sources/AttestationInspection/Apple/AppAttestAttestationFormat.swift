@@ -1,7 +1,7 @@
 internal import AppAttest
 internal import StrictJSON
 
-/// `app-attest-attestation`: an attestation object, with the receipt inside judged by itself.
+/// `app-attest-attestation`: an attestation object. Its receipt has a verdict of its own.
 struct AppAttestAttestationFormat: AttestationFormat {
     static let name = "app-attest-attestation"
 
@@ -28,7 +28,7 @@ struct AppAttestAttestationFormat: AttestationFormat {
         (try? AttestationObject(parsing: object)).map { .object($0.json) }
     }
 
-    /// The receipt inside, against what the attestation itself says. Its outcome is a fact, and refuses nothing.
+    /// The verdict on the receipt, by what the attestation says. It is a fact and refuses nothing.
     private static func receipt(
         of object: AttestationObject, _ input: AppAttestInput, _ apple: AppleVerifiers
     ) -> JSONValue {

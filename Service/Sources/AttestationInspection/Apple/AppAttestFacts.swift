@@ -7,7 +7,7 @@ extension JSONValue {
     static func hex(_ bytes: some Sequence<UInt8>) -> JSONValue { .string(Hexadecimal.encode(bytes)) }
 }
 
-/// What objects say, in the names that input lines use.
+/// What objects say, named as in input lines.
 enum AppAttestFacts {
     static func facts(of object: AttestationObject) -> JSONObject {
         let claims = object.unverifiedClaims

@@ -4,10 +4,10 @@ internal import Crypto
 internal import Foundation
 internal import StrictJSON
 
-/// The members of an input line that App Attest's formats use; absent ones are nil, and those that cannot be read throw.
+/// The members of an input line that App Attest's formats use. A missing member is nil. A member that cannot be read throws.
 struct AppAttestInput {
     let object: [UInt8]?
-    /// Nil for no App ID; empty for a text that is none, which no app can have.
+    /// Nil without an App ID. Empty for a text that is not an App ID: then no app matches.
     let appIDs: Set<AppleAppID>?
     let keyID: KeyID?
     let clientDataHash: ClientDataHash?
@@ -19,7 +19,7 @@ struct AppAttestInput {
     let attestedExtensions: Bool
     let clientHash: ClientDataHash?
 
-    /// Members other than these are ignored, whatever is in them.
+    /// All other members are ignored, whatever their value.
     static let attestation = ["object", "app_id", "key_id", "environment", "valid_at"] + clientData
     static let assertion =
         [
@@ -31,7 +31,7 @@ struct AppAttestInput {
     init(_ line: JSONFields, using names: [String]) throws(JSONError) {
         let used = names.compactMap { name in line.optionalValue(name).map { (name, $0) } }
         let line = try JSONFields(.object(JSONObject(used)))
-        // Object and key id come from a device: text that cannot be theirs is a matter of the verdict, not of the line.
+        // The object and the key id come from a device. A wrong text makes the verdict a refusal, not the line unreadable.
         object = try line.optionalString("object").map { Base64.url.decode(Base64.normalized($0)) ?? [] }
         appIDs = try line.optionalString("app_id").map { text in Set([AppleAppID(text)].compactMap(\.self)) }
         keyID = try line.optionalString("key_id").map {
@@ -51,14 +51,14 @@ struct AppAttestInput {
         clientHash = try line.optionalBase64("client_hash_b64").map { ClientDataHash($0) }
     }
 
-    /// Equal to the id of no key: what is hashed is no point.
+    /// The id of no key, because the hashed text is not a point of the curve.
     private static let idOfNoKey = KeyID(x963: Array("not a key id".utf8))
 
     private static func clientDataHash(_ line: JSONFields) throws(JSONError) -> ClientDataHash? {
         guard let clientData = try line.optionalBase64("client_data") else {
             return try line.optionalBase64("client_data_hash").map { ClientDataHash($0) }
         }
-        // Collections describe the form in words of their own too: what is not `raw` is hashed, as it is without a form.
+        // Collections use other words, too. Everything but `raw` is hashed, as is client data without a form.
         let isRaw = try line.optionalString("client_data_form") == "raw"
         return isRaw ? ClientDataHash(clientData) : ClientDataHash(hashing: clientData)
     }
@@ -70,7 +70,7 @@ extension JSONFields {
     }
 }
 
-/// What a member's own parser throws; `JSONFields` turns it into an error that names the member.
+/// Thrown by the parser of a member. `JSONFields` turns it into an error that names the member.
 private struct Unreadable: Error {}
 
 extension Optional {

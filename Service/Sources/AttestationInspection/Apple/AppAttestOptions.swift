@@ -2,19 +2,19 @@ internal import AppAttest
 internal import Foundation
 internal import StrictJSON
 
-/// What options mean for App Attest.
+/// The policy for one line of App Attest.
 ///
-/// `--policy` may hold the members of an app record's `ios` object, under that name or by themselves. Those that say nothing
-/// about an object are ignored, and unknown ones are errors.
+/// `--policy` has the members of an app record's `ios` object, under that name or by themselves. Members that say nothing
+/// about an object are ignored. Unknown members are errors.
 struct AppAttestOptions {
     var policy: AppAttestPolicy
     var receiptPolicy = ReceiptVerifier.Policy()
-    /// The App IDs that are allowed; nil where neither the line nor a policy names one.
+    /// The App IDs that are allowed; nil if neither the line nor a policy names one.
     private(set) var appIDs: Set<AppleAppID>?
-    /// The environments that are allowed; nil where neither the line nor a policy names one.
+    /// The environments that are allowed; nil if neither the line nor a policy names one.
     private(set) var environments: Set<AttestEnvironment>?
 
-    /// What holds for one line.
+    /// The policy of one line.
     init(_ options: VerificationOptions, _ line: JSONFields, _ input: AppAttestInput) throws(JSONError) {
         policy = AppAttestPolicy(appIDs: [])
         for layer in try options.layers(of: .ios, over: line.ownPolicy) {
@@ -31,7 +31,7 @@ struct AppAttestOptions {
         policy = try policy.applying(ios, ignoring: receiptNames + Self.namesBesidePolicy)
         receiptPolicy = try receiptPolicy.applying(
             ios, ignoring: AppAttestPolicy.jsonMembers.map(\.name) + Self.namesBesidePolicy)
-        // `null`, or nothing anywhere, leaves them unchecked.
+        // `null`, or no member at all, leaves them unchecked.
         if ios.names.contains("app_ids") { appIDs = ios.optionalValue("app_ids").map { _ in policy.appIDs } }
         if ios.names.contains("environments") {
             environments = ios.optionalValue("environments").map { _ in policy.environments }
@@ -44,7 +44,7 @@ struct AppAttestOptions {
     ]
 }
 
-/// Verifiers with anchors that are parsed once. Each line sets its policy on a copy.
+/// Verifiers whose anchors are parsed once. Each line sets its policy on a copy.
 struct AppleVerifiers: Sendable {
     let attestations: AttestationVerifier
     let receipts: ReceiptVerifier
@@ -58,7 +58,7 @@ struct AppleVerifiers: Sendable {
 }
 
 extension AppAttestExpectations {
-    /// What a line and the policies say of its object.
+    /// What a line and the policies expect of the object.
     init(_ input: AppAttestInput, _ asked: AppAttestOptions) {
         self.init()
         appIDs = asked.appIDs
@@ -73,7 +73,7 @@ extension AppAttestExpectations {
 }
 
 extension Verdict {
-    /// What an audit found.
+    /// The result of an audit.
     init<Object>(_ audit: AppAttestAudit<Object>, facts: JSONObject) {
         self.init(
             audit.refusal == nil ? .verified : .refused, code: audit.refusal?.code.rawValue,
@@ -81,7 +81,7 @@ extension Verdict {
             checks: audit.steps.map { Check($0.step, $0.outcome, $0.detail) })
     }
 
-    /// Nothing to look at.
+    /// A line without an object.
     static let nothingToCheck = Verdict(
         .couldNotCheck, unchecked: ["object"], checks: [Check("object", .unchecked, detail: "no object is given")])
 }

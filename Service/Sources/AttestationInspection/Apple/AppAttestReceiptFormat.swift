@@ -1,7 +1,7 @@
 internal import AppAttest
 internal import StrictJSON
 
-/// `app-attest-receipt`: the chain is judged at the receipt's creation, its age at `valid_at`.
+/// `app-attest-receipt`. The chain is judged at the receipt's creation, and the age at `valid_at`.
 struct AppAttestReceiptFormat: AttestationFormat {
     static let name = "app-attest-receipt"
 
@@ -15,7 +15,7 @@ struct AppAttestReceiptFormat: AttestationFormat {
         var expected = AppAttestExpectations(input, asked)
         expected.keyID = input.publicKey.map { KeyID(of: $0) }
         expected.clientDataHash = input.clientHash
-        // Collections hold receipts with bytes of the attestation that they were cut out of.
+        // Receipts in collections may be followed by other bytes of their attestation.
         let isWhole = try line.optionalBool("whole_object") ?? false
         let receipt = isWhole ? bytes : Receipt.prefix(of: bytes)
         var verdict = Self.verdict(on: receipt, expected, asked.receiptPolicy, try options.appleVerifiers())
@@ -27,7 +27,7 @@ struct AppAttestReceiptFormat: AttestationFormat {
         (try? Receipt(parsing: Receipt.prefix(of: object))).map { .object($0.json) }
     }
 
-    /// A receipt as far as is known what it must say.
+    /// The verdict on a receipt. What is not expected is not compared.
     static func verdict(
         on bytes: [UInt8], _ expected: AppAttestExpectations, _ policy: ReceiptVerifier.Policy,
         _ apple: AppleVerifiers

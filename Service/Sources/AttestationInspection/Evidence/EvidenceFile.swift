@@ -1,48 +1,48 @@
-public import StrictJSON
+package import StrictJSON
 
-/// A refusal, with all that it takes to come to it again: one JSON document (DocC article *Evidence*).
+/// A refusal with everything that repeats it, as one JSON document (DocC article *Evidence*).
 ///
-/// The inputs are an input line as batches have them; the policy, the roots and the list of revoked keys are those that
-/// were in effect. Nothing secret is in it, but what identifies a device is: treat it as personal data.
-public struct EvidenceFile: Sendable {
-    /// The version of the document that is written; no other is read.
-    public static let version: Int64 = 1
-    /// Bytes beyond which nothing is read.
-    public static let maximumSize = 4 << 20
+/// It has an input line of a batch, and the policy, the roots and the list of revoked keys that were in effect. It has no
+/// secrets. But it identifies a device: treat it as personal data.
+package struct EvidenceFile: Sendable {
+    /// The version of the document. Other versions are refused.
+    package static let version: Int64 = 1
+    /// The most bytes of a document.
+    package static let maximumSize = 4 << 20
 
-    /// Certificates that were trusted.
-    public struct Roots: Sendable, Hashable {
+    /// The certificates that were trusted.
+    package struct Roots: Sendable, Hashable {
         /// PEM.
-        public let pem: String
-        /// Whether Apple's and Google's were trusted as well.
-        public let areBesideBuiltIn: Bool
+        package let pem: String
+        /// Whether Apple's and Google's were trusted, too.
+        package let areBesideBuiltIn: Bool
     }
 
-    /// For people: where the refusal comes from. Has no part in the judgement.
-    public let about: JSONObject
-    /// The name of the evidence's format.
-    public let format: String
+    /// For people: the origin of the refusal. It has no effect on the verification.
+    package let about: JSONObject
+    /// The format of the object.
+    package let format: String
     /// The input line, with its `format` and the time of the check.
-    public let input: JSONObject
+    package let input: JSONObject
     /// The policy, as `--policy` takes it; nil: the defaults of a batch.
-    public let policy: JSONValue?
-    /// Nil: the built-in ones.
-    public let roots: Roots?
+    package let policy: JSONValue?
+    /// Nil: the built-in roots.
+    package let roots: Roots?
     /// As `--status-list` takes it.
-    public let statusList: JSONValue?
-    /// What it came to.
-    public let verdict: RecordedVerdict
+    package let statusList: JSONValue?
+    /// The recorded verdict.
+    package let verdict: RecordedVerdict
 
-    /// Writes down a verification.
+    /// Records a verification.
     ///
     /// - Parameters:
-    ///   - line: what was judged, as an input line.
-    ///   - options: what it was judged by. Response keys of Play Integrity are used and not written down: the decoded
-    ///     verdict is.
-    ///   - about: what a person should know beside it, such as app, time and device.
-    ///   - refusal: code and step of a refusal that was met elsewhere, by the same checks; nil: what the line comes to.
-    /// - Throws: where the line or the options cannot be read.
-    public init(
+    ///   - line: the input line.
+    ///   - options: policy, roots and lists. Response keys of Play Integrity decode the token and are not recorded: the
+    ///     decoded verdict is.
+    ///   - about: facts for people, such as app, time and device.
+    ///   - refusal: code and step of a refusal by the service; nil: the result of verifying the line.
+    /// - Throws: if the line or the options cannot be read.
+    package init(
         of line: JSONObject, options: VerificationOptions, about: JSONObject,
         refusal: (code: String, step: String)? = nil
     ) throws {
@@ -50,7 +50,7 @@ public struct EvidenceFile: Sendable {
         self.about = about
         self.format = format
         var input = line
-        // What the keys opened is kept instead of the keys.
+        // The decoded verdict is kept instead of the keys.
         if input["recorded_verdict"] == nil, let payload = found.facts["payload"], let by = found.facts["decoded_by"] {
             input["recorded_verdict"] = ["decoded_by": by, "payload": payload]
         }
@@ -61,23 +61,23 @@ public struct EvidenceFile: Sendable {
         verdict = RecordedVerdict(found, refusal: refusal)
     }
 
-    /// What may be other than it was.
-    public struct Changes: Sendable {
+    /// What a replay changes.
+    package struct Changes: Sendable {
         /// Another policy, as `--policy` takes it.
-        public var policy: JSONValue?
+        package var policy: JSONValue?
         /// Another time, ISO 8601.
-        public var time: String?
-        /// Response keys, for tokens whose decoding is to be judged again.
-        public var playKeys: JSONValue?
+        package var time: String?
+        /// Response keys, to decode tokens again.
+        package var playKeys: JSONValue?
 
-        /// Nothing.
-        public init() {}
+        /// No changes.
+        package init() {}
     }
 
-    /// Judges it once more, by the same checks.
+    /// Repeats the verification.
     ///
-    /// - Throws: where the inputs, or what is to be other, cannot be read.
-    public func replay(_ changes: Changes = Changes()) throws -> Verdict {
+    /// - Throws: if the inputs or the changes cannot be read.
+    package func replay(_ changes: Changes = Changes()) throws -> Verdict {
         var options = VerificationOptions()
         options.policy = changes.policy ?? policy
         options.keepsBuiltInRoots = roots?.areBesideBuiltIn ?? false
@@ -100,7 +100,7 @@ public struct EvidenceFile: Sendable {
         guard let format = AttestationFormats.named(name) else {
             throw JSONError(.wrongType, path: fields.pathOf("format"))
         }
-        // The service that judged wrote both down: the line says what was compared, and the policy what was allowed.
+        // The service wrote the line, so its members win over the policy.
         var options = options
         options.linePoliciesWin = true
         options.honoursRecordedVerdicts = true
@@ -111,7 +111,7 @@ public struct EvidenceFile: Sendable {
 
 extension EvidenceFile {
     /// The document.
-    public var json: JSONObject {
+    package var json: JSONObject {
         JSONObject([
             ("synheart_evidence", .integer(Self.version)), ("about", .object(about)), ("input", .object(input)),
             ("policy", policy ?? .null),
@@ -120,8 +120,8 @@ extension EvidenceFile {
         ])
     }
 
-    /// Reads a document; members that are not known are refused, because they might have changed the verdict.
-    public init(parsing bytes: some Collection<UInt8>) throws(JSONError) {
+    /// Parses a document. Unknown members are refused, because they might change the verdict.
+    package init(parsing bytes: some Collection<UInt8>) throws(JSONError) {
         let fields = try JSONFields(JSONValue(parsing: bytes, limits: .init(bytes: Self.maximumSize, depth: 40)))
         guard try fields.integer("synheart_evidence") == Self.version else {
             throw JSONError(.wrongType, path: fields.pathOf("synheart_evidence"))

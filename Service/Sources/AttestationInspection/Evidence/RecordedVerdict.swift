@@ -1,19 +1,19 @@
-public import StrictJSON
+package import StrictJSON
 
-/// What a verification came to, as it is written into evidence: outcome, code and step, and how each check went.
-public struct RecordedVerdict: Sendable, Hashable {
+/// A verdict in evidence: outcome, code, step and every check.
+package struct RecordedVerdict: Sendable, Hashable {
     /// `verified`, `refused` or `could-not-check`.
-    public let outcome: Verdict.Outcome
+    package let outcome: Verdict.Outcome
     /// The stable reason; nil for `verified`.
-    public let code: String?
+    package let code: String?
     /// The check that refused.
-    public let step: String?
-    /// Checks that nothing was given for.
-    public let unchecked: [String]
-    /// Every check that was made, in order: its name, `passed`, `failed` or `unchecked`, and a detail for people.
-    public let checks: [JSONObject]
+    package let step: String?
+    /// The checks for which something was not given.
+    package let unchecked: [String]
+    /// Every check, in order: its name, `passed`, `failed` or `unchecked`, and a detail for people.
+    package let checks: [JSONObject]
 
-    /// A verdict, or a refusal met elsewhere by the checks of this verdict.
+    /// A verdict, or a refusal by the service with the checks of this verdict.
     init(_ verdict: Verdict, refusal: (code: String, step: String)? = nil) {
         outcome = refusal == nil ? verdict.outcome : .refused
         code = refusal?.code ?? verdict.code
@@ -22,8 +22,8 @@ public struct RecordedVerdict: Sendable, Hashable {
         checks = verdict.checks.map(\.json)
     }
 
-    /// Whether another verification came to the same: its outcome, for the same reason, at the same check.
-    public func agrees(with verdict: Verdict) -> Bool {
+    /// Whether another verification has the same outcome, code and step.
+    package func agrees(with verdict: Verdict) -> Bool {
         outcome == verdict.outcome && code == verdict.code && step == verdict.step
     }
 
@@ -47,8 +47,8 @@ public struct RecordedVerdict: Sendable, Hashable {
 }
 
 extension Verdict.Check {
-    /// As it is listed.
-    public var json: JSONObject {
+    /// The check in lists.
+    package var json: JSONObject {
         JSONObject([
             ("check", .string(name)), ("outcome", .string(outcome.rawValue)),
             ("detail", detail.map { .string($0) } ?? .null),
