@@ -157,7 +157,8 @@ struct ChecksCanFailTests {
         #expect(names.contains("An outcome for replaced evidence is not recorded"))
     }
 
-    @Test func `a credential store that revokes twice, lists in another order or removes too much fails`() async throws {
+    @Test func `a credential store that revokes twice, lists in another order or removes too much fails`() async throws
+    {
         let names = try await failures(credentials: EagerCredentials.init)
         #expect(names.contains("Of 64 revocations of one credential one succeeds and stays"))
         #expect(names.contains("An unknown credential is not revoked"))
