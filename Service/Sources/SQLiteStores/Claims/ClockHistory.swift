@@ -38,6 +38,17 @@ struct ClockHistory {
     /// The latest reading that is not known to be wrong.
     var latest: Int64? { stretches.last?.last }
 
+    /// Readings from which `note` makes this history again: what a segment begins with, because the segments in which they were
+    /// recorded are deleted. Empty if the next reading says as much.
+    var summary: [(wall: Int64, monotonic: Int64)] {
+        if stretches.count == 1, stretches[0].first == stretches[0].last { return [] }
+        return stretches.flatMap { stretch in
+            let last = (wall: stretch.last, monotonic: stretch.last.subtracting(stretch.highest))
+            guard stretch.first != stretch.last else { return [last] }
+            return [(wall: stretch.first, monotonic: stretch.first.subtracting(stretch.lowest)), last]
+        }
+    }
+
     /// Takes a reading.
     ///
     /// - Parameters:

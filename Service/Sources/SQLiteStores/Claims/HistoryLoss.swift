@@ -98,6 +98,19 @@ struct HistoryLoss: Sendable, Hashable {
         if let right = wrong.lastRight { add(around: right...right, isWhole: false) }
     }
 
+    /// Adds the dates around the readings before each jump ahead, of which no claim is known.
+    mutating func add(belowTopOf clock: ClockHistory) {
+        for stretch in clock.stretches.dropLast() { add(around: stretch.first...stretch.last, isWhole: false) }
+    }
+
+    /// Adds the dates of another loss whose claims are not kept after wrong readings (`latestKept`).
+    mutating func add(_ other: HistoryLoss, after now: Int64) {
+        let first = now.adding(Self.maximumFutureWindow + 1)
+        for interval in other.intervals {
+            add(from: max(interval.first, first), to: interval.last, isOpen: interval.isOpen)
+        }
+    }
+
     /// Adds the intervals of another loss.
     mutating func add(_ other: HistoryLoss) {
         for interval in other.intervals { add(from: interval.first, to: interval.last, isOpen: interval.isOpen) }

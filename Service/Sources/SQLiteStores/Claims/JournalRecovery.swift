@@ -106,6 +106,7 @@ struct JournalRecovery {
             metadata: ["now": "\(now)", "wrong": "\(wrong.readings)", "last_right": "\(wrong.lastRight ?? 0)"])
         // Claims that expired by this reading are refused by date. Only earlier purges can have been too early.
         loss.add(wrong, now: now, purgedTo: contents.purgedTo)
+        loss.add(lossOfClaims, after: now)
         table.returnPurged(to: now)
         let latest = HistoryLoss.latestKept(now: now)
         for shard in 0..<ClaimTable.shardCount { table.sweep(shard: shard, now: now, latest: latest) }
@@ -131,6 +132,7 @@ struct JournalRecovery {
         for reading in readings { fresh.loss.add(around: reading...reading, isWhole: false) }
         contents.note(opening.now, monotonic: opening.monotonic, boot: opening.boot)
         fresh.loss.add(contents.lossOfClaims)
+        fresh.loss.add(belowTopOf: contents.clock)
         fresh.clock = contents.clock
         // No purged claim may be claimed again. Claims purged by a wrong reading are refused by date.
         fresh.table.raisePurged(to: min(contents.purgedTo, opening.now))

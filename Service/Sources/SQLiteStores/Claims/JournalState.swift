@@ -94,7 +94,7 @@ final class JournalState: Sendable {
         var initial = Shared(
             table: recovery.table, census: recovery.census, segment: segment, segmentStart: now, clock: recovery.clock,
             loss: recovery.loss, lossOfClaims: recovery.lossOfClaims, closed: recovery.segments)
-        Self.writeState(&initial)
+        Self.writeBeginning(&initial)
         Self.writeClock(&initial, now: now, monotonic: settings.monotonic())
         // Opening the journal syncs this first.
         initial.durableReading = now
@@ -109,6 +109,7 @@ final class JournalState: Sendable {
     private static func note(_ shared: borrowing Shared) -> JournalNote {
         var loss = shared.loss
         loss.add(shared.lossOfClaims)
+        loss.add(belowTopOf: shared.clock)
         return JournalNote(
             sequence: shared.segment.header.sequence, length: shared.segment.length,
             clock: shared.clock.latest ?? 0, loss: loss)
@@ -150,6 +151,8 @@ final class JournalState: Sendable {
         _ wrong: ClockHistory.WrongReadings, now: Int64, _ monotonic: Int64, _ shared: inout Shared
     ) {
         shared.loss.add(wrong, now: now, purgedTo: shared.table.purgedTo)
+        // Claims of earlier wrong readings are dropped too where they expire too late.
+        shared.loss.add(shared.lossOfClaims, after: now)
         shared.lossOfClaims.add(around: wrong)
         // At the last right reading, nothing beyond this was purged.
         shared.table.returnPurged(to: now)
@@ -181,6 +184,14 @@ final class JournalState: Sendable {
     private static func writeState(_ shared: inout Shared) {
         for interval in shared.loss.intervals { shared.segment.append(.loss(interval)) }
         shared.segment.append(.purged(to: shared.table.purgedTo))
+    }
+
+    /// Records what the segments before a new one say of the clock, and the rest of the state.
+    private static func writeBeginning(_ shared: inout Shared) {
+        for reading in shared.clock.summary {
+            shared.segment.append(.clock(reading.wall, monotonic: reading.monotonic))
+        }
+        writeState(&shared)
     }
 
     private static func writeClock(_ shared: inout Shared, now: Int64, monotonic: Int64) {
@@ -262,7 +273,7 @@ final class JournalState: Sendable {
         for segment in expired { shared.table.raisePurged(to: segment.latestExpiry) }
         shared.deletable += expired.map(\.sequence)
         shared.closed.removeFirst(expired.count)
-        Self.writeState(&shared)
+        Self.writeBeginning(&shared)
         shared.isDirty = true
     }
 

@@ -9,6 +9,8 @@ struct SegmentContents {
     /// Whether it has all its first records. A segment that has not was never used: it has no claims, and the segments before it
     /// still hold everything.
     var isBegun: Bool
+    /// The clock's history as it was when the segment began.
+    var history = ClockHistory()
     /// The bytes of the header and of whole records.
     var length = SegmentHeader.size
 
@@ -53,6 +55,12 @@ struct JournalContents {
         let finding = clock.note(wall, monotonic: monotonic)
         if case .wrong(let wrong) = finding { lossOfClaims.add(around: wrong) }
         return finding
+    }
+
+    /// Goes on from the history with which a segment begins.
+    mutating func begin(_ history: ClockHistory, boot: BootIdentity) {
+        guard let latest = history.latest else { return }
+        (clock, source, lastReading) = (history, .boot(boot), latest)
     }
 
     /// Takes the database's record if the journal itself cannot be read.
@@ -136,10 +144,12 @@ struct SegmentReader {
         let words = (Int64(bitPattern: record.high), Int64(bitPattern: record.low))
         switch record.kind {
         case .seal: break
+        case .clock where !contents.isBegun: _ = contents.history.note(words.0, monotonic: words.1)
         case .clock:
             journal.note(words.0, monotonic: words.1, boot: contents.header.boot, version: contents.header.version)
         case .purged:
             // The last of a segment's first records.
+            if !contents.isBegun { journal.begin(contents.history, boot: contents.header.boot) }
             contents.isBegun = true
             journal.purgedTo = words.0
         case .loss: journal.loss.add(from: words.0, to: words.1, isOpen: false)
