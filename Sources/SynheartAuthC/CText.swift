@@ -4,9 +4,9 @@ internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-/// Text and bytes across the border. What comes from C is checked; what goes there is malloc'd.
+/// Converts text and bytes between C and Swift. Input from C is checked; output to C is malloc'd.
 enum CText {
-    /// A C string as UTF-8; nil for NULL, for what is not UTF-8, and beyond 64 KiB.
+    /// A C string as UTF-8; nil for NULL, for malformed UTF-8, and beyond 64 KiB.
     static func string(_ pointer: UnsafePointer<CChar>?) -> String? {
         guard let pointer else { return nil }
         let length = strnlen(pointer, 65_537)
@@ -26,7 +26,7 @@ enum CText {
     /// A malloc'd copy, which the caller frees.
     static func copy(_ text: String) -> UnsafeMutablePointer<CChar>? { strdup(text) }
 
-    /// The same of bytes; nil for none.
+    /// A malloc'd copy of bytes, which the caller frees; nil if there are none.
     static func copy(_ bytes: [UInt8]) -> UnsafeMutablePointer<UInt8>? {
         guard !bytes.isEmpty, let memory = malloc(bytes.count)?.bindMemory(to: UInt8.self, capacity: bytes.count) else {
             return nil
@@ -36,9 +36,9 @@ enum CText {
     }
 }
 
-/// Waits for asynchronous work on a thread of the host's. Must not be called from Swift's own pool.
+/// Waits for asynchronous work, on a thread of the host. Must not be called from Swift's thread pool.
 ///
-/// - Parameter body: Bounds itself; nil where it was given up.
+/// - Parameter body: The work. It limits its own time, and returns nil if it was given up.
 func wait<Value: Sendable>(_ body: @escaping @Sendable () async -> Value?) -> Value? {
     let done = DispatchSemaphore(value: 0)
     let box = Locked<Value?>(nil)

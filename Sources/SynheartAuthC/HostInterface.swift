@@ -5,13 +5,13 @@ internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-// The whole SDK for hosts; the header documents each function. Public, because an optimised build drops what is not.
+// The whole SDK for hosts. The header documents each function. They are public, because an optimised build drops others.
 
 public typealias Result = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
-/// Owns the instance that a handle stands for.
+/// The instance that a handle owns.
 final class Instance: Sendable {
-    /// Of every call but `send`, which has its own.
+    /// The default deadline of every call except `send`, which has its own.
     static let usualDeadline = Duration.seconds(120)
 
     let sdk: SynheartAuth
@@ -25,7 +25,7 @@ final class Instance: Sendable {
         self.configuration = Locked(configuration)
     }
 
-    /// What a handle stands for; the handle still owns it.
+    /// The instance of a handle. The handle still owns it.
     static func of(_ handle: OpaquePointer) -> Instance {
         Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(handle)).takeUnretainedValue()
     }
@@ -48,8 +48,8 @@ public func createInstance(
     guard platform?.storageCallbacks != .some(.partial) else {
         return invalidArgument("read_record, write_record, remove_record: all of them, or none", result)
     }
-    // The locks of the host's records need a directory, and no other than the host's own is certain to be shared by its
-    // processes and closed to everybody else.
+    // The locks of the host's records need a directory. Only the host knows one that all its processes share and others cannot
+    // enter.
     guard platform?.storageCallbacks != .some(.complete) || directory != nil else {
         return invalidArgument("directory: storage callbacks need one for their locks", result)
     }
@@ -85,7 +85,7 @@ private func create(
     handle?.pointee = nil
     guard let handle else { return invalidArgument("handle", result) }
     guard let baseURL = CText.string(baseURL) else { return invalidArgument("base_url", result) }
-    // NULL is the platform's own place; what cannot be read is not NULL.
+    // NULL means the platform's own directory. A text that cannot be read is not NULL.
     let directoryText = CText.string(directory)
     guard directory == nil || directoryText != nil else { return invalidArgument("directory", result) }
     do throws(SynheartAuthError) {
@@ -98,7 +98,7 @@ private func create(
     }
 }
 
-/// A deadline as the header has it: milliseconds, at most an hour; 0 for the usual one, nil for what is none.
+/// The deadline of the header's milliseconds, an hour at most; 0 is the default, nil is out of range.
 func deadline(_ milliseconds: Int64, usual: Duration) -> Duration? {
     guard (0...3_600_000).contains(milliseconds) else { return nil }
     return milliseconds == 0 ? usual : .milliseconds(milliseconds)
@@ -234,8 +234,8 @@ private func run(
     run(handle, appID, result, body) { $0 }
 }
 
-/// Runs an operation and stores what it gave as JSON; `read` takes the rest of it on this thread. The call returns by its deadline,
-/// nil: the instance's; an operation that others may have joined runs on.
+/// Runs an operation and stores its value as JSON. `read` uses the rest of the value on this thread. The call returns by its
+/// deadline (nil: the instance's); an operation that others may have joined runs on.
 func run<Value: Sendable>(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?, deadline: Duration? = nil,
     _ body: @escaping @Sendable (SynheartAuth, String) async throws(SynheartAuthError) -> Value,
@@ -285,7 +285,7 @@ func invalidArgument(_ name: String, _ result: Result?) -> Int32 {
 }
 
 extension SynheartAuthError {
-    /// The status of the header's enumeration.
+    /// The status in the header's enumeration.
     fileprivate var status: Int32 {
         let status =
             switch code {

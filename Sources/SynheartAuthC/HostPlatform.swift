@@ -4,12 +4,12 @@ internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-/// What a host's callback wrote.
+/// The result of a host's callback.
 struct HostCall: Sendable {
     let status: UInt32
     let bytes: [UInt8]
 
-    /// Runs a callback with a buffer; a length that does not fit is a failure.
+    /// Runs a callback with a buffer. A length out of range is a failure.
     init(
         _ capacity: Int, _ body: (UnsafeMutablePointer<UInt8>?, Int64, UnsafeMutablePointer<Int64>) -> Int32
     ) {
@@ -28,7 +28,7 @@ struct HostCall: Sendable {
 
 /// The host's callbacks.
 ///
-/// Unchecked: the struct is copied and never written; that `user` may be used from several threads is the host's promise.
+/// Unchecked Sendable: the struct is copied and never changed. The host promises that `user` may be used from several threads.
 struct HostPlatform: @unchecked Sendable {
     let callbacks: synheart_auth_host
     private let user: User
@@ -40,16 +40,16 @@ struct HostPlatform: @unchecked Sendable {
 
     /// Released with the last copy of the platform, and so after the last callback.
     ///
-    /// Unchecked: the callbacks are copied and never written; it is a class for its `deinit` alone.
+    /// Unchecked Sendable: the callbacks are copied and never changed. It is a class only for its `deinit`.
     private final class User: @unchecked Sendable {
         private let callbacks: synheart_auth_host
-        /// The calls of `attest`; those for keys and records belong to the configuration.
+        /// The calls of `attest`. Those for keys and records belong to the configuration.
         let attestations = BlockingCalls()
         init(_ callbacks: synheart_auth_host) { self.callbacks = callbacks }
         deinit { callbacks.release?(callbacks.user) }
     }
 
-    /// Which of the three callbacks for records are there.
+    /// Which of the three record callbacks are present.
     enum StorageCallbacks { case none, partial, complete }
 
     var storageCallbacks: StorageCallbacks {
@@ -119,7 +119,7 @@ extension HostPlatform: AttestationProvider {
     func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
         guard let call = callbacks.attest else { throw AttestationError(.unsupported, reason: "no attest callback") }
         let challenge = subject.challenge
-        // The SDK cancels this task when its limit is over. One call at a time, and none while one is left behind.
+        // The SDK cancels this task at its limit. One call at a time, and none while one is abandoned.
         let ending = await user.attestations.run(.attest, limit: nil, leavesBehind: true) {
             HostCall(64 * 1024) {
                 call(
@@ -146,7 +146,7 @@ extension HostPlatform: AttestationProvider {
     }
 }
 
-/// Records in the host's secure storage; turns are taken by files, as no such storage has locks.
+/// Records in the host's secure storage. Locks are files, because such a storage has none.
 struct HostStorage: Storage {
     let host: HostPlatform
     let files: FileStorage

@@ -4,9 +4,9 @@ internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-// What Synheart Core's runtime looks up; the header documents each function.
+// The symbols that Synheart Core's runtime looks up. The header documents each function.
 
-/// The platform's own parts, as a configuration has them.
+/// The platform's own parts.
 private enum NativeParts {
     static let configuration = try? SynheartAuth.Configuration(baseUrl: "https://localhost")
 
@@ -20,12 +20,11 @@ private enum NativeParts {
     ) -> (storage: any Storage, name: RecordName)? {
         guard let service = CText.string(service), let key = CText.string(key), let storage = configuration?.storage
         else { return nil }
-        // Length first, so that no two pairs share a name.
+        // The length comes first, so that no two pairs share a name.
         return (storage, RecordName(hashing: "secure \(service.utf8.count) \(service) \(key)"))
     }
 
-    /// Loads a key, or makes it where there is none: one thread of one process at a time, so that all callers get the key that
-    /// is stored.
+    /// Loads a key, or makes it. One thread of one process at a time, so that all callers get the key that is stored.
     static func loadOrCreate(_ alias: KeyAlias, in store: any KeyStore) throws -> DevicePublicKey {
         if let key = try store.load(alias) { return key }
         guard let storage = configuration?.storage else { throw KeyStoreError(.unsupported) }
@@ -40,11 +39,11 @@ private enum NativeParts {
         }.get()
     }
 
-    /// Of the provider's two calls together.
+    /// The limit of the provider's two calls together.
     static let attestationLimit = Duration.seconds(30)
 
     private static let creation = Locked(())
-    // 30 seconds, the limit of every call of a provider.
+    // 30 seconds together, the limit of every call of a provider.
     private static let turnAttempts = 3_000
     private static let turnPause: UInt32 = 10_000
 }
@@ -111,11 +110,11 @@ private func none(_ reason: String) -> UnsafeMutablePointer<CChar>? {
 @_cdecl("synheart_native_key_exists")
 public func nativeKeyExists(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
     guard let (store, alias) = NativeParts.key(deviceID) else { return 0 }
-    // Only a store that says so has no such key: one that cannot answer now must not look like a lost identity.
+    // Only a certain "not found" counts. A store that cannot answer now must not look like a lost identity.
     do { return try store.load(alias) == nil ? 0 : 1 } catch { return 1 }
 }
 
-/// What the functions that change something return.
+/// The results of functions that change something.
 private enum Outcome {
     static let done: Int32 = 0
     static let failed: Int32 = 1

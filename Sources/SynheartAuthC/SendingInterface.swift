@@ -4,7 +4,7 @@ internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-// Signing under both schemes, and sending; the header documents each function.
+// Signing under both schemes, and sending. The header documents each function.
 
 @_cdecl("synheart_auth_allow_origin")
 public func allowOrigin(_ handle: OpaquePointer?, _ origin: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
@@ -61,7 +61,7 @@ public func send(
 @_cdecl("synheart_auth_bytes_free")
 public func freeBytes(_ bytes: UnsafeMutablePointer<UInt8>?) { free(bytes) }
 
-/// Runs `body` with what the host's struct says, once all of it was checked.
+/// Checks the host's struct and runs `body` with its content.
 private func withRequest(
     _ request: UnsafePointer<synheart_auth_request>?, _ result: Result?,
     _ body: (SignatureScheme, TransportRequest) -> Int32
@@ -86,7 +86,7 @@ private func withRequest(
     guard let deadline = deadline(request.deadline_ms, usual: .seconds(30)) else {
         return invalidArgument("deadline_ms", result)
     }
-    // What fits in memory.
+    // The answer is held in memory.
     guard (0...Int64(Int32.max)).contains(request.maximum_answer) else {
         return invalidArgument("maximum_answer", result)
     }
@@ -103,7 +103,7 @@ private func withRequest(
             method: method, url: url, headers: headers, body: bytes, deadline: deadline, maximumAnswer: maximum))
 }
 
-/// The header lines of a JSON object of texts; nil where it is none.
+/// The header lines in a JSON object of texts; nil if the text is not one.
 private func headers(_ pointer: UnsafePointer<CChar>?) -> HeaderFields? {
     guard let pointer else { return HeaderFields() }
     guard let text = CText.string(pointer), let object = try? JSONValue(parsing: Array(text.utf8)).object else {
