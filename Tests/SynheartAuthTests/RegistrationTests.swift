@@ -1,4 +1,5 @@
 import AuthContract
+import Bytes
 import Foundation
 import Testing
 
@@ -255,6 +256,45 @@ import Testing
         #expect(phone.attestation.handles == 1)
         #expect(Set(phone.attestation.subjects.map(\.nonce)).count == 1)
         #expect(phone.attestation.subjects.count == 3)
+    }
+
+    @Test("a provider that stays busy is asked five times, with the back-off of a registration")
+    func providerStaysBusy() async throws {
+        let phone = Phone()
+        phone.attestation.fail(.unavailable, .unavailable, .unavailable, .unavailable, .unavailable)
+        let error = await expectError(.attestationFailed) {
+            try await phone.launch().registerDevice(appId: Phone.app)
+        }
+        #expect(error?.recovery == .retry && phone.attestation.subjects.count == 5)
+        let seconds = phone.sleeper.retries.map(\.components.seconds)
+        #expect(seconds == [1, 2, 4, 8])
+    }
+
+    @Test(
+        "a handle that cannot be made fails the registration as the provider says",
+        arguments: [
+            (AttestationError.Code.unsupported, SynheartAuthError.Code.attestationUnavailable, 1),
+            (.noAnswer, .attestationFailed, 1), (.refused, .attestationFailed, 2),
+            (.unavailable, .attestationFailed, 2),
+        ])
+    func noHandle(failure: AttestationError.Code, code: SynheartAuthError.Code, attempts: Int) async throws {
+        struct Failing: AttestationProvider {
+            let failure: AttestationError.Code
+            let count = Locked(0)
+            let platform = Platform.ios
+            func makeHandle() async throws(AttestationError) -> String? {
+                count.withLock { $0 += 1 }
+                throw AttestationError(failure)
+            }
+            func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+                throw AttestationError(.unsupported)
+            }
+        }
+        let provider = Failing(failure: failure)
+        let sdk = try Phone().launch { $0.attestation = provider }
+        let error = await expectError(code) { try await sdk.registerDevice(appId: Phone.app) }
+        #expect(provider.count.withLock { $0 } == attempts)
+        #expect(error?.recovery == (failure == .noAnswer ? .retry : SynheartAuthError.Recovery.none))
     }
 
     @Test("an invalid handle is replaced once")

@@ -274,8 +274,13 @@ import Testing
         phone.clock.setError(.seconds(80_000))
         phone.clock.advance(.seconds(500))
         #expect(try await sdk.deviceToken(appId: Phone.app).token == first.token)
-        phone.clock.advance(.seconds(101))
+        phone.clock.advance(.seconds(100))
         await expectError(.networkError) { try await sdk.deviceToken(appId: Phone.app) }
+    }
+
+    @Test("a configuration rotates automatically unless the host says otherwise")
+    func automatic() throws {
+        #expect(try SynheartAuth.Configuration(baseUrl: "https://auth.example.com").rotatesAutomatically)
     }
 
     @Test("a token request rotates once after KEY_EXPIRED, and no description shows the token")

@@ -57,6 +57,31 @@ import Testing
         #expect(verdict("UNKNOWN_APP", 404).isRetryable == false)
     }
 
+    @Test("the server time of a 400 comes from its body, and that of a 2xx only from the header")
+    func serverTime() {
+        let body = ErrorBody(
+            code: "INVALID_CHALLENGE", message: "", requestID: "", serverTimestamp: UnixTime(1_709_312_345))
+        #expect(ServiceVerdict.serverTime(TransportAnswer(status: 400, body: body.bytes)) == UnixTime(1_709_312_345))
+        #expect(ServiceVerdict.serverTime(TransportAnswer(status: 399, body: body.bytes)) == nil)
+        #expect(ServiceVerdict.serverTime(TransportAnswer(status: 200, body: body.bytes)) == nil)
+    }
+
+    @Test(
+        "each failure of a key store is its error",
+        arguments: [
+            (KeyStoreError.Code.notFound, KeyProtection.secureEnclave, "KEY_INVALIDATED", "register"),
+            (.invalidated, .hostKeystore, "KEY_INVALIDATED", "register"),
+            (.unavailable, .secureEnclave, "SECURE_ENCLAVE_ERROR", "retry"),
+            (.unavailable, .hostKeystore, "KEYSTORE_ERROR", "retry"),
+            (.unsupported, .secureEnclave, "ATTESTATION_UNAVAILABLE", "none"),
+            (.unsupported, .hostKeystore, "KEYSTORE_ERROR", "none"),
+            (.failed, .secureEnclave, "SECURE_ENCLAVE_ERROR", "none"), (.failed, .software, "KEYSTORE_ERROR", "none"),
+        ])
+    func keyStore(failure: KeyStoreError.Code, protection: KeyProtection, code: String, recovery: String) {
+        let error = SynheartAuthError.keyStore(KeyStoreError(failure), protection)
+        #expect(error.code.text == code && error.recovery.rawValue == recovery)
+    }
+
     @Test("the service's NOT_REGISTERED is not the local one")
     func notTheLocalOne() {
         for code in ["NOT_REGISTERED", "INVALID_SIGNATURE"] {

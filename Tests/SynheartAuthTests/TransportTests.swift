@@ -42,6 +42,21 @@ import Testing
         #expect(throws: TransportError("the answer is too large")) { try result.get() }
     }
 
+    @Test("an answer of the limit's size arrives")
+    func exactLimit() async throws {
+        let answer = try await send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", limit: 3).get()
+        #expect(answer.body == Array("abc".utf8))
+    }
+
+    @Test("a request has 30 seconds and 64 KiB by default")
+    func defaults() {
+        let request = TransportRequest(method: "GET", url: "", headers: HeaderFields(), body: [])
+        let upload = TransportRequest(method: "PUT", url: "", headers: HeaderFields(), bodyFile: "/x")
+        for request in [request, upload] {
+            #expect(request.deadline == .seconds(30) && request.maximumAnswer == 65_536)
+        }
+    }
+
     @Test("an exchange ends at its deadline")
     func deadline() async throws {
         let result = try await send(nil, deadline: .milliseconds(200))
