@@ -8,7 +8,7 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Android's two proofs, made by a Google of one's own.
+/// Android's two proofs, made by the test kit's Google.
 @Suite("Registration of Android devices")
 struct AndroidRegistrationTests {
     static let google = Result { try GoogleAuthority() }

@@ -11,7 +11,7 @@ struct AssertionTests {
     private static let demanding: [String: JSONValue] = ["assertions_required_on": ["/v1/pay"]]
     private let pay = RequestDraft().with { $0.path = "/v1/pay/now" }
 
-    @Test("Demanded below a prefix, and nowhere else")
+    @Test("An assertion is demanded below a prefix, and nowhere else")
     func demanded() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         var (device, attestKey) = try await world.device()
@@ -109,7 +109,7 @@ struct AssertionTests {
         try await world.world.verify(world.asserting(try world.world.signed(device, draft), &attestKey))
     }
 
-    @Test("An empty list of exceptions means every path; no list means none")
+    @Test("An empty list of exceptions demands assertions on every path, and no list on none")
     func everyPath() async throws {
         let every = try await AppleWorld(ios: ["assertions_required_except": []])
         let (device, _) = try await every.device()
@@ -224,7 +224,7 @@ struct AssertionTests {
         _ = try await world.world.service.rotateKey(body, verified)
     }
 
-    @Test("The prefix is one of the path that is signed, where the deployment strips another")
+    @Test("The prefix is compared with the signed path, after path_prefix_strip")
     func strippedPrefix() async throws {
         let world = try await AppleWorld(["signature": ["path_prefix_strip": "/ingest"]], ios: Self.demanding)
         let (device, _) = try await world.device()
@@ -232,7 +232,7 @@ struct AssertionTests {
         try await expect(.assertionRequired) { try await world.world.verify(device, draft) }
     }
 
-    @Test("What is sent is verified where nobody demands it")
+    @Test("An assertion that is sent is verified, also if none is demanded")
     func sentIsVerified() async throws {
         let world = try await AppleWorld()
         let (device, _) = try await world.device()
@@ -276,7 +276,7 @@ struct AssertionTests {
 
     // MARK: Counters
 
-    @Test("Counters only grow: out of order is refused, an equal one too, gaps are normal")
+    @Test("A counter that is not greater is refused, and gaps are accepted")
     func counters() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         var (device, attestKey) = try await world.device()
@@ -306,7 +306,7 @@ struct AssertionTests {
         #expect(outcomes.count { $0?.code == .invalidAssertion } == 15)
     }
 
-    @Test("A device without an attested key cannot assert; one of Android is not asked to")
+    @Test("A device without an attested key is refused, and an Android device needs no assertion")
     func withoutKey() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         let development = try await world.world.device()
@@ -316,7 +316,7 @@ struct AssertionTests {
         try await world.world.verify(try await world.world.device(platform: .android), pay)
     }
 
-    @Test("A remembered row does not refuse the assertion of a key that another node learned of")
+    @Test("A cached row does not refuse the assertion of a key that another node stored")
     func replacedElsewhere() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         let (device, _) = try await world.device()
@@ -351,7 +351,7 @@ struct AssertionTests {
         try await world.world.change(["ios": .object(policy), "keys": .object(World.object(keys))])
     }
 
-    @Test("A map that was moved into an assertion proves nothing where the attestation of the key carried none")
+    @Test("A map in an assertion proves nothing if the key's attestation carried none")
     func movedMap() async throws {
         var world = try await AppleWorld()
         world.system = .iOS("26.4")
@@ -372,7 +372,7 @@ struct AssertionTests {
         try await expect(.invalidAssertion) { try await world.world.verify(updated) }
     }
 
-    @Test("The map of a key whose attestation carried one counts")
+    @Test("A map in an assertion counts if the key's attestation carried one")
     func provenMap() async throws {
         let world = try await AppleWorld(ios: Self.strict)
         var (device, attestKey) = try await world.device()

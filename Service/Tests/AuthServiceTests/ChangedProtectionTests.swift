@@ -31,7 +31,7 @@ struct ChangedProtectionTests {
         #expect(shares.take(1, of: app, until: now + 660, now: now) == nil)
     }
 
-    @Test("Every rate of the settings is taken over")
+    @Test("Every changed rate takes effect")
     func all() throws {
         let protection = Protection(ProtectionSettings(), clock: FixedClock(now: now))
         var settings = ProtectionSettings()

@@ -15,7 +15,7 @@ struct CredentialTests {
             name: "backend", role: role, apps: [AppID(World.appID)], life: life, actor: "test")
     }
 
-    @Test("The bearer of its text is who it was made for")
+    @Test("A credential authenticates with its text")
     func bearer() async throws {
         let world = try await World()
         let (credential, text) = try await made(world)
@@ -28,7 +28,7 @@ struct CredentialTests {
         #expect(credential.secretHash.count == 32)
     }
 
-    @Test("None, or anything but exactly it, is UNAUTHORIZED")
+    @Test("A missing or different credential is UNAUTHORIZED")
     func wrong() async throws {
         let world = try await World()
         let text = try await made(world).text.exposed
@@ -48,7 +48,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("It expires to the second, and can be revoked once")
+    @Test("A credential expires to the second, and can be revoked once")
     func ends() async throws {
         let world = try await World()
         let (first, firstText) = try await made(world)
@@ -68,7 +68,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("Remembered, it is compared all the same; revoked at another node, it ends when nobody announces that too")
+    @Test("A cached credential is compared, and one that another node revoked ends within seconds")
     func isNotBelievedFromMemory() async throws {
         let world = try await World()
         let (credential, text) = try await made(world)
@@ -124,7 +124,7 @@ struct CredentialTests {
         _ = try await credentials.authenticate(authorization: fresh, from: world.address)
     }
 
-    @Test("A credential that was good before an external change is not refused for what its neighbours sent")
+    @Test("A known credential is not refused for failures of others at its address")
     func knownAfterExternalChange() async throws {
         let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 1) }
         let known = "Bearer \(try await made(world).text.exposed)"
@@ -151,7 +151,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("A service credential names its apps; a credential has a name and an end")
+    @Test("A service credential needs apps, and every credential a name and an expiry")
     func impossible() async throws {
         let world = try await World()
         let credentials = world.service.credentials

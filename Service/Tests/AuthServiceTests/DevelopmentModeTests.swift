@@ -65,7 +65,7 @@ struct DevelopmentModeTests {
         try await world.status(device)
     }
 
-    @Test("Each is a security event: one a minute for each app and address, the rest counted")
+    @Test("A development header on production is a security event, one a minute for each app and address")
     func securityEvents() async throws {
         let world = try await World(Self.production)
         let device = try await Self.device(world)
@@ -87,7 +87,7 @@ struct DevelopmentModeTests {
         #expect(events.first?.detail["address"] == "192.0.2.7")
     }
 
-    @Test("However many addresses there are, an app has at most 10 such rows in any minute; the rest is counted")
+    @Test("An app has at most 10 such events a minute, however many addresses send them")
     func rowsOfOneApp() async throws {
         let world = try await World(Self.production)
         func attempts(_ numbers: Range<Int>, app: String = World.appID) async throws {
@@ -119,7 +119,7 @@ struct DevelopmentModeTests {
         #expect(try await world.audited(.securityEvent).count == 26)
     }
 
-    @Test("On channels dev and staging the header is nobody's business", arguments: ["dev", "staging"])
+    @Test("On channels dev and staging the header is no security event", arguments: ["dev", "staging"])
     func otherChannels(channel: String) async throws {
         let world = try await World(["build_channel": .string(channel)])
         let device = try await world.device()

@@ -40,7 +40,7 @@ struct DeviceRecordTests {
         return try AppRecord(JSONFields(json)).keys
     }
 
-    @Test("A key's age counts from its rotation, else from the registration")
+    @Test("A key's age counts from its rotation, or from the registration")
     func keySince() throws {
         #expect(try record().keySince == Self.start)
         #expect(try record(rotatedAt: Self.start + 5).keySince == Self.start + 5)
@@ -75,7 +75,7 @@ struct DeviceRecordTests {
         #expect(demand == RotationDemand(by: Self.start + min(by, 100), reason: .compromise))
     }
 
-    @Test("Without a demand nothing is told")
+    @Test("Without a demand the device is told nothing")
     func noDemand() throws {
         #expect(try record().rotationDemand(under: keys(), at: Self.start) == nil)
     }
@@ -93,7 +93,7 @@ struct DeviceRecordTests {
         #expect(try !record(metric: metric).isRiskFlagged(by: nil))
     }
 
-    @Test("Only a registered device that was admitted under observation waits once the app enforces")
+    @Test("Only a registered device that was admitted under observation becomes pending once the app enforces")
     func statusUnderMode() throws {
         for status in DeviceStatus.allCases {
             for isObserved in [true, false] {

@@ -51,7 +51,7 @@ struct EvidenceTests {
         }
     }
 
-    @Test("By default nothing is kept")
+    @Test("By default nothing is recorded")
     func off() async throws {
         let world = try await AppleWorld()
         try await attempt(world)
@@ -60,7 +60,7 @@ struct EvidenceTests {
 
     // MARK: What is kept
 
-    @Test("A refused attestation, with its inputs, policy, roots and time")
+    @Test("A refused attestation is recorded with its inputs, policy, roots and time")
     func attestation() async throws {
         let world = try await AppleWorld(Self.recording, ios: ["minimum_bundle_version": "1", "categories": [2, 4]])
         try await attempt(world)
@@ -78,7 +78,7 @@ struct EvidenceTests {
         #expect(checks == [["format", "passed"], ["certificate-chain", "passed"], ["nonce", "failed"]])
     }
 
-    @Test("A chain to a root of nobody's is refused by Apple's")
+    @Test("A chain to an unknown root is recorded as refused by Apple's roots")
     func foreignRoot() async throws {
         let world = try await AppleWorld(Self.recording)
         let other = try AppleAuthority(from: (World.start - 86_400).date)
@@ -89,7 +89,7 @@ struct EvidenceTests {
         #expect(file.roots == nil)
     }
 
-    @Test("A refused receipt, though the registration went well")
+    @Test("A refused receipt is recorded, although the registration succeeds")
     func receipt() async throws {
         let world = try await AppleWorld(Self.recording)
         let request = try await world.enrolment(P256.Signing.PrivateKey()) { $0.receipt.age = -400 }.0
@@ -99,7 +99,7 @@ struct EvidenceTests {
         #expect(file.verdict.code == "RECEIPT_TOO_OLD")
     }
 
-    @Test("A receipt with something after it, which inspection alone would tolerate")
+    @Test("A receipt with trailing bytes is recorded")
     func receiptWithMore() async throws {
         let world = try await AppleWorld(Self.recording)
         let request = try await world.enrolment(P256.Signing.PrivateKey()) { $0.receipt.appended = [0] }.0
@@ -107,7 +107,7 @@ struct EvidenceTests {
         #expect(try await replayed(world.world).verdict.code == "MALFORMED_RECEIPT")
     }
 
-    @Test("A refused assertion of a request, with the counter that was stored")
+    @Test("A refused assertion of a request is recorded with the stored counter")
     func assertion() async throws {
         let world = try await AppleWorld(Self.recording)
         var (device, attestKey) = try await world.device()
@@ -140,7 +140,7 @@ struct EvidenceTests {
         #expect(file.input["attested_extensions"] == false)
     }
 
-    @Test("A refused assertion of a rotation")
+    @Test("A refused assertion of a rotation is recorded")
     func rotation() async throws {
         let world = try await AppleWorld(
             Self.recording.merging(["keys": ["reattest_on_rotation": true]]) { $1 })
@@ -156,7 +156,7 @@ struct EvidenceTests {
         #expect(file.about["occasion"] == "rotation")
     }
 
-    @Test("A key attestation is replayed with the roots of the app beside Google's, and with the key that was named")
+    @Test("A key attestation is replayed with the app's and Google's roots, and with its key")
     func keyAttestation() async throws {
         let google = try Self.google.get()
         for attested in [P256.Signing.PrivateKey().publicKey, nil] {
@@ -179,7 +179,7 @@ struct EvidenceTests {
         }
     }
 
-    @Test("A classic token is replayed without the keys, from what they opened; the keys are nowhere in the file")
+    @Test("A classic token is replayed without the keys, which the file does not contain")
     func classicToken() async throws {
         let google = try Self.google.get()
         let world = try await androidWorld("play_integrity")
@@ -203,7 +203,7 @@ struct EvidenceTests {
         _ = try await replayed(world, playKeys: pair)
     }
 
-    @Test("A standard token is replayed from what Google said")
+    @Test("A standard token is replayed from Google's verdict")
     func standardToken() async throws {
         let world = try await World(Self.recording)
         let now = world.clock.now
@@ -215,7 +215,7 @@ struct EvidenceTests {
         #expect(file.input["recorded_verdict"]?.object?["decoded_by"] == "google")
     }
 
-    @Test("A classic token that Google decoded because no key opened it is replayed from what Google said")
+    @Test("A classic token that only Google decoded is replayed from Google's verdict")
     func classicTokenByGoogle() async throws {
         let (old, new) = (try GoogleAuthority(), try Self.google.get())
         let pair: JSONValue = [
@@ -245,7 +245,7 @@ struct EvidenceTests {
         _ = try await replayed(world, playKeys: pair)
     }
 
-    @Test("A proof that was refused only when its provider came back")
+    @Test("A proof that is refused after an outage is recorded")
     func pendingProof() async throws {
         let world = try await World(
             Self.recording.merging(["registration": ["provider_outage": "pending"]]) { $1 })
@@ -265,7 +265,7 @@ struct EvidenceTests {
         #expect(file.input["evaluate_at"] == .string(now.iso8601))
     }
 
-    @Test("What was never judged leaves nothing: no proof, no base64, an outage, a wrong key proof")
+    @Test("A refusal without a judged proof records nothing")
     func nothingToKeep() async throws {
         let world = try await World(Self.recording)
         world.google.goAway()
@@ -283,7 +283,7 @@ struct EvidenceTests {
 
     // MARK: How it is kept
 
-    @Test("Sealed: what is stored says nothing of what was sent, and opens as nothing else")
+    @Test("Stored evidence is encrypted, and opens only under its own id and app")
     func sealed() async throws {
         let world = try await AppleWorld(Self.recording)
         try await attempt(world)
@@ -304,7 +304,7 @@ struct EvidenceTests {
         }
     }
 
-    @Test("Reading one and erasing one is audited, and other apps' are not there")
+    @Test("Exporting and erasing are audited, and limited to the app")
     func audited() async throws {
         let world = try await AppleWorld(Self.recording)
         try await attempt(world)
@@ -319,7 +319,7 @@ struct EvidenceTests {
         #expect(try await kept(world.world).isEmpty)
     }
 
-    @Test("It expires after the days of the policy")
+    @Test("Evidence expires after the days of the policy")
     func expiry() async throws {
         let world = try await AppleWorld(["evidence": ["record": true, "keep_days": 2]])
         try await attempt(world)
@@ -331,7 +331,7 @@ struct EvidenceTests {
         #expect(try await kept(world.world).isEmpty)
     }
 
-    @Test("A store that fails changes no answer")
+    @Test("A failure of the evidence store changes no answer")
     func storeFails() async throws {
         let world = try await AppleWorld(Self.recording)
         await world.world.stores.fail(.keepEvidence)
@@ -340,7 +340,7 @@ struct EvidenceTests {
         #expect(try await kept(world.world).isEmpty)
     }
 
-    @Test("Who sends rubbish all day is kept six times a minute for each reason, once a second for all")
+    @Test("Recording is limited to six a minute for each code and one a second for an app")
     func rate() async throws {
         let world = try await AppleWorld(Self.recording)
         func refuse(_ count: Int, _ change: (inout AppleAttestationOptions) -> Void) async throws {
@@ -366,7 +366,7 @@ struct EvidenceTests {
 
     // MARK: Android
 
-    @Test("A revoked chain is replayed with what the list said of it, and with nothing else of the list")
+    @Test("A revoked chain is replayed with its own entries of the list")
     func revokedChain() async throws {
         let google = try Self.google.get()
         let world = try await androidWorld("key_attestation", statusList: "https://example.com/status")

@@ -15,7 +15,8 @@ struct InvariantTests {
         var isOut = false
     }
 
-    @Test("Random sequences of register, rotate, revoke, deregister and verify", arguments: 0..<24)
+    @Test(
+        "The invariants hold in random sequences of register, rotate, revoke, deregister and verify", arguments: 0..<24)
     func sequences(seed: UInt64) async throws {
         let world = try await World(seed: seed)
         var known: [Known] = []
@@ -46,7 +47,7 @@ struct InvariantTests {
                 one.device = after
             }
         case 2:
-            // Somebody else's key, or one that was given up.
+            // Another device's key, or a former one.
             let taken = others.flatMap { [$0.device.key] + $0.retired }.filter {
                 $0.rawRepresentation != one.device.key.rawRepresentation
             }
@@ -100,7 +101,7 @@ struct InvariantTests {
         #expect(try await world.stores.firstBrokenLink() == nil)
     }
 
-    @Test("Everything at once: rotations, revocations and requests of one device", arguments: 0..<8)
+    @Test("The invariants hold for concurrent rotations, revocations and requests of one device", arguments: 0..<8)
     func concurrently(seed: UInt64) async throws {
         let world = try await World(seed: seed)
         let device = try await world.device()

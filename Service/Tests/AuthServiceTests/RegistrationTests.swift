@@ -21,7 +21,7 @@ struct RegistrationTests {
         #expect(try await world.challenge() != world.challenge())
     }
 
-    @Test("A development proof registers a device, and the answer leaves after it is stored")
+    @Test("A development proof registers a device, which is stored before the answer")
     func registers() async throws {
         let world = try await World()
         let key = P256.Signing.PrivateKey()
@@ -124,7 +124,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test("A key as X9.63 point is the same key as in SPKI")
+    @Test("A key in X9.63 is the same key as in SPKI")
     func pointIsKept() async throws {
         let world = try await World()
         let key = P256.Signing.PrivateKey()
@@ -138,7 +138,7 @@ struct RegistrationTests {
         #expect(try await world.register(again).deviceID == first.deviceID)
     }
 
-    @Test("A key proof that does not verify refuses, required or not")
+    @Test("A key proof that does not verify is refused, required or not")
     func wrongKeyProof() async throws {
         for policy in ["optional", "required"] {
             let world = try await World(["keys": ["key_proof": .string(policy)]])
@@ -159,7 +159,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test("A missing key proof refuses where policy requires one, and always with a development proof")
+    @Test("A missing key proof is refused if the policy requires one, and always with a development proof")
     func missingKeyProof() async throws {
         let world = try await AppleWorld(["keys": ["key_proof": "required"]])
         let (bare, _) = try await world.enrolment(P256.Signing.PrivateKey(), proving: false)
@@ -173,7 +173,7 @@ struct RegistrationTests {
 
     // MARK: Apple's attestation
 
-    @Test("An attestation by an authority of one's own registers with assurance test")
+    @Test("An attestation by a trust anchor of the app registers with assurance test")
     func attested() async throws {
         let world = try await AppleWorld()
         let (enrolment, key) = try await world.enrolment(P256.Signing.PrivateKey())
@@ -210,7 +210,7 @@ struct RegistrationTests {
         try await expect(.invalidAttestation) { try await world.world.register(enrolment, []) }
     }
 
-    @Test("One App Attest key vouches for one device: another signing key with it is refused")
+    @Test("An App Attest key that is bound to a device is refused for another one")
     func oneAttestedKeyTwoDevices() async throws {
         let world = try await AppleWorld()
         let (first, attestKey) = try await world.enrolment(P256.Signing.PrivateKey())
@@ -221,7 +221,7 @@ struct RegistrationTests {
 
     // MARK: Policy
 
-    @Test("Manual approval: pending, then as an operator decides")
+    @Test("With manual approval a device is pending until an operator decides")
     func manualApproval() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -282,7 +282,7 @@ struct RegistrationTests {
         #expect(try await world.stores.count(of: AppID(World.appID)) == [:])
     }
 
-    @Test("Enrolments of one address are limited: 429 with Retry-After; its neighbours in the /64 count with it")
+    @Test("Enrolments of one address, or one /64 of IPv6, are limited: 429 with Retry-After")
     func enrolmentRate() async throws {
         let world = try await World { $0.enrolment = Rate(burst: 2, perMinute: 6) }
         let addresses = ["2001:db8::1", "2001:db8::2", "2001:db8::3"].map { ClientAddress($0) }

@@ -216,7 +216,7 @@ struct SameKeyAgainTests {
         (.of(.playIntegrity, .appVouched), google, google),
         // The former key's word counts for less than the app's.
         (.of(.playIntegrity, .rotated), google, google),
-        // Nothing that a test kit or nobody vouched for is credited to Google.
+        // Assurance test or none never becomes Google's.
         (.of(.test, .strongbox), google, google), (.of(.development, .unattested), google, google),
         (.of(.none, .unattested), google, google), (.of(.playIntegrity, .strongbox, device), development, nil),
         (.of(.test, .tee), development, nil), (.of(.none, .tee), development, nil),
@@ -376,7 +376,7 @@ extension World {
         return TestDevice(appID: try AppID(World.appID), id: id, key: key)
     }
 
-    /// Has somebody else prove this of the device just before the next proof is recorded.
+    /// Stores another proof of the device just before the next proof is recorded.
     func overtakeEvidence(of row: DeviceRecord, by assurance: Assurance) async {
         let event = AuditEvent(.deviceEvidenceReplaced, at: clock.now, actor: "test")
         await stores.interrupt(.replaceEvidence) { stores in

@@ -59,7 +59,7 @@ struct SchemeOneTests {
             try await world.verify(request.adding(header.uppercased(), request.header(header)))
         }
         let missing = request.with(header, nil)
-        // The credential is for two apps, so that a request without an app is nobody's.
+        // The credential is for two apps, so a request without an app belongs to none.
         try await expect(.invalidRequest) { try await world.verify(missing) }
         try await world.verify(request)
     }
@@ -266,7 +266,7 @@ struct SchemeOneTests {
         let refusal = try await expect(.rateLimited) { try await world.verify(request) }
         #expect(refusal?.retryAfter == 1)
         try await world.verify(other)
-        // Nobody but the device uses up what is its own.
+        // Only the device itself uses up its rate.
         var stranger = other
         stranger.key = P256.Signing.PrivateKey()
         for _ in 0..<5 { try await expect(.invalidSignature) { try await world.verify(stranger) } }

@@ -10,7 +10,7 @@ import struct Foundation.Data
 struct SchemeTwoTests {
     private let two = RequestDraft().with { $0.scheme = .two }
 
-    @Test("An honest request verifies, with its query")
+    @Test("A correct request verifies, with its query")
     func honest() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -24,7 +24,7 @@ struct SchemeTwoTests {
         }
     }
 
-    @Test("Everything is signed: method, scheme, authority, path, query, body, app, device, time")
+    @Test("A change of method, scheme, authority, path, query, body, app, device or time is refused")
     func covered() async throws {
         let world = try await World(["signature": ["authorities": ["api.example.com", "http://api.example.com"]]])
         let device = try await world.device()
@@ -51,7 +51,7 @@ struct SchemeTwoTests {
         try await expect(.invalidSignature) { try await world.verify(request.with(HeaderName.signatureInput, later)) }
     }
 
-    @Test("keyid names the key that signs, and nothing else")
+    @Test("A keyid that does not name the signing key is refused")
     func keyID() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -65,7 +65,7 @@ struct SchemeTwoTests {
         }
     }
 
-    @Test("The body is the one of Content-Digest, given itself or by its digest")
+    @Test("The body or its digest must match Content-Digest")
     func digest() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -80,7 +80,7 @@ struct SchemeTwoTests {
         try await world.verify(device, two.with { $0.body = [] })
     }
 
-    @Test("Nothing is negotiable: another component list, tag, algorithm or parameter is UNSUPPORTED_SIG_VERSION")
+    @Test("Another component list, tag, algorithm or parameter is UNSUPPORTED_SIG_VERSION")
     func profile() async throws {
         let world = try await World()
         let request = try world.signed(try await world.device(), two)
@@ -165,7 +165,7 @@ struct SchemeTwoTests {
 
     // MARK: The floor
 
-    @Test("Below the app's minimum scheme: UNSUPPORTED_SIG_VERSION")
+    @Test("A request below the app's minimum scheme is UNSUPPORTED_SIG_VERSION")
     func minimumScheme() async throws {
         let world = try await World(["signature": ["minimum_scheme": 2, "authorities": ["api.example.com"]]])
         let device = try await world.device()
@@ -173,7 +173,7 @@ struct SchemeTwoTests {
         try await world.verify(device, two)
     }
 
-    @Test("A device that has shown scheme 2 is held to it, until an operator lowers it")
+    @Test("A device that used scheme 2 must use it until an operator lowers the floor")
     func deviceFloor() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -198,7 +198,7 @@ struct SchemeTwoTests {
         try await world.verify(device)
     }
 
-    @Test("A query is signed, so scheme 2 has no policy for it")
+    @Test("Under scheme 2 the policy for unsigned queries does not apply")
     func query() async throws {
         let world = try await World(["signature": ["unsigned_query": "refuse", "authorities": ["api.example.com"]]])
         try await world.verify(try await world.device(), two.with { $0.query = "a=1" })

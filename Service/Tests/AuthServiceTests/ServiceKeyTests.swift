@@ -344,7 +344,7 @@ struct ServiceKeyTests {
         _ = try await rules(third, new).rotate(actor: "test", lock: FreeLock())
         for head in [first, second] { #expect(try await trail(third).verify(against: head) == .intact) }
         #expect(try await trail(third).verify(against: foreign) == .foreignHead)
-        // Whoever can write the log alone cannot sign for a key of their own.
+        // An attacker who can only write the log cannot sign for another key.
         let forged = try AuditTrail.succession(
             of: try #require(ServiceKey([[UInt8](repeating: 8, count: 32), [UInt8](repeating: 9, count: 32)])))
         try await world.stores.append(

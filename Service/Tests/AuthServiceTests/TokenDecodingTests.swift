@@ -7,7 +7,7 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Who decodes a Play Integrity token: our keys, Google, or nobody.
+/// How a Play Integrity token is decoded: with our keys, by Google, or not at all.
 @Suite("Decoding of tokens")
 struct TokenDecodingTests {
     /// The authority whose keys the app has, and the one whose keys Play Console handed out since.

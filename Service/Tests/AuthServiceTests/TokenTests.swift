@@ -29,7 +29,7 @@ struct TokenTests {
         return (header, try #require(try JSONValue(parsing: texts[1]).object))
     }
 
-    @Test("A token says who, for whom, until when, and verifies with the published key")
+    @Test("A token names device, audience and expiry, and verifies with the published key")
     func token() async throws {
         let world = try await World(origin: "https://auth.example.com")
         let device = try await world.device()
@@ -56,7 +56,7 @@ struct TokenTests {
         #expect(try self.claims(second.token, keys).claims["jti"] != claims["jti"])
     }
 
-    @Test("The key set has public halves alone")
+    @Test("The key set contains only public keys")
     func keySet() async throws {
         let world = try await World()
         let keys = try await world.service.signingKeys.keySet()["keys"]?.array?.compactMap(\.object) ?? []
@@ -66,7 +66,7 @@ struct TokenTests {
         #expect(stored.sealedKey.count > 32)
     }
 
-    @Test("The audience is the app, or one of its token_audiences; any other is 400")
+    @Test("An audience other than the app and its token_audiences is 400")
     func audience() async throws {
         let world = try await World(["signature": ["token_audiences": ["https://api.example.com"]]])
         let device = try await world.device()
@@ -80,7 +80,7 @@ struct TokenTests {
         }
     }
 
-    @Test("No audience is the id of another app, and the error names it: in a changed record and in an added one")
+    @Test("An audience that is another app's id is refused, in a changed and in an added record")
     func audienceOfAnotherApp() async throws {
         let world = try await World()
         try await world.add(World.record(["app_id": "com.example.other"]))
@@ -102,7 +102,7 @@ struct TokenTests {
         await #expect(throws: ContractError.self) { try await world.service.apps.add(fourth, actor: "test") }
     }
 
-    @Test("No token is issued for another app, also where its record was added at the same time")
+    @Test("No token is issued for another app, also if its record was added at the same time")
     func audienceThatBecameAnApp() async throws {
         let world = try await World(["signature": ["token_audiences": ["com.example.third"]]])
         let device = try await world.device()
@@ -162,7 +162,7 @@ struct TokenTests {
         #expect(try await kid(world, device) == first[1])
     }
 
-    @Test("A standby that was made just now signs only when no cached key set can lack it")
+    @Test("A new standby signs only after every cached key set has expired")
     func freshStandby() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -261,7 +261,7 @@ struct TokenTests {
         }
     }
 
-    @Test("A revoked standby is replaced, and the signing key goes on")
+    @Test("A revoked standby is replaced, and the signing key keeps signing")
     func revokedStandby() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -297,7 +297,7 @@ struct TokenTests {
         #expect(try await published(world).prefix(2) == [first[0], standby])
     }
 
-    @Test("After a revocation the standby signs at once, also where it was made a minute ago", arguments: [60, 359])
+    @Test("After a revocation the standby signs at once, also if it is a minute old", arguments: [60, 359])
     func freshStandbyAfterARevocation(age: Int64) async throws {
         let world = try await World()
         let device = try await world.device()
@@ -317,7 +317,7 @@ struct TokenTests {
         #expect(try await kid(world, device) == standby)
     }
 
-    @Test("64 first tokens at once make one signing key and one standby")
+    @Test("64 concurrent first tokens create one signing key and one standby")
     func firstKey() async throws {
         let world = try await World()
         let ids = try await withThrowingTaskGroup(of: JSONObject.self) { group in

@@ -34,7 +34,7 @@ struct UnprovenDeviceTests {
 
     // MARK: What is held
 
-    @Test("A token that nothing configured can judge is INVALID_ATTESTATION, and not held for an outage")
+    @Test("A token that no configured means can judge is INVALID_ATTESTATION, and not pending")
     func impossibleToken() async throws {
         let google = try AndroidRegistrationTests.google.get()
         let pair: JSONValue = [
@@ -58,7 +58,7 @@ struct UnprovenDeviceTests {
         }
     }
 
-    @Test("A chain that no revocation list could save is INVALID_ATTESTATION while the list is away")
+    @Test("A chain that fails a local check is INVALID_ATTESTATION, also without a revocation list")
     func impossibleChain() async throws {
         let google = try AndroidRegistrationTests.google.get()
         let world = try await World([
@@ -93,7 +93,7 @@ struct UnprovenDeviceTests {
         #expect(try await world.register(honest, []).status == .pending)
     }
 
-    @Test("Without a key_proof nothing is held: PROVIDER_UNAVAILABLE")
+    @Test("Without a key_proof an outage is PROVIDER_UNAVAILABLE, and nothing is stored")
     func withoutKeyProof() async throws {
         let world = try await World(["registration": Self.holding])
         world.google.goAway()
@@ -103,7 +103,7 @@ struct UnprovenDeviceTests {
         try await nothingIsHeld(world)
     }
 
-    @Test("Rows held for an outage and rows that wait for approval have bounds of their own")
+    @Test("Unproven rows and rows that wait for approval have separate bounds")
     func bounds() async throws {
         let world = try await World([
             "registration": [
@@ -122,7 +122,7 @@ struct UnprovenDeviceTests {
 
     // MARK: The same key again
 
-    @Test("During an outage the key of a device that waits for approval learns that, whatever the outage policy is")
+    @Test("During an outage the holder of a key that waits for approval learns that, whatever the policy")
     func waitingForApproval() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let key = P256.Signing.PrivateKey()
@@ -132,7 +132,7 @@ struct UnprovenDeviceTests {
         #expect(try await world.register(try await enrolment(world, key), []) == first)
         let unsigned = try await enrolment(world, key, proving: false)
         try await expect(.providerUnavailable) { try await world.register(unsigned, []) }
-        // The key of an Android device, sent for iOS: its proof is judged here, and is none.
+        // The key of an Android device, sent for iOS: its proof is judged here, and is malformed.
         let apple = try await world.enrolment(key, platform: .ios, proof: { _ in "AAAA" })
         try await expect(.invalidAttestation) { try await world.register(apple, []) }
     }
@@ -170,7 +170,7 @@ struct UnprovenDeviceTests {
 
     // MARK: Approval
 
-    @Test("An operator cannot approve a device whose proof never verified without saying so")
+    @Test("An operator can approve an unproven device only explicitly")
     func approval() async throws {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)
@@ -191,7 +191,7 @@ struct UnprovenDeviceTests {
         #expect(try await world.row(after).assurance.labels == ["unproven"])
     }
 
-    @Test("The erasure of the proof that fails is done later, and its settlement changes nothing")
+    @Test("A failed erasure of the proof is repeated later, and the proof changes nothing")
     func approvalWithoutErasure() async throws {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)
@@ -206,7 +206,7 @@ struct UnprovenDeviceTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
     }
 
-    @Test("A device that was approved unproven proves itself later, by registering its key again")
+    @Test("A device that was approved unproven can prove itself by registering again")
     func provenLater() async throws {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)
@@ -220,7 +220,7 @@ struct UnprovenDeviceTests {
                 == Assurance(app: .playIntegrity, key: .appVouched, labels: ["MEETS_DEVICE_INTEGRITY"]))
     }
 
-    @Test("A device that is proven while an operator approves it unproven keeps what was proven")
+    @Test("A device that is proven during an unproven approval keeps its assurance")
     func provenMeanwhile() async throws {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthService
 
-@Suite("The memory of verdicts")
+@Suite("Cached verdicts")
 struct VerdictCacheTests {
     private func question(_ number: Int) -> VerdictCache.Question {
         VerdictCache.Question(
@@ -22,7 +22,7 @@ struct VerdictCacheTests {
         return await judged.value == 0
     }
 
-    @Test("Bounded: what does not fit is judged and not remembered, until a minute has passed")
+    @Test("A verdict beyond the bound is given and not cached, until a minute has passed")
     func bounded() async {
         let memory = VerdictCache(maximum: 2)
         let now = UnixTime(1000)
@@ -34,7 +34,7 @@ struct VerdictCacheTests {
         #expect(await isRemembered(2, memory, at: now + 61))
     }
 
-    @Test("A verdict is remembered for its minute across generations, and not with a clock that is set back")
+    @Test("A verdict is cached for a minute, and not used if the clock is set back")
     func generations() async {
         let memory = VerdictCache()
         let now = UnixTime(1000)

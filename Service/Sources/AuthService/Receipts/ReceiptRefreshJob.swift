@@ -3,9 +3,9 @@ public import AuthContract
 public import Logging
 internal import StrictJSON
 
-/// Exchanges receipts in the background, one at a time: what is due is in the store, the pace is the policy's.
+/// Exchanges receipts in the background, one at a time. The store knows which are due, and the policy sets the rate.
 ///
-/// Several may run on one store: each receipt is taken by one of them.
+/// Several jobs may run on one store. Each due receipt is taken by one of them.
 public struct ReceiptRefreshJob: Sendable {
     private let store: any ReceiptStore
     private let exchange: any ReceiptExchange
@@ -19,13 +19,13 @@ public struct ReceiptRefreshJob: Sendable {
     ///
     /// - Parameters:
     ///   - store: the receipts and when each is due.
-    ///   - exchange: Apple.
-    ///   - policy: budget, jitter, waits.
-    ///   - verifier: judges what Apple sends; the default accepts receipts of Apple's own roots, at most 5 minutes old.
-    ///   - clock: the time that receipts are due by.
-    ///   - random: of the jitter.
-    ///   - pause: waits, and throws where the task is cancelled.
-    ///   - logger: what was refreshed and what failed.
+    ///   - exchange: Apple's server.
+    ///   - policy: the rate.
+    ///   - verifier: verifies new receipts. The default accepts receipts under Apple's roots, at most 5 minutes old.
+    ///   - clock: the time by which receipts are due.
+    ///   - random: jitters the pauses.
+    ///   - pause: waits. Throws if the task is cancelled.
+    ///   - logger: receives refreshes and failures.
     public init(
         store: any ReceiptStore, exchange: any ReceiptExchange, policy: ReceiptRefreshPolicy = ReceiptRefreshPolicy(),
         verifier: ReceiptVerifier = ReceiptVerifier(), clock: any ServiceClock = SystemClock(),
@@ -42,14 +42,14 @@ public struct ReceiptRefreshJob: Sendable {
         self.logger = logger
     }
 
-    /// What the job does beside exchanging: nothing of it changes what becomes of a receipt.
+    /// What the job does besides exchanging. It does not affect the receipt.
     private struct Watch: Sendable {
         let threshold: @Sendable (AuthContract.AppID) async -> Int?
         let record: @Sendable (_ proof: @escaping @Sendable () -> RefusedProof, _ due: DueReceipt) async -> Void
     }
 
-    /// Works until the task is cancelled: flags by the apps' thresholds, and records receipts that were refused where the
-    /// apps ask for it.
+    /// Runs until the task is cancelled. Flags devices by the apps' thresholds, and records refused receipts for apps that ask
+    /// for evidence.
     public func run(for service: AuthService) async {
         await run(
             Watch(
@@ -57,7 +57,7 @@ public struct ReceiptRefreshJob: Sendable {
                 record: { proof, due in await service.record(proof, of: due) }))
     }
 
-    /// Works until the task is cancelled.
+    /// Runs until the task is cancelled.
     ///
     /// - Parameter threshold: the app's `flag_risk_metric_above`: a metric above it writes a security event, and nothing else.
     public func run(
@@ -74,7 +74,9 @@ public struct ReceiptRefreshJob: Sendable {
         }
     }
 
-    /// One receipt, where one is due; returns how long to wait before the next.
+    /// Exchanges one receipt, if one is due.
+    ///
+    /// - Returns: the pause before the next.
     private func turn(_ watch: Watch, _ streak: inout Int) async -> Duration {
         do throws(StoreError) {
             let now = clock.now
@@ -82,7 +84,7 @@ public struct ReceiptRefreshJob: Sendable {
                 return .seconds(60 * (1 + fraction() / 4))
             }
             let answer = await ask(due)
-            // What a cancelled request says is about the cancellation. The lease brings the receipt back.
+            // The answer to a cancelled request says nothing. The receipt is due again after its lease.
             guard !Task.isCancelled else { return .zero }
             let decision = rules.decide(answer, on: due, at: clock.now, jitter: fraction())
             try await record(decision, of: due, flaggingAbove: await watch.threshold(due.appID))
@@ -130,7 +132,7 @@ public struct ReceiptRefreshJob: Sendable {
         case .withoutPause: return .zero
         case .goOn:
             streak = 0
-            // Jitter only lengthens: the budget is a bound, not an average.
+            // Jitter only lengthens the pause, because the budget is a bound and not an average.
             return .seconds(3600 / Double(rules.policy.requestsPerHour) * (1 + fraction() / 4))
         case .backOff(let seconds):
             if streak == 0 {
@@ -141,7 +143,7 @@ public struct ReceiptRefreshJob: Sendable {
         }
     }
 
-    /// Half a minute to a minute at first, up to an hour; what Apple asks for is honoured up to six.
+    /// First 30 to 60 seconds, then up to an hour. A longer pause that Apple asks for counts up to six hours.
     private func backOff(atLeast seconds: Int64?, _ streak: inout Int) -> Duration {
         let own = min(60 * Double(1 << min(streak, 6)), 3600) * (0.5 + fraction() / 2)
         streak = min(streak + 1, 64)

@@ -77,13 +77,13 @@ struct AppleEvidence: Sendable {
         var refusals: [(error: AppAttestError, authority: Authority)] = []
         for authority in authorities {
             do throws(AppAttestError) {
-                // No key id is in the body: what the object says of it is held to the attested key.
+                // The body has no key id. The object's own key id must be the attested key's.
                 let attestation = try authority.attestations.verifyWithoutKeyID(
                     object, clientDataHash: ClientDataHash(nonce.bytes), at: at.date)
                 return (attestation, authority)
             } catch { refusals.append((error, authority)) }
         }
-        // Report the refusal of the authority that the chain leads to, else Apple's.
+        // Report the refusal of the authority that the chain leads to, otherwise Apple's.
         guard let first = refusals.first(where: { $0.error.code != .untrustedChain }) ?? refusals.first else {
             throw EvidenceRefusal(.invalidAttestation, "no authority")
         }

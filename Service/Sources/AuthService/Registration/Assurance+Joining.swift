@@ -1,23 +1,25 @@
 internal import AuthContract
 
-/// What two proofs of one key say together. That a key was made in hardware stays true whatever is proven of it later, so a
-/// weaker proof takes nothing away; and what a stronger one says is never credited to a weaker one.
+/// Joins the assurance of two proofs of one key. Hardware that made a key stays proven, so a weaker proof lowers nothing. What a
+/// stronger proof says never raises a weaker one.
 extension Assurance {
-    /// What is proven of a key whose assurance this is, once `newer` was proven of it as well, and whether the app's part
-    /// (with its labels and the evidence that is kept of it) is the newer one's.
+    /// The assurance of a key with this assurance after another proof.
+    ///
+    /// - Parameter newer: the assurance of the other proof.
+    /// - Returns: the joined assurance, and whether its app part (with labels and stored evidence) is the newer one's.
     func joined(with newer: Assurance) -> (assurance: Assurance, takesApp: Bool) {
         guard newer.standing <= standing else { return (newer.marked(as: self), true) }
         guard newer.standing == standing else { return (self, false) }
         var joined = self
         let takesApp = newer.app.rank >= app.rank
-        // Of equals the newer one: labels say how the device is now.
+        // Of two equals the newer counts, because its labels describe the device now.
         if takesApp { joined = newer.marked(as: self) }
-        // An app that counts for less vouches for nothing here; hardware speaks for itself.
+        // A weaker app assurance does not vouch for the key. Hardware attests it without the app.
         if takesApp || newer.key.isAttested { joined.key = max(key, newer.key) { $0.rank } }
         return (joined, takesApp)
     }
 
-    /// Whose word it is. One that counts for more makes void what was proven by one that counts for less.
+    /// How much a proof counts. A proof of a higher standing replaces one of a lower standing.
     private enum Standing: Int, Comparable {
         case unproven, development, test, maker
 
@@ -33,12 +35,12 @@ extension Assurance {
         }
     }
 
-    /// Once moved to another App Attest key, moved: no later proof takes the mark away.
+    /// Keeps the label `rebound`: no later proof removes it.
     private func marked(as older: Assurance) -> Assurance {
         older.labels.contains(Reattestation.rebound) ? rebound : self
     }
 
-    /// The same, with the mark of a device that was moved to another App Attest key.
+    /// The same assurance with the label `rebound`, for a device with a replaced App Attest key.
     var rebound: Assurance {
         guard !labels.contains(Reattestation.rebound) else { return self }
         return Assurance(app: app, key: key, labels: labels + [Reattestation.rebound])

@@ -77,7 +77,7 @@ struct GoogleEvidence: Sendable {
         try verify(chain, input, try await revocations(providers))
     }
 
-    /// Where the list of revoked keys comes from; nil: chains are judged without one.
+    /// The source of the list of revoked keys; nil: chains are judged without a list.
     private var listSource: String? { app.keyAttestation.statusList.flatMap { $0 == "none" ? nil : $0 } }
 
     private func verify(
@@ -162,7 +162,7 @@ struct GoogleEvidence: Sendable {
     }
 
     /// Whether a chain raises the key's assurance. Without a list of revoked keys it does not, because the key that signed it
-    /// may have leaked years ago. The chain must verify all the same.
+    /// may have leaked years ago. The chain must still verify.
     private var countsKeyAttestations: Bool { app.keyAttestation.statusList.map { $0 != "none" } ?? false }
 
     private func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {

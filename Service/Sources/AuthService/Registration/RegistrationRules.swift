@@ -212,9 +212,8 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// Takes what a proof adds to what was proven of the key before, and returns what is proven then. Another change of the
-    /// device may be faster: then the proof is judged anew beside that one, so that the weaker of two never overwrites the
-    /// stronger.
+    /// Joins a proof with the stored evidence, and returns the resulting assurance. If another change was faster, the proof is
+    /// joined with that one, so that a weaker proof never overwrites a stronger one.
     private func replaceEvidence(
         _ evidence: VerifiedEvidence, _ device: DeviceRecord, app: ProvisionedApp
     ) async throws(Refusal) -> Assurance {
@@ -248,7 +247,7 @@ struct RegistrationRules: Sendable {
     private enum Move {
         /// The App Attest key stays the same, or the device has never used the stored one.
         case harmless
-        /// Another App Attest key takes the place of one that is in use.
+        /// Another App Attest key replaces one that is in use.
         case rebind
         /// The proof changes nothing.
         case refused
@@ -256,34 +255,34 @@ struct RegistrationRules: Sendable {
 
     /// Judges whether the holder of the request key may bring another App Attest key.
     ///
-    /// Assertions exist because the request key alone does not suffice: it may be software, or stolen. So a registration must
-    /// not do what `rebind_on_rotation: false` and a demand of compromise forbid on rotate-key. Otherwise a thief would
-    /// register the stolen key again on a phone of their own, and that phone's assertions would count from then on.
+    /// Assertions exist because the request key alone is not enough: it may be in software, or stolen. So a registration must
+    /// not allow what `rebind_on_rotation: false` and a demand of compromise forbid on rotate-key. Otherwise a thief could
+    /// register the stolen key again with another phone, and that phone's assertions would count.
     ///
-    /// A client whose first answer was lost also comes with another App Attest key, because a key is attested only once. It
-    /// never learned its device id, so no request of this device ever verified. Only such a row may change its App Attest key
-    /// without the policy's permission, and only for `lostAnswerLife`. There is nothing to take over yet.
+    /// A client that lost its first answer also has another App Attest key, because a key is attested only once. It does not
+    /// know its device id, so no request of this device has verified. Only such a row may change its App Attest key without
+    /// the policy's permission, and only for `lostAnswerLife`. There is no identity to steal yet.
     private func move(of device: DeviceRecord, to attested: AppAttestEvidence?, under keys: KeyPolicy) -> Move {
         guard !device.isCompromised(under: keys, at: clock.now) else { return .refused }
         guard let attested, let stored = device.appAttest else { return .harmless }
-        // The same attested key keeps its counter: back at 0, assertions that were accepted once would be again.
+        // The same attested key keeps its counter. With 0, old assertions would be accepted again.
         guard attested.keyID != stored.keyID else { return .refused }
         if mayLackItsAnswer(device) { return .harmless }
         return keys.rebindOnRotation ? .rebind : .refused
     }
 
-    /// Whether the client may still be without the answer to its registration.
+    /// Whether the client may have lost the answer to its registration.
     ///
-    /// `lastSeen` is written down half a minute after a request, and a node that is killed loses what it has not written. The
-    /// counter, the key's age and the scheme are written at once. `seen` has what this node has not written down yet.
+    /// `lastSeen` is stored half a minute after a request, and a killed node loses what it has not stored. The counter, the
+    /// key's age and the scheme are stored at once. `seen` has what this node has not stored yet.
     private func mayLackItsAnswer(_ device: DeviceRecord) -> Bool {
         device.lastSeen == nil && !seen.contains(device.deviceID) && device.appAttest?.counter ?? 0 == 0
             && device.keyRotatedAt == nil && device.highestScheme == .one
             && clock.now - device.registeredAt <= Self.lostAnswerLife
     }
 
-    /// Seconds after a registration in which its client may come back for an answer that was lost: a week, because a phone
-    /// may be off for days.
+    /// Seconds after a registration in which a client that lost its answer may register again: a week, because a phone may be
+    /// off for days.
     private static let lostAnswerLife: Int64 = 7 * 86_400
 
     private static let maximumAttempts = 8

@@ -239,7 +239,7 @@ import Testing
         ]
         #expect(try await service.apps.add(AppRecord(JSONFields(record)), actor: "test"))
         let device = try await add()
-        // By Apple's own roots, a receipt of the kit's is nobody's.
+        // Apple's roots do not verify a receipt of the test kit.
         let job = ReceiptRefreshJob(
             store: stores, exchange: Apple([.receipt(try receipt())]), clock: clock, random: NoRandom(),
             pause: { _ in throw CancellationError() })

@@ -32,7 +32,7 @@ struct RequestDraft {
     /// The app and the device that the headers name, where they are not the device's own.
     var appID: AppID?
     var deviceID: DeviceID?
-    /// Whom `keyid` names, where it is not the key that signs.
+    /// The key that `keyid` names, if it is not the signing key.
     var keyID: DevicePublicKey?
     /// What is signed, where it is not what is sent.
     var signedMethod: String?
