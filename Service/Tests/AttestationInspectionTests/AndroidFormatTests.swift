@@ -76,7 +76,7 @@ struct AndroidKeyAttestationFormatTests {
         #expect(verdict.checks.first { $0.name == "challenge" }?.outcome == .passed)
     }
 
-    @Test("What provisioning noted is shown whole")
+    @Test("The provisioning map is shown whole")
     func provisioningInfo() throws {
         let verdict = try fixture.keyAttestation([("chain_pem", fixture.pem { $0 = .remote })])
         #expect(verdict.facts["provisioning"] == "rkp")
@@ -136,13 +136,13 @@ struct AndroidKeyAttestationFormatTests {
     }
 
     @Test(
-        "Texts that are no chain are refused",
+        "A text that is not a chain is refused",
         arguments: ["", "nonsense", "-----BEGIN CERTIFICATE-----\n%%\n-----END CERTIFICATE-----"])
     func noChain(text: String) throws {
         #expect(try fixture.keyAttestation([("chain_pem", .string(text))]).code == "CHAIN_UNREADABLE")
     }
 
-    @Test("A certificate that is none is refused")
+    @Test("A malformed certificate is refused")
     func noCertificate() throws {
         let text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
         #expect(try fixture.keyAttestation([("chain_pem", .string(text))]).code == "CERTIFICATE_MALFORMED")
@@ -162,7 +162,7 @@ struct AndroidKeyAttestationFormatTests {
     }
 
     @Test(
-        "A policy that is not understood is no default: nothing could be checked",
+        "A policy that cannot be read makes the line could-not-check",
         arguments: [
             "[]", #"{"boot_states": ["Green"]}"#, #"{"device_labels": []}"#, #"{"key_attestation": []}"#,
             #"{"key_attestation": {}, "x": 1}"#,
@@ -173,7 +173,7 @@ struct AndroidKeyAttestationFormatTests {
         #expect(verdict.code == "POLICY_UNREADABLE")
     }
 
-    @Test("Roots and status lists that cannot be read are no defaults either")
+    @Test("Roots and status lists that cannot be read make the line could-not-check")
     func oddFiles() throws {
         var broken = fixture
         broken.options.rootsPEM = "no PEM"
@@ -197,7 +197,7 @@ struct AndroidKeyAttestationFormatTests {
             try fixture.keyAttestation([("chain_pem", fixture.pem { $0 = .strongBox })], policy: policy).code == nil)
     }
 
-    @Test("A line's own policy replaces single members; text there says nothing")
+    @Test("A line's own policy replaces single members, and a text there is ignored")
     func ownPolicy() throws {
         let chain = try fixture.pem()
         func verdict(_ own: JSONValue) throws -> Verdict {
@@ -224,7 +224,7 @@ struct AndroidKeyAttestationFormatTests {
         }
     }
 
-    @Test("Chains are shown without being verified; other bytes are not of this format")
+    @Test("Chains are shown without verification, and other bytes are not recognised")
     func inspection() throws {
         let format = AndroidKeyAttestationFormat()
         let text = try #require(try fixture.pem().string)
@@ -320,7 +320,7 @@ struct PlayIntegrityFormatTests {
         }
     }
 
-    @Test("Tokens and decoded verdicts are recognised; other bytes are not of this format")
+    @Test("Tokens and decoded verdicts are recognised, and other bytes are not")
     func inspection() throws {
         let format = PlayIntegrityFormat()
         let token = try #require(try fixture.token().string)

@@ -224,7 +224,7 @@ import Testing
     }
 
     /// The receipt inside is a fact of its own.
-    @Test func `an attestation verifies whatever its receipt is`() throws {
+    @Test func `an attestation verifies even if its receipt does not`() throws {
         let line = Self.first("attestation") { $0["name"]?.string?.hasPrefix("Mikedan37") == true }
         let result = try verdict(line)
         #expect(result["outcome"]?.string == "verified")
@@ -424,7 +424,7 @@ import Testing
         }
     }
 
-    @Test func `inspection knows nothing of other bytes`() {
+    @Test func `inspection does not recognise other bytes`() {
         #expect(ObjectTree.inspect([]) == nil)
         #expect(ObjectTree.inspect([1, 2, 3]) == nil)
     }

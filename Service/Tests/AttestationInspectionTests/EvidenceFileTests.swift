@@ -47,7 +47,7 @@ import Testing
         #expect(again.about["occasion"] == "test")
     }
 
-    @Test func `evidence comes to the same verdict again`() throws {
+    @Test func `evidence replays to the same verdict`() throws {
         let file = try read(evidence())
         #expect(file.verdict.code == "CATEGORY_NOT_ALLOWED" && file.verdict.step == "extensions")
         let verdict = try file.replay()
@@ -56,7 +56,7 @@ import Testing
         #expect(verdict.unchecked == ["key-id", "environment"])
     }
 
-    @Test func `evidence comes to another verdict under another policy, time or root`() throws {
+    @Test func `evidence replays to another verdict under another policy, time or root`() throws {
         let file = try read(evidence())
         var changes = EvidenceFile.Changes()
         changes.policy = ["ios": ["app_ids": [.string(Self.appID)]]]
@@ -72,7 +72,7 @@ import Testing
         #expect(try withAppleAlone.replay().code == "UNTRUSTED_CHAIN")
     }
 
-    @Test func `evidence of a refusal met elsewhere says what was met`() throws {
+    @Test func `evidence of a refusal by the service has its code and step`() throws {
         let file = try read(evidence(refusal: ("NONCE_MISMATCH", "nonce")))
         #expect(file.verdict.code == "NONCE_MISMATCH")
         #expect(!file.verdict.agrees(with: try file.replay()))
@@ -103,7 +103,7 @@ import Testing
         #expect(throws: (any Error).self) { try file.replay() }
     }
 
-    @Test func `evidence under a policy that is not understood could not be checked`() throws {
+    @Test func `evidence under a policy that cannot be read could not be checked`() throws {
         let file = try read(evidence()) { $0["policy"] = ["ios": ["environments": ["moon"]]] }
         #expect(try file.replay().outcome == .couldNotCheck)
         #expect(try file.replay().code == "POLICY_UNREADABLE")
@@ -118,7 +118,7 @@ import Testing
 
     // MARK: Policies
 
-    @Test func `members of an app record say what is allowed where the line does not`() throws {
+    @Test func `members of an app record count if the line does not name them`() throws {
         let file = try evidence()
         func code(_ ios: JSONValue, _ further: [(String, JSONValue)] = []) throws -> String? {
             var line = file.input

@@ -328,7 +328,7 @@ struct PolicyPrecedenceTests {
 
     // MARK: Recorded verdicts
 
-    @Test("a verdict that stands beside an opaque token proves nothing")
+    @Test("a recorded verdict beside an opaque token proves nothing")
     func recordedVerdict() throws {
         let google = try Self.google.get()
         let answer = google.decodeAnswer(

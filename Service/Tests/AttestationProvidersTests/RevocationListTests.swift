@@ -171,7 +171,7 @@ import class Bytes.Locked
     @Test(arguments: [
         StandIn.Answer.silence, .drip, .text(302, "", ["location": "/other"]), .whole(304),
         .whole(200, [:], [UInt8](repeating: 0x20, count: RevocationStatusList.maximumLength + 1)),
-    ]) func `What is no list in time is none`(_ answer: StandIn.Answer) async throws {
+    ]) func `A response that is no list, or comes too late, gives no list`(_ answer: StandIn.Answer) async throws {
         try await run { test async throws in
             test.script.then(answer)
             let start = ContinuousClock.now
