@@ -14,9 +14,9 @@ struct SynheartAuthCommand: AsyncParsableCommand {
               synheart-auth serve
 
             Exit codes:
-              0   what was asked holds
-              1   it does not: refused, not found
-              2   it was not possible: no database, no connection, output without a reader
+              0   done
+              1   refused or not found
+              2   not possible: no database, no connection, output without a reader
               64  the command line is wrong
             """,
         version: Build.version,

@@ -1,8 +1,8 @@
 internal import AuthService
 internal import Logging
 
-/// Logs where the audit log ends, signed: at the start, every hour and at the end. Logs usually leave the machine; that is
-/// what makes their heads worth more than the database they are about.
+/// Logs the signed head of the audit log: at the start, every hour and at the end. Logs usually leave the machine, so an attacker
+/// on it cannot change their heads.
 struct AuditHeadLog: Sendable {
     let trail: AuditTrail
     let logger: Logger

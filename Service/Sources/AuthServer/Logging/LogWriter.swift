@@ -60,7 +60,7 @@ public final class LogWriter: Sendable {
     /// Lines that were lost since the start: the queue was full, or the descriptor could not be written.
     public var dropped: Int { queue.withLockedValue(\.dropped) }
 
-    /// Puts a line into the queue, or drops it where the queue is full.
+    /// Puts a line into the queue, or drops it if the queue is full.
     ///
     /// - Parameter line: one line, its end included.
     func write(_ line: [UInt8]) {
@@ -101,7 +101,7 @@ public final class LogWriter: Sendable {
         }
     }
 
-    /// Everything that waits, and at its end the report on what was dropped; nil where nothing waits.
+    /// All waiting lines, followed by the report on dropped ones; nil if none wait.
     private func take() -> [UInt8]? {
         let (batch, unreported) = queue.withLockedValue { queue -> ([UInt8], Int) in
             guard !queue.lines.isEmpty else {

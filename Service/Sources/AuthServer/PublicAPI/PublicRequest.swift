@@ -71,8 +71,8 @@ extension HTTPRequest {
 }
 
 extension Request {
-    /// The bytes of the body, exactly as they stood on the wire. A client that waits for `100 Continue` is told to send
-    /// them.
+    /// The bytes of the body, exactly as they stood on the wire. A client that waits for `100 Continue` gets it
+    /// first.
     ///
     /// A body of more than `limit` bytes is refused before all of it has arrived, and so is one for which `room` does not
     /// suffice.

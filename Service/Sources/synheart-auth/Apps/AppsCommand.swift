@@ -7,8 +7,8 @@ struct AppsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apps", abstract: "Provision apps.",
         discussion: """
-            A change made beside a running service is seen by it within a second. A record that `apps show --json` printed may
-            be changed and given back: secrets that stand masked stay.
+            A running service sees a change within a second. You can edit the output of `apps show --json` and give it back:
+            masked secrets stay.
 
               synheart-auth apps example > app.json
               synheart-auth apps add --file app.json

@@ -9,7 +9,7 @@ extension AttestationCommand {
             commandName: "inspect",
             abstract: "Print everything in an attestation, assertion or receipt; nothing is verified.",
             discussion: """
-                Takes the bytes as they are, base64 text, a PEM chain or a token; - is standard input.
+                Accepts bytes, base64 text, a PEM chain or a token; - is standard input.
 
                   synheart-auth attestation inspect object.bin
                   pbpaste | synheart-auth attestation inspect - --json

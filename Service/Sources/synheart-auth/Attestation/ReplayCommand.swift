@@ -8,13 +8,13 @@ extension AttestationCommand {
         static let configuration = CommandConfiguration(
             commandName: "replay", abstract: "Make the checks of recorded evidence again, offline.",
             discussion: """
-                Takes what `evidence export`, the admin API or `verify --save-evidence` wrote. The checks are made with the policy,
-                the roots and the time that were recorded, unless --policy or --at name others.
+                Accepts the output of `evidence export`, the admin API or `verify --save-evidence`. The checks use the recorded
+                policy, roots and time, unless --policy or --at give others.
 
                   synheart-auth attestation replay refusal.json
                   synheart-auth attestation replay refusal.json --policy lenient.json
 
-                Exit code 0 the same as was recorded: outcome, code and step; 1 something else; 2 could not be made again.
+                Exit code 0: the recorded outcome, code and step again; 1: another result; 2: the checks were not possible.
                 """)
 
         @Argument(help: "The evidence; - is standard input.") var file: String

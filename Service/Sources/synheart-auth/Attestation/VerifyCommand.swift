@@ -11,10 +11,10 @@ extension AttestationCommand {
         static let configuration = CommandConfiguration(
             commandName: "verify", abstract: "Verify one object, or with --batch one a line.",
             discussion: """
-                One object: each check is listed with its outcome. Exit code 0 verified, 1 refused, 2 could not be checked.
+                For one object, the output lists each check with its outcome. Exit code 0: verified; 1: refused; 2: not checked.
 
-                --batch reads JSON lines, each with its `format`, and writes one JSON line for each, in order. Exit code 0 when
-                every line was processed, refusals included; 1 when a line could not be read. This interface is stable.
+                --batch reads JSON lines, each with its `format`, and writes one JSON line for each, in order. Exit code 0: every
+                line was processed, refusals included; 1: a line could not be read. This interface is stable.
 
                   synheart-auth attestation verify object.bin --app-id TEAMID1234.com.example.app --key-id KEY --challenge Y2g=
                   synheart-auth attestation verify chain.pem --challenge Y2g= --save-evidence refusal.json
@@ -55,8 +55,8 @@ extension AttestationCommand {
         var playKeys: String?
         @Option(
             help: """
-                A policy, JSON: of one kind, or several as ios, key_attestation and play_integrity. It wins over what lines of a \
-                batch say; for one object the options above win.
+                A policy as JSON: of one kind, or several as ios, key_attestation and play_integrity. It overrides the lines of a \
+                batch. For one object, the options above override it.
                 """) var policy: String?
         @Flag(
             name: .customLong("line-policies"),

@@ -7,8 +7,8 @@ struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit", abstract: "Read the audit log, and verify that it is unchanged.",
         discussion: """
-            Each event has the hash of the one before it, so that a change or a gap is found. A head says, signed, where the
-            log ended; the service logs one every hour. One that was kept elsewhere also finds a cut end and a whole new log.
+            Each event has the hash of the one before it, which reveals a change or a gap. A head is the signed end of the log;
+            the service logs one every hour. A head kept elsewhere also reveals a cut end and a rewritten log.
 
               synheart-auth audit list --app com.example.app
               synheart-auth audit head > head
@@ -42,7 +42,7 @@ struct AuditCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Verify the whole log; exit code 1 if it was changed.",
             discussion: """
-                A head of another service, or one that was changed, is refused with exit code 1 as well.
+                A head of another service and a changed head are refused with exit code 1, too.
 
                   synheart-auth audit verify
                   synheart-auth audit verify --head "$(cat head)"

@@ -10,8 +10,8 @@ struct CredentialsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "Make, list and revoke credentials of services and operators.",
         discussion: """
-            A service credential asks /auth/v1/verify about the requests of its apps; a viewer, operator or admin credential
-            uses the admin API. The text is shown once.
+            A service credential is for /auth/v1/verify and some apps; a viewer, operator or admin credential is for the admin
+            API. The text is shown once.
 
               synheart-auth credentials create --role service --app com.example.app
               synheart-auth credentials create --name alice --role admin --days 30

@@ -12,9 +12,9 @@ struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo", abstract: "Watch an iPhone's whole life and an Android phone's admission, step by step.",
         discussion: """
-            Starts a service with a database of its own on a free port, and runs the real SDK against it over HTTP. Apple and
-            Google are played by the test kit. Nothing is left behind unless --keep names a folder. Exit code 0: every step
-            went as it must.
+            Starts a service with a temporary database on a free port, and runs the real SDK against it over HTTP. The test kit
+            plays Apple and Google. Leaves nothing behind unless --keep names a folder. Exit code 0: every step had its expected
+            result.
 
               synheart-auth demo
               synheart-auth demo --keep demo-files

@@ -11,7 +11,7 @@ struct DeviceCommand: AsyncParsableCommand {
         commandName: "device",
         abstract: "A software device: the real SDK, with keys in a folder, attested by the test kit.",
         discussion: """
-            The app must trust the test kit's Apple or Google, as the record of `apps example` does (channels dev and staging alone).
+            The app must trust the test kit's Apple or Google, like the record of `apps example` (channels dev and staging only).
 
               synheart-auth device register
               synheart-auth device sign --method POST --path /v1/pay --body body.json > headers

@@ -64,8 +64,8 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Revoke a device for good.",
             discussion: """
-                Revoking ends an identity, not a phone: it may register a new key unless the app asks for approval. A device
-                that is revoked stays so.
+                Revocation ends an identity, not a phone: the phone may register a new key unless the app asks for approval.
+                Revocation is permanent.
 
                   synheart-auth devices revoke --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --reason "lost phone"
                 """)
@@ -81,8 +81,8 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let a pending device in.",
             discussion: """
-                A device whose proof never verified, because its provider could not be asked, is let in only with --unproven.
-                Its assurance is then none, with the label "unproven", and the audit log says so.
+                A device whose proof was never verified, because its provider did not answer, needs --unproven. Its assurance is then
+                none, with the label "unproven", and the audit log says so.
 
                   synheart-auth devices approve --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
                 """)
@@ -109,8 +109,8 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make a device rotate its key.",
             discussion: """
-                Its answers say so from now on. Past the time given it can do nothing else; with --reason compromise it can
-                then not even rotate, and has to register anew.
+                Responses to the device demand it from now on. After the given time the device can do nothing else. With --reason
+                compromise it can then not even rotate, and must register again.
 
                   synheart-auth devices force-rotation --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --within 3600
                 """)
@@ -127,7 +127,7 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let a device sign under an older scheme again.",
             discussion: """
-                What it needs after its app went back to a version that knows no newer one.
+                A device needs this after its app was downgraded to a version without the newer scheme.
 
                   synheart-auth devices lower-scheme --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --scheme 1
                 """)

@@ -7,8 +7,8 @@ struct StatisticsCommand: AdministrationCommand {
     static let configuration = CommandConfiguration(
         commandName: "statistics", abstract: "Count devices by app and status.",
         discussion: """
-            With --url also what the running service asked of Play Integrity today (Google grants 10,000 requests a day by
-            default) and how old its list of revoked Android keys is.
+            With --url also the running service's Play Integrity requests of today (Google grants 10,000 a day by default) and
+            the age of its list of revoked Android keys.
 
               synheart-auth statistics
               synheart-auth statistics --url http://127.0.0.1:9464 --json

@@ -7,8 +7,8 @@ struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Check everything that the service needs, and say what to do.",
         discussion: """
-            Takes the same file, environment and flags as `serve`, and changes nothing. Beside a running service name it by
-            --url, and the command checks whether it is ready. Exit code 1 if a check fails; warnings do not fail.
+            Takes the same file, environment and flags as `serve`, and changes nothing. With --url it also checks whether a
+            running service is ready. Exit code 1: a check failed; warnings do not count.
 
               synheart-auth doctor --config /etc/synheart-auth.yaml
               synheart-auth doctor --url http://127.0.0.1:9464 --json

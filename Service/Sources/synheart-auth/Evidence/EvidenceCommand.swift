@@ -7,7 +7,7 @@ struct EvidenceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "evidence", abstract: "List refusals that were recorded, export and erase them.",
         discussion: """
-            An app's refusals are recorded where its record says `"evidence": {"record": true}`. What is exported identifies a
+            An app's refusals are recorded if its record has `"evidence": {"record": true}`. Exported evidence identifies a
             device: treat it as personal data.
 
               synheart-auth evidence list --app com.example.app

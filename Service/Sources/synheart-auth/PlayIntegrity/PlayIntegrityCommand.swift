@@ -18,7 +18,7 @@ struct PlayIntegrityCommand: AsyncParsableCommand {
             commandName: "open-keys",
             abstract: "Open the encrypted file of response keys; prints them as an app record takes them.",
             discussion: """
-                They go into android.play_integrity.keys. They are secrets: the output is for a file, not a log.
+                The keys belong into android.play_integrity.keys. They are secrets: write them to a file, not a log.
 
                   synheart-auth playintegrity open-keys com.example.app.enc --private-key private.pem > keys.json
                 """)

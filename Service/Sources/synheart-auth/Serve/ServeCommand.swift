@@ -12,9 +12,9 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Run the auth service.",
         discussion: """
-            Says `ready public=… operations=…` on standard output once both listeners accept connections; logs are JSON lines
-            on standard error. SIGTERM or SIGINT finishes what is in flight; a second one stops at once. SIGHUP reads the
-            configuration again.
+            Prints `ready public=… operations=…` to standard output once both listeners accept connections. Logs are JSON lines
+            on standard error. SIGTERM or SIGINT finishes requests in flight; a second one stops at once. SIGHUP reloads the
+            configuration.
 
               synheart-auth serve --database /var/lib/synheart-auth/db.sqlite
               synheart-auth serve --config /etc/synheart-auth.yaml

@@ -7,9 +7,9 @@ struct SigningKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "signing-keys", abstract: "List, rotate and revoke the keys that sign device tokens.",
         discussion: """
-            One key signs; the newest is the standby, which is published ahead. A rotation makes a new standby, and the
-            standby before it signs. An old key stays published for as long as a token of it is good. A revoked key leaves
-            the key set at once, and its tokens end. The first keys are made when the key set or a token is first asked for.
+            One key signs. The newest key is the standby, which is published ahead. A rotation adds a new standby, and the
+            previous standby signs. An old key stays published until its last token expires. A revoked key leaves the key set at
+            once, which ends its tokens. The first request for the key set or a token creates the first keys.
 
               synheart-auth signing-keys rotate
               synheart-auth signing-keys list --json
@@ -35,7 +35,7 @@ struct SigningKeysCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make a new standby key; the standby before it signs from now on.",
             discussion: """
-                A standby that was made less than six minutes ago signs once it has been published that long.
+                A standby that is younger than six minutes signs once it is that old.
 
                   synheart-auth signing-keys rotate
                 """)
@@ -51,7 +51,7 @@ struct SigningKeysCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Revoke a key: it leaves the key set at once, and the standby key signs.",
             discussion: """
-                Its tokens end when a backend next reads the key set, which it may cache for five minutes.
+                A backend refuses its tokens once it reads the key set again; it may cache the set for five minutes.
 
                   synheart-auth signing-keys revoke 1f0c2a9d7e6b4c35
                 """)

@@ -14,11 +14,11 @@ struct SimulateCommand: AsyncParsableCommand {
         commandName: "simulate",
         abstract: "A fleet of simulated devices as load: latencies, throughput, errors.",
         discussion: """
-            Each device is the real SDK with keys in memory, attested by the test kit. All register; then they send signed
-            requests, and some rotate their keys. Without --url a fresh service is started inside this process, which shares the
-            machine with its load. A running service needs an app that trusts the test kit, as `apps example` prints it, and for
-            more than 150 devices a minute from one address a higher protection.enrolment_per_minute, and a higher
-            protection.rotation_burst where each device rotates more than five times.
+            Each device is the real SDK with keys in memory, attested by the test kit. All devices register, then send signed
+            requests, and some rotate their keys. Without --url the command starts a service in its own process, so service and
+            load share the machine. A running service needs an app that trusts the test kit, such as that of `apps example`. For
+            more than 150 devices a minute from one address it needs a higher protection.enrolment_per_minute, and for more than
+            five rotations of each device a higher protection.rotation_burst.
 
               synheart-auth simulate
               synheart-auth simulate --devices 1000 --platform android --requests 20000 --concurrency 64
@@ -27,8 +27,9 @@ struct SimulateCommand: AsyncParsableCommand {
               synheart-auth apps example > app.json && synheart-auth apps add --file app.json
               synheart-auth simulate --url http://127.0.0.1:8080 --devices 100 --platform ios
 
-            With --rate a request's time counts from when it was due, so that a service that falls behind does not look fast.
-            Ctrl-C ends it early, with what was found so far. Exit code 0: every operation came to its end; 1: some did not; 2: the service cannot be reached.
+            With --rate, latency counts from the time at which a request was due, so that a service that falls behind does not
+            look fast. Ctrl-C ends early with the results so far. Exit code 0: every operation finished; 1: some did not; 2: the
+            service cannot be reached.
             """)
 
     @Option(help: "A running auth service; without it, a fresh one inside this process.") var url: String?
