@@ -24,7 +24,7 @@ import Testing
         try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")]).output
     }
 
-    @Test func everyCommandPrintsTheSameByEitherWay() async throws {
+    @Test func `every command prints the same on the database and over HTTP`() async throws {
         let credential = try await credential()
         let example = try await example()
         let service = try await RunningService(database: database)
@@ -72,7 +72,7 @@ import Testing
         #expect(actors?.contains("cli:\(NSUserName())") == true && actors?.contains { $0.hasPrefix("admin:") } == true)
     }
 
-    @Test func aCredentialComesFromAFileOrTheEnvironment() async throws {
+    @Test func `a credential comes from a file or the environment`() async throws {
         let credential = try await credential("viewer")
         let service = try await RunningService(database: database)
         let file = folder.path("credential")
@@ -102,14 +102,16 @@ import Testing
         ("http://auth.example.com:9464", "in the clear"), ("http://10.0.0.1:9464", "in the clear"),
         ("ftp://localhost", "--url"), ("localhost:9464", "--url"), ("http://localhost:9464/path", "--url"),
         ("http://user:secret@localhost", "--url"), ("http://127.0.0.1:1", "cannot reach"),
-    ]) func anAddressThatWillNotDoIsRefusedBeforeACredentialIsSent(url: String, sentence: String) async throws {
+    ]) func `an address that will not do is refused before a credential is sent`(
+        url: String, sentence: String
+    ) async throws {
         let refused = try await Binary.run(
             ["apps", "list", "--url", url], environment: ["SYNHEART_AUTH_CREDENTIAL": "sya_a_b"])
         #expect(refused.status == 2)
         #expect(refused.errors.contains(sentence), "\(refused.errors)")
     }
 
-    @Test func aDatabaseAndAServiceExcludeEachOther() async throws {
+    @Test func `a database and a service exclude each other`() async throws {
         let both = try await Binary.run(["apps", "list", "--url", "http://localhost:1", "--database", database])
         #expect(both.status == 64)
         // A flag counts over the environment.
@@ -119,7 +121,7 @@ import Testing
         #expect(flagged.status == 0, "\(flagged.errors)")
     }
 
-    @Test func theServiceAndTheCommandsTakeTheirKeyByOneRule() async throws {
+    @Test func `the service and the commands find their key by one rule`() async throws {
         let secret = Data(repeating: 3, count: 32).base64EncodedString()
         let (key, config) = (folder.path("key"), folder.path("config.yaml"))
         try Data(secret.utf8).write(to: URL(fileURLWithPath: key))
@@ -153,7 +155,7 @@ import Testing
         #expect(other.errors.contains("is not the key that the database was sealed with"), "\(other.errors)")
     }
 
-    @Test func whatACommandChangesIsSeenByTheServiceWithinASecond() async throws {
+    @Test func `the service sees a command's change within a second`() async throws {
         let example = try await example()
         let service = try await RunningService(database: database)
         let challenge = #"{"app_id":"com.example.app"}"#
@@ -181,7 +183,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test func anAddressThatIsTakenIsNamed() async throws {
+    @Test func `an error names an address in use`() async throws {
         let service = try await RunningService(database: folder.path("first.sqlite"))
         let second = try await Binary.run([
             "serve", "--database", folder.path("second.sqlite"), "--port", String(service.port), "--operations-port",
@@ -194,7 +196,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    @Test func aDatabaseThatIsServedIsNotServedTwice() async throws {
+    @Test func `a database is not served twice`() async throws {
         let service = try await RunningService(database: folder.path("first.sqlite"))
         let second = try await Binary.run([
             "serve", "--database", folder.path("first.sqlite"), "--port", "0", "--operations-port", "0",
@@ -204,7 +206,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    @Test func aKeyOfApplesThatIsNoneIsRefused() async throws {
+    @Test func `a malformed Apple key is refused`() async throws {
         let refused = try await Binary.run(
             ["serve", "--database", folder.path("first.sqlite"), "--port", "0", "--operations-port", "0"],
             environment: [

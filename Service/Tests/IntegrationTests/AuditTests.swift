@@ -33,7 +33,7 @@ import Testing
         try queue.close()
     }
 
-    @Test func eventsAreListedNewestFirstInPages() async throws {
+    @Test func `events are listed newest first in pages`() async throws {
         let all = try await audit("list", "--json")
         let events = try #require(try JSONValue(parsing: all.output).array)
         #expect(events.compactMap { $0.object?["sequence"]?.integer } == [3, 2, 1])
@@ -43,7 +43,7 @@ import Testing
         #expect(try JSONValue(parsing: older.output).array?.first?.object?["sequence"]?.integer == 2)
     }
 
-    @Test func anUntouchedLogContainsItsHeads() async throws {
+    @Test func `an untouched log contains its heads`() async throws {
         let head = try await audit("head").output.trimmingCharacters(in: .whitespacesAndNewlines)
         #expect(head.hasPrefix("audit-head-v1.3."))
         let verified = try await audit("verify", "--head", head)
@@ -58,7 +58,7 @@ import Testing
         ("DELETE FROM audit WHERE sequence = 2", "event 2 is changed or not there"),
         ("DELETE FROM audit WHERE sequence = 3", "ends with event 2"),
         ("DELETE FROM audit", "ends with event 0"),
-    ]) func whatWasDoneToTheFileIsFound(sql: String, sentence: String) async throws {
+    ]) func `a change of the database is found`(sql: String, sentence: String) async throws {
         let head = try await audit("head").output.trimmingCharacters(in: .whitespacesAndNewlines)
         try tamper(sql)
         let verified = try await audit("verify", "--head", head)
@@ -68,7 +68,7 @@ import Testing
         #expect(try JSONValue(parsing: json.output).object?["intact"]?.bool == false)
     }
 
-    @Test func aHeadThatIsNoneIsRefused() async throws {
+    @Test func `a malformed head is refused`() async throws {
         #expect(try await audit("verify", "--head", "nonsense").status == 1)
         let other = try TemporaryFolder()
         let foreign = try await Binary.run(

@@ -11,7 +11,7 @@ import Testing
         try await Binary.run(["serve", "--database", database, "--port", "0", "--operations-port", "0"])
     }
 
-    @Test func aFileThatIsNoDatabaseIsRefused() async throws {
+    @Test func `a file that is not a database is refused`() async throws {
         try Data("this is not a database, and it is longer than a header of one would be".utf8)
             .write(to: URL(fileURLWithPath: folder.path("db.sqlite")))
         let result = try await serve(folder.path("db.sqlite"))
@@ -20,13 +20,13 @@ import Testing
         #expect(result.errors.contains("db.sqlite"))
     }
 
-    @Test func aFolderThatIsNotThereIsRefused() async throws {
+    @Test func `a missing folder is refused`() async throws {
         let result = try await serve(folder.path("nowhere/db.sqlite"))
         #expect(result.status == 2)
         #expect(!result.output.contains("ready"))
     }
 
-    @Test func anAppRecordWithATypingErrorIsRefusedByName() async throws {
+    @Test func `an app record with a typing error is refused by name`() async throws {
         let result = try await Binary.run(
             ["apps", "add", "--file", "-", "--database", folder.path("db.sqlite")],
             input: #"{"app_id":"com.example.app","ios":{"app_ids":["T.com.example.app"],"enviroments":["production"]}}"#

@@ -49,7 +49,7 @@ import Testing
         return (response.status, try JSONValue(parsing: response.body).object ?? JSONObject())
     }
 
-    @Test func aRegisteredDeviceSurvivesTheKillOfTheService() async throws {
+    @Test func `a registered device survives the kill of the service`() async throws {
         try await provision()
         let service = try await RunningService(database: folder.path("db.sqlite"))
         let device = try device(service)
@@ -65,7 +65,7 @@ import Testing
         #expect(restarted.stop() == 0)
     }
 
-    @Test func aReplayIsRefusedAlsoAfterTheKillOfTheService() async throws {
+    @Test func `a replay is refused also after the kill of the service`() async throws {
         try await provision()
         let service = try await RunningService(database: folder.path("db.sqlite"))
         let device = try device(service)
@@ -82,7 +82,7 @@ import Testing
         #expect(restarted.stop() == 0)
     }
 
-    @Test func rotationAndRevocationOnTheCommandLineTakeEffectAtOnce() async throws {
+    @Test func `rotation and revocation on the command line take effect at once`() async throws {
         try await provision()
         let service = try await RunningService(database: folder.path("db.sqlite"))
         let arguments = ["--dir", folder.path("cli"), "--authority", folder.path("authority.pem"), "--json"]
@@ -116,7 +116,7 @@ import Testing
         #expect(again.status == 0, "what is revoked stays so: \(again.errors)")
     }
 
-    @Test func curlTakesTheHeadersThatSignPrints() async throws {
+    @Test func `curl takes the headers that sign prints`() async throws {
         try await provision()
         let service = try await RunningService(database: folder.path("db.sqlite"))
         let arguments = ["--dir", folder.path("cli"), "--authority", folder.path("authority.pem")]
@@ -129,7 +129,7 @@ import Testing
         #expect(lines.allSatisfy { $0.contains(": ") })
     }
 
-    @Test func anAndroidPhoneIsPlayedToo() async throws {
+    @Test func `a simulated Android phone works too`() async throws {
         try await provision()
         let service = try await RunningService(database: folder.path("db.sqlite"))
         let arguments = ["--dir", folder.path("cli"), "--json"] + authorities
@@ -143,7 +143,7 @@ import Testing
         #expect(status.object?["assurance"]?.object?["labels"] == ["MEETS_DEVICE_INTEGRITY"])
     }
 
-    @Test func theDemoRunsToItsEnd() async throws {
+    @Test func `the demo runs to its end`() async throws {
         let demo = try await Binary.run(["demo"])
         #expect(demo.status == 0, "\(demo.errors)")
         for step in [

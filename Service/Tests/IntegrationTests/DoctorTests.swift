@@ -63,7 +63,7 @@ import Testing
         #expect(named.state("public_origin") == "ok")
     }
 
-    @Test func beforeTheFirstStartNothingIsMade() async throws {
+    @Test func `doctor creates nothing before the first start`() async throws {
         let report = try await doctor()
         #expect(report.result.status == 0)
         #expect(report.state("database") == "warn")
@@ -72,7 +72,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
     }
 
-    @Test func aDatabaseInOrderIsOK() async throws {
+    @Test func `a database in order is OK`() async throws {
         try await provision()
         let report = try await doctor()
         #expect(report.result.status == 0)
@@ -83,7 +83,7 @@ import Testing
         #expect(text.output.contains("ok    database"), "\(text.output)")
     }
 
-    @Test func aRunningServiceIsAskedAndItsAddressesAreItsOwn() async throws {
+    @Test func `doctor asks a running service and does not report its addresses as taken`() async throws {
         try await provision()
         let service = try await RunningService(database: database)
         let report = try await doctor(["--url", service.operationsURL])
@@ -99,7 +99,7 @@ import Testing
         #expect(try await doctor(["--url", service.operationsURL]).state("service") == "fail")
     }
 
-    @Test func aLostServiceKeyIsNotReplaced() async throws {
+    @Test func `a lost service key is not replaced`() async throws {
         try await provision()
         try FileManager.default.removeItem(atPath: database + ".key")
         let report = try await doctor()
@@ -111,7 +111,7 @@ import Testing
         #expect(wrong.state("service_key") == "fail", "\(wrong.result.output)")
     }
 
-    @Test func filesThatOthersCanReadAreNamed() async throws {
+    @Test func `files that others can read are named`() async throws {
         try await provision()
         for file in [database, database + ".key"] {
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
@@ -156,7 +156,7 @@ import Testing
         #expect(states.compactMap { $0["state"]?.string } == ["warn"])
     }
 
-    @Test func whatIsWrongInTheDatabaseIsFound() async throws {
+    @Test func `doctor finds faults in the database`() async throws {
         try await provision()
         try change("DROP TRIGGER audit_is_not_changed; UPDATE audit SET actor = 'nobody' WHERE sequence = 1")
         #expect(try await doctor().state("audit") == "fail")
@@ -174,7 +174,7 @@ import Testing
         #expect(try await doctor().state("database") == "fail")
     }
 
-    @Test func doubtsAboutAnAppAreWarnings() async throws {
+    @Test func `doubtful settings of an app are warnings`() async throws {
         try await provision()
         let record = #"""
             {"app_id": "com.example.second", "build_channel": "dev", "development_integrity_allowed": true,
@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    @Test func aConfigurationThatIsRefusedIsTheFirstFinding() async throws {
+    @Test func `a configuration that is refused is the first finding`() async throws {
         try await provision()
         let report = try await doctor(["--host", "0.0.0.0"])
         #expect(report.result.status == 1)
@@ -206,7 +206,7 @@ import Testing
     }
 
     @Test(arguments: [("now", "ok"), ("soon", "warn"), ("past", "fail"), ("other", "fail")])
-    func theCertificateIsLookedAt(which: String, state: String) async throws {
+    func `doctor checks the certificate`(which: String, state: String) async throws {
         let days = ["now": 60, "soon": 3, "past": -1, "other": 60][which] ?? 0
         let (certificate, key) = try SelfSigned.write(in: folder, days: days)
         if which == "other" { _ = try SelfSigned.write(in: folder, days: days, certificateAlone: true) }

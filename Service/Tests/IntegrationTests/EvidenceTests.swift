@@ -14,7 +14,7 @@ import Testing
 
     private func run(_ arguments: String...) async throws -> Binary.Result { try await Binary.run(arguments) }
 
-    @Test func aRefusedRegistrationIsExportedAndReplayed() async throws {
+    @Test func `a refused registration is exported and replayed`() async throws {
         let database = folder.path("db.sqlite")
         var record = try #require(
             try JSONValue(parsing: try await run("apps", "example", "--authority", folder.path("a.pem")).output).object)
@@ -60,7 +60,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    @Test func whatVerifyRefusesIsSavedAndReplayed() async throws {
+    @Test func `a refusal of verify is saved and replayed`() async throws {
         let file = folder.path("saved.json")
         let object = folder.path("object.bin")
         try Data([0xA0]).write(to: URL(fileURLWithPath: object))
@@ -79,7 +79,7 @@ import Testing
         #expect(!shown.output.unicodeScalars.contains("\u{1b}"))
         let unread = try await run("attestation", "replay", object)
         #expect(unread.status == 2)
-        #expect(unread.errors.contains("no evidence"))
+        #expect(unread.errors.contains("is not evidence"))
         let batch = try await run("attestation", "verify", "--batch", object, "--save-evidence", file)
         #expect(batch.status == 64)
     }

@@ -20,7 +20,7 @@ import Testing
         case android(proof: String)
     }
 
-    @Test func aDeviceThatIsKilledAnywhereEndsAsOneThatSigns() async throws {
+    @Test func `a device killed at any call can sign in the end`() async throws {
         let world = try await World(folder, .apple)
         for operation in Operation.allCases { try await killEverywhere(operation, world) }
         #expect(world.service.stop() == 0)
@@ -28,13 +28,13 @@ import Testing
 
     // A chain names the challenge that its key was made with: sent again with another one, it is refused.
     @Test(arguments: ["play_integrity", "both"])
-    func soDoesOneWhoseHardwareAttestsTheKey(proof: String) async throws {
+    func `an Android phone whose hardware attests the key registers too`(proof: String) async throws {
         let world = try await World(folder, .android(proof: proof))
         try await killEverywhere(.register, world)
         #expect(world.service.stop() == 0)
     }
 
-    @Test func processesThatRegisterAtOnceAreOneDevice() async throws {
+    @Test func `processes that register at once are one device`() async throws {
         let world = try await World(folder, .apple)
         let app = try await world.newApp()
         try await withThrowingTaskGroup(of: Binary.Result.self) { group in

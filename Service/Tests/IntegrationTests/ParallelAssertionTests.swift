@@ -81,7 +81,7 @@ import Testing
             phone: phone, attestKey: attestKey)
     }
 
-    @Test func ofOneCounterOneIsAcceptedAndNoneTwice() async throws {
+    @Test func `of assertions with one counter one is accepted, and none twice`() async throws {
         let example = try await Binary.run(
             ["apps", "example", "--authority", folder.path("authority.pem")])
         var record = try #require(try JSONValue(parsing: example.output).object)

@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func anUnknownPathIsNotFoundOnlyForWhoMayAsk() async throws {
+    @Test func `an unknown path is not found only for an authorized caller`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)
             #expect(try await server.administer("GET", "/nowhere", nil).status == 401)
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func expiredAndRevokedCredentialsAreRefused() async throws {
+    @Test func `expired and revoked credentials are refused`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let made = try await server.administer(
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func credentialsAreListedWithoutTheirSecrets() async throws {
+    @Test func `credentials are listed without their secrets`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let listed = try await server.administer("GET", "/credentials", admin)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func appsAreAddedChangedAndRemoved() async throws {
+    @Test func `apps are added, changed and removed`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             var record = TestServer.record
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func aRecordThatWasReadCanBeWrittenWithItsSecrets() async throws {
+    @Test func `a record that was read can be written back with its secrets`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let secret = Base64.standard.encode([UInt8](repeating: 9, count: 32))
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func devicesAreListedInPagesWithoutGapsOrRepeats() async throws {
+    @Test func `devices are listed in pages without gaps or repeats`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)
             var ids: Set<String> = []
@@ -176,7 +176,7 @@ import Testing
         "limit=0", "limit=1001", "limit=x", "status=odd", "platform=windows", "cursor=x", "cursor=AAAA", "what=1",
         "app_id=a&app_id=a", "app_id=%zz", "app_id", "device_id=0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11",
         "registered_from=yesterday", "app_id=not%20an%20id",
-    ]) func aQueryThatIsNotUnderstoodIsRefused(query: String) async throws {
+    ]) func `a query that is not understood is refused`(query: String) async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)
             let response = try await server.administer("GET", "/devices?\(query)", viewer)
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func devicesAreSearched() async throws {
+    @Test func `devices are searched`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)
             let device = try await TestDevice.register(at: server)
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    @Test func anOperatorDecidesAboutADevice() async throws {
+    @Test func `an operator decides about a device`() async throws {
         try await TestServer.with { server in
             let credential = try await server.credential(.operator)
             let device = try await TestDevice.register(at: server)
@@ -232,7 +232,7 @@ import Testing
         }
     }
 
-    @Test func aPendingDeviceIsApprovedOrRejected() async throws {
+    @Test func `a pending device is approved or rejected`() async throws {
         try await TestServer.with { server in
             var record = TestServer.record
             record["registration"] = ["approval": "manual"]
@@ -246,7 +246,7 @@ import Testing
         }
     }
 
-    @Test func aDeviceWhoseProofNeverVerifiedIsApprovedOnlyExplicitly() async throws {
+    @Test func `a device whose proof never verified is approved only explicitly`() async throws {
         try await TestServer.with { server in
             let credential = try await server.credential(.operator)
             let device = DeviceRecord(
@@ -268,7 +268,7 @@ import Testing
         }
     }
 
-    @Test func stateConflictsOfAppsAre409() async throws {
+    @Test func `state conflicts of apps are 409`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             _ = try await TestDevice.register(at: server)
@@ -283,7 +283,7 @@ import Testing
         }
     }
 
-    @Test func audiencesAreAddedByACredentialForAllAppsAndAreNoOtherApp() async throws {
+    @Test func `only a credential for all apps adds audiences, and none is another app`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let bound = try await server.credential(.admin, apps: [TestServer.appID])
@@ -311,7 +311,7 @@ import Testing
         }
     }
 
-    @Test func aCredentialThatIsRevokedTwiceIsRevoked() async throws {
+    @Test func `revoking a credential twice succeeds`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let made = try await server.administer(
@@ -324,7 +324,7 @@ import Testing
         }
     }
 
-    @Test func aSigningKeyIsRevokedAtOnce() async throws {
+    @Test func `a signing key is revoked at once`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             func published() async throws -> [String] {
@@ -350,7 +350,7 @@ import Testing
         }
     }
 
-    @Test func aCredentialForSomeAppsSeesNoOthers() async throws {
+    @Test func `a credential for some apps sees no others`() async throws {
         try await TestServer.with { server in
             _ = try await TestDevice.register(at: server)
             let admin = try await server.credential(.admin, apps: ["com.example.other"])
@@ -384,7 +384,7 @@ import Testing
         ]
     }
 
-    @Test func whoAdministersSomeAppsNamesNoFileAndNoURLOfTheirOwn() async throws {
+    @Test func `a credential for some apps cannot name a file or a URL`() async throws {
         try await TestServer.with { server in
             let operators = try await server.credential(.admin)
             let bound = try await server.credential(.admin, apps: ["com.example.play"])
@@ -428,7 +428,7 @@ import Testing
         }
     }
 
-    @Test func theAuditLogIsReadAndVerified() async throws {
+    @Test func `the audit log is read and verified`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)
             let device = try await TestDevice.register(at: server)
@@ -444,7 +444,7 @@ import Testing
         }
     }
 
-    @Test func anAuditHeadIsSignedAndFoundAgain() async throws {
+    @Test func `an audit head is signed and found again`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)
             let head = try await server.administer("GET", "/audit/head", viewer)
@@ -465,7 +465,7 @@ import Testing
         }
     }
 
-    @Test func statisticsCountDevices() async throws {
+    @Test func `statistics count devices`() async throws {
         try await TestServer.with { server in
             _ = try await TestDevice.register(at: server)
             let viewer = try await server.credential(.viewer)
@@ -474,7 +474,7 @@ import Testing
         }
     }
 
-    @Test func aRotatedSigningKeyIsPublishedBesideTheOldOne() async throws {
+    @Test func `a rotated signing key is published beside the old one`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             #expect(try await server.send("GET", Route.keySet.rawValue).json["keys"]?.array?.count == 2)
@@ -487,7 +487,7 @@ import Testing
         }
     }
 
-    @Test func aStoreThatFailsIs503() async throws {
+    @Test func `a failing store is 503`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)
             await server.stores.fail(.devices)
@@ -497,7 +497,7 @@ import Testing
         }
     }
 
-    @Test func aBodyIsJSONAndBounded() async throws {
+    @Test func `a body is JSON and bounded`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             func post(_ headers: [(String, String)], _ body: [UInt8]) async throws -> Int {

@@ -24,7 +24,7 @@ import Testing
         try #require(response.code == "INVALID_ATTESTATION", "\(response.text)")
     }
 
-    @Test func isListedInPagesExportedAndErased() async throws {
+    @Test func `evidence is listed in pages, exported and erased`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let empty = try await server.administer("GET", "/evidence", admin)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func isForCredentialsOfItsAppAlone() async throws {
+    @Test func `evidence is only for credentials of its app`() async throws {
         try await TestServer.with { server in
             try await change(server, ["evidence": ["record": true]])
             try await refuse(server)
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func riskMetricsAreCountedAndFlaggedAboveTheAppsThresholdAndRefuseNothing() async throws {
+    @Test func `risk metrics are counted, flagged above the app's threshold, and refuse nothing`() async throws {
         try await TestServer.with { server in
             try await change(
                 server,

@@ -7,7 +7,7 @@ import Testing
 
 /// Attacks without the right credential, and requests that a foreign web page makes a browser send.
 @Suite struct CredentialAttackTests {
-    @Test func noOtherFormOfACredentialIsAccepted() async throws {
+    @Test func `no other form of a credential is accepted`() async throws {
         try await TestServer.with { server in
             let text = try await server.credential(.admin)
             func attempt(_ headers: [(String, String)], _ target: String = "/admin/v1/apps") async throws -> Int {
@@ -35,7 +35,7 @@ import Testing
     }
 
     /// A form of another site's page: a simple request, which a browser sends without asking, and with what it has for us.
-    @Test func aFormOfAnotherSiteChangesNothing() async throws {
+    @Test func `a form of another site changes nothing`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let target = "/admin/v1/apps/\(TestServer.appID)/devices/\(device.id)/revoke"
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func theAdminAPIIsNotOnThePublicListener() async throws {
+    @Test func `the admin API is not on the public listener`() async throws {
         try await TestServer.with { server in
             let text = try await server.credential(.admin)
             for path in [
@@ -72,7 +72,7 @@ import Testing
         "X-Forwarded-For", "X-Real-IP", "Forwarded", "CF-Connecting-IP", "True-Client-IP", "X-Client-IP",
         "X-Cluster-Client-IP",
     ])
-    func noHeaderGoesRoundTheRates(name: String) async throws {
+    func `no header avoids the rate limits`(name: String) async throws {
         var protection = ProtectionSettings()
         protection.enrolment = Rate(burst: 2, perMinute: 1)
         try await TestServer.with(protection: protection) { server in
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// Unknown ids count like failed signatures: each costs a read of the store.
-    @Test func guessingDeviceIDsIsLimited() async throws {
+    @Test func `guessing device ids is limited`() async throws {
         var protection = ProtectionSettings()
         protection.failedSignatures = Rate(burst: 3, perMinute: 1)
         try await TestServer.with(protection: protection) { server in
@@ -102,7 +102,7 @@ import Testing
     }
 
     /// One app's flood leaves room for the others, and ends by itself.
-    @Test func anAppHoldsAtMostItsShareOfLiveClaims() async throws {
+    @Test func `an app holds at most its share of live claims`() async throws {
         var protection = ProtectionSettings()
         protection.claimsOfOneApp = 6
         try await TestServer.with(protection: protection) { server in

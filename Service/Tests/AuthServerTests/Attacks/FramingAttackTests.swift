@@ -59,7 +59,7 @@ import Testing
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ]
 
-    @Test(arguments: ambiguous) func anAmbiguousRequestEndsItsConnection(request: String) async throws {
+    @Test(arguments: ambiguous) func `an ambiguous request ends its connection`(request: String) async throws {
         try await TestServer.with { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 try await connection.send(request + Self.smuggled + Self.smuggled)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func whatIsUsualIsStillRead() async throws {
+    @Test func `usual forms are still accepted`() async throws {
         try await TestServer.with { server in
             for request in [
                 Self.chunked("Transfer-Encoding: chunked\r\n"), Self.chunked("transfer-encoding:\tChunked\r\n"),
@@ -86,7 +86,7 @@ import Testing
     }
 
     /// A trailer comes after what was signed, so that it must not count as a header.
-    @Test func aSignatureInTrailersSignsNothing() async throws {
+    @Test func `a signature in trailers is ignored`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let headers = try device.headers("GET", Route.status.rawValue, at: server.clock.now)

@@ -9,7 +9,7 @@ import Testing
 /// Headers in forms that some other reader would take: another alphabet of base64, another spelling of true, more than a
 /// header may be.
 @Suite struct HeaderAttackTests {
-    @Test func aSignatureHasOneAlphabetOnePaddingAndOneSpelling() async throws {
+    @Test func `a signature has one alphabet one padding and one spelling`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             func headers() throws -> [(String, String)] {
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func theDevelopmentHeaderIsOnceAndTrue() async throws {
+    @Test func `the development header appears once and is true`() async throws {
         var protection = ProtectionSettings()
         protection.enrolment = Rate(burst: 1000, perMinute: 1000)
         try await TestServer.with(protection: protection) { server in
@@ -71,8 +71,9 @@ import Testing
         }
     }
 
-    @Test(arguments: SignedRequestTests.headers) func aHeaderBeyondTheBlockEndsTheConnection(name: String) async throws
-    {
+    @Test(arguments: SignedRequestTests.headers) func `a header beyond the block ends the connection`(
+        name: String
+    ) async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let headers = try device.headers("GET", Route.status.rawValue, at: server.clock.now).map {
@@ -88,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func moreHeadersThanMayBeAreRefused() async throws {
+    @Test func `too many headers are refused`() async throws {
         try await TestServer.with { server in
             for (count, status) in [(80, 200), (120, 400)] {
                 let more = (0..<count).map { ("X-More-\($0)", "x") }

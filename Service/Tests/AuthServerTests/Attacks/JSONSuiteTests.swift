@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func whatTheSuiteRejectsIsMalformedAndTheConnectionLivesOn() async throws {
+    @Test func `JSON that the suite rejects is malformed, and the connection stays open`() async throws {
         let cases = try Self.cases()
         #expect(cases.count == 340)
         var protection = ProtectionSettings()

@@ -37,7 +37,7 @@ import Testing
             ], [("Authorization", "Bearer \(credential)")])
     }
 
-    @Test func aBodyWhoseFirstLineIsATimestampIsABody() async throws {
+    @Test func `a body whose first line is a timestamp is a body`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let now = server.clock.now.description
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func aLineBreakIsInNoPartButTheBody() async throws {
+    @Test func `a line break is in no part but the body`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let now = server.clock.now.description
@@ -85,7 +85,7 @@ import Testing
         "", "v1/pay", "https://api.example.com/v1/pay", "*", "/v1/../pay", "/v1/%2e%2E/pay", "/v1/.%2e/pay",
         "/v1/./pay",
         "/v1/pay/..", "/v1/pay#part", "/v1/pay?a=b", "/v1/ü", "/v1/\u{7F}",
-    ]) func whatIsNoExactPathIsRefusedThoughItIsSigned(path: String) async throws {
+    ]) func `a path that is not exact is refused, although it is signed`(path: String) async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let cut = Cut(method: "POST", path: path, timestamp: server.clock.now.description, body: "")
@@ -95,7 +95,7 @@ import Testing
     }
 
     /// One key serves both schemes, so that a message of one must never be one of the other.
-    @Test func aSignatureBaseIsNoMessageOfSchemeOne() async throws {
+    @Test func `a signature base is not a scheme 1 message`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let base = try SignatureBase(

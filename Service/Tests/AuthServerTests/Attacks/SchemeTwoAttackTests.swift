@@ -35,7 +35,7 @@ import Testing
             RawRequest(method: "GET", target: Route.status.rawValue, host: host, headers: headers))
     }
 
-    @Test func anHonestOneIsServedAndEveryHeaderIsNeededOnceInItsForm() async throws {
+    @Test func `an honest request is served, and every header is needed once and well-formed`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let honest = try await Self.send(try Self.headers(device, server), server)
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func oneHeaderOfTheOtherSchemeIsRefused() async throws {
+    @Test func `one header of the other scheme is refused`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let response = try await Self.send(
@@ -80,7 +80,7 @@ import Testing
 
     /// Without `server.public_origin` only loopback counts, and a name is believed only from this machine.
     @Test(arguments: ["api.example.com", "localhost.example.com", "127.0.0.1.example.com", "localhost:80@example.com"])
-    func theHostHeaderAloneIsNotBelieved(host: String) async throws {
+    func `the Host header alone is not trusted`(host: String) async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let authority = host.contains("@") ? "example.com" : host
@@ -98,7 +98,9 @@ import Testing
             ([("X-Forwarded-For", "127.0.0.1")], 200),
             ([("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-Host", "localhost")], 200),
         ] as [([(String, String)], Int)])
-    func aLoopbackNameThatAProxyPassedOnIsAStrangersClaim(forwarded: [(String, String)], status: Int) async throws {
+    func `a loopback name that a proxy passed on is a strangers claim`(
+        forwarded: [(String, String)], status: Int
+    ) async throws {
         var settings = ServerSettings()
         settings.trustedProxies = try TrustedProxies(["127.0.0.1"])
         try await TestServer.with(settings: settings) { server in

@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func flagsCountOverTheEnvironmentOverTheFileOverTheDefault() throws {
+    @Test func `flags override the environment, the file and the defaults, in this order`() throws {
         let file = try file("server:\n  port: 1\n  host: 127.0.0.2\noperations: {port: 5}\n")
         let environment = ["SYNHEART_AUTH_PORT": "2", "SYNHEART_AUTH_HOST": "127.0.0.3", "PATH": "/bin"]
         let configuration = try ServiceConfiguration(file: file, environment: environment, flags: [.port: ["3"]])
@@ -37,7 +37,7 @@ import Testing
         #expect(origins[.logLevel] == "default")
     }
 
-    @Test func theSameInJSONAndInYAML() throws {
+    @Test func `a file has the same meaning in JSON and in YAML`() throws {
         let json =
             #"{"server":{"port":9000,"trusted_proxies":["10.0.0.0/8"],"insecure_http":true},"log_level":"debug"}"#
         let yaml = """
@@ -73,14 +73,14 @@ import Testing
         ("service_key_file: /nowhere/key", "service_key_file"), ("database: 1", "database"),
         ("server: {port: 1", "config"), ("a: &x 1\nb: *x", "a"), ("limits:\n  header_bytes: 10", "limits.header_bytes"),
         ("protection:\n  device_burst: 1000000", "protection.device_burst"),
-    ]) func whatIsNotUnderstoodInAFileIsRefusedByItsKey(text: String, key: String) {
+    ]) func `an unknown setting in a file is refused by its key`(text: String, key: String) {
         #expect(refusedKey { _ = try ServiceConfiguration(file: file(text)) } == key)
     }
 
     @Test(arguments: [
         ("{", "config"), ("[]", "config"), (#"{"server":{"port":1,"port":2}}"#, "server.port"), (#"{"x":1}"#, "x"),
         (#"{"server":{"port":1.0}}"#, "server.port"),
-    ]) func andTheSameInJSON(text: String, key: String) {
+    ]) func `an unknown setting in JSON is refused by its key`(text: String, key: String) {
         #expect(refusedKey { _ = try ServiceConfiguration(file: file(text, "c.json")) } == key)
     }
 
@@ -90,19 +90,19 @@ import Testing
         ("SYNHEART_AUTH_INSECURE_HTTP", "yes", "SYNHEART_AUTH_INSECURE_HTTP"),
         ("SYNHEART_AUTH_SERVICE_KEY_FILE", "/nowhere", "SYNHEART_AUTH_SERVICE_KEY_FILE"),
         ("SYNHEART_AUTH_TRUSTED_PROXIES", "10.0.0.0/99", "server.trusted_proxies"),
-    ]) func whatIsNotUnderstoodInTheEnvironmentIsRefusedByItsName(name: String, value: String, key: String) {
+    ]) func `an unknown variable is refused by its name`(name: String, value: String, key: String) {
         #expect(refusedKey { _ = try ServiceConfiguration(environment: [name: value]) } == key)
     }
 
-    @Test func otherVariablesAreNotOurs() throws {
+    @Test func `variables without the prefix are ignored`() throws {
         _ = try ServiceConfiguration(environment: ["SYNHEART": "x", "SYNHEART_AUTH_CONFIG": "c.yaml", "HOME": "/"])
     }
 
-    @Test func aFlagOfTheWrongTypeIsRefusedByItsName() {
+    @Test func `a flag of the wrong type is refused by its name`() {
         #expect(refusedKey { _ = try ServiceConfiguration(flags: [.port: ["x"]]) } == "--port")
     }
 
-    @Test func aSecretMayStandInAFileOfItsOwnAndIsNeverShown() throws {
+    @Test func `a secret may be in a file of its own and is never shown`() throws {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         let secret = Data(repeating: 3, count: 32).base64EncodedString()
         try Data((secret + "\n").utf8).write(to: url)
@@ -121,13 +121,13 @@ import Testing
         }
     }
 
-    @Test func aListInTheEnvironmentIsSeparatedByCommas() throws {
+    @Test func `a list in the environment is separated by commas`() throws {
         let configuration = try ServiceConfiguration(
             environment: ["SYNHEART_AUTH_TRUSTED_PROXIES": "10.0.0.0/8, ::1", "SYNHEART_AUTH_HOST": "0.0.0.0"])
         #expect(try configuration.server.trustedProxies == TrustedProxies(["10.0.0.0/8", "::1"]))
     }
 
-    @Test func everyKeyHasAVariableOfItsOwnAndADefaultOfItsType() throws {
+    @Test func `every key has a variable of its own and a default of its type`() throws {
         let variables = ConfigurationKey.allCases.map(\.variable)
         #expect(Set(variables).count == variables.count)
         let flags = ConfigurationKey.allCases.compactMap(\.flag)

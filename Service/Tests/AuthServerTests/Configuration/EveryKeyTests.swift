@@ -91,7 +91,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ConfigurationKey.allCases) func aKeyOfAFileReachesWhatItSets(key: ConfigurationKey) throws {
+    @Test(arguments: ConfigurationKey.allCases) func `a key of a file reaches its setting`(key: ConfigurationKey) throws
+    {
         let example = example(key)
         let file = try ConfigurationFile(path: "c.yaml", contents: Array(example.yaml.utf8))
         if key == .tlsCertificate || key == .tlsKey {
@@ -106,7 +107,7 @@ import Testing
         #expect(configuration.all.first { $0.key == key }?.origin == .file("c.yaml"))
     }
 
-    @Test(arguments: ConfigurationKey.allCases) func theDocumentationNamesIt(key: ConfigurationKey) throws {
+    @Test(arguments: ConfigurationKey.allCases) func `the documentation names every key`(key: ConfigurationKey) throws {
         let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("Sources/AuthServer/AuthServer.docc/Configuration.md")
@@ -117,7 +118,7 @@ import Testing
         if key.kind == .secret || key.kind == .secrets { #expect(row.contains("secret")) }
     }
 
-    @Test func aCommandReadsWhatConcernsTheStoreAndNothingElse() throws {
+    @Test func `a command reads only the settings of the store`() throws {
         let file = try ConfigurationFile(
             path: "c.yaml",
             contents: Array("server: {tls_key: /nowhere, host: 0.0.0.0}\ndatabase: d\nservice_key: \(Self.secret)".utf8)

@@ -44,7 +44,7 @@ import Testing
         return nil
     }
 
-    @Test func slowLargeBodiesAreBoundedTogetherAndKeepNoSmallOneOut() async throws {
+    @Test func `slow large bodies are bounded together and block no small one`() async throws {
         try await TestServer.with(settings: Self.narrow) { server in
             let device = try await TestDevice.register(at: server)
             #expect(try await Self.whole(server).status == 400)
@@ -87,7 +87,7 @@ import Testing
         _ = try #require(try await becomes(status, server), "never \(status)")
     }
 
-    @Test func announcingALargeBodyTakesNothing() async throws {
+    @Test func `announcing a large body takes no memory`() async throws {
         try await TestServer.with(settings: Self.narrow) { server in
             try await Self.holding(20, of: Self.announced, at: server.publicPort) {
                 try await Task.sleep(for: .milliseconds(50))
@@ -110,7 +110,7 @@ import Testing
         case accepted, refused, tooLarge, closed, malformed, noRoom, verified
     }
 
-    @Test(arguments: Ending.allCases) func whatABodyTookIsGivenBack(ending: Ending) async throws {
+    @Test(arguments: Ending.allCases) func `a body's share is released`(ending: Ending) async throws {
         try await TestServer.with(settings: Self.narrow) { server in
             let device = try await TestDevice.register(at: server)
             let service = try await server.credential(.service, apps: [TestServer.appID])
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func aBudgetThatTheLargestBodyNeverFitsIsRefused() throws {
+    @Test func `a budget that the largest body never fits is refused`() throws {
         var settings = ServerSettings()
         settings.limits.allBodies = settings.limits.verifyBody
         try settings.check()

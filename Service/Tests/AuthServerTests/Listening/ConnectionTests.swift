@@ -11,7 +11,7 @@ import Testing
 @Suite struct ConnectionTests {
     static let get = "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-    @Test func pipelinedRequestsAreAnsweredInTheirOrder() async throws {
+    @Test func `pipelined requests are answered in their order`() async throws {
         try await TestServer.with { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 try await connection.send(
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func garbageBehindARequestDoesNotSpoilItsAnswer() async throws {
+    @Test func `garbage after a request does not spoil its response`() async throws {
         try await TestServer.with { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 try await connection.send(Self.get + "garbage\r\n\r\n" + Self.get)
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func aBodyThatNobodyReadsDoesNotBecomeTheNextRequest() async throws {
+    @Test func `an unread body does not become the next request`() async throws {
         try await TestServer.with { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 let smuggled = Self.get
@@ -55,7 +55,7 @@ import Testing
         "HTTP/1.1\r\nHost: localhost\r\nConnection: close", "HTTP/1.1\r\nHost: localhost\r\nConnection: Close",
         "HTTP/1.0\r\nHost: localhost",
     ])
-    func theConnectionEndsWhereTheClientAsksForIt(version: String) async throws {
+    func `the connection ends where the client asks for it`(version: String) async throws {
         try await TestServer.with { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 try await connection.send("GET \(Route.keySet.rawValue) \(version)\r\n\r\n")
@@ -76,7 +76,7 @@ import Testing
         return settings
     }
 
-    @Test func aClientThatSaysNothingIsCutOff() async throws {
+    @Test func `a silent client is disconnected`() async throws {
         try await TestServer.with(settings: Self.hasty) { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 #expect(await connection.isEnded())
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func aClientThatFallsSilentBetweenRequestsIsCutOff() async throws {
+    @Test func `a client that is silent between requests is disconnected`() async throws {
         try await TestServer.with(settings: Self.hasty) { server in
             try await RawConnection.with(port: server.publicPort) { connection in
                 try await connection.send(Self.get)
@@ -97,7 +97,7 @@ import Testing
     @Test(arguments: [
         "GET /a HTTP/1.1\r\nHost: localhost\r\n",
         "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n",
-    ]) func aClientThatDripsIsCutOffThoughItIsNeverIdle(start: String) async throws {
+    ]) func `a client that drips is cut off though it is never idle`(start: String) async throws {
         try await TestServer.with(settings: Self.hasty) { server in
             // As fast as the socket takes it back and forth, but without end: only a deadline stops this.
             let wasCut = try await RawConnection.with(port: server.publicPort) { connection in
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func aRequestInFlightIsFinishedWhenTheServerStops() async throws {
+    @Test func `a request in flight is finished when the server stops`() async throws {
         let shutdown = ShutdownTrigger()
         let gate = Gate()
         var settings = ServerSettings()
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func anIdleConnectionIsNotWaitedForWhenTheServerStops() async throws {
+    @Test func `a stopping server does not wait for idle connections`() async throws {
         let shutdown = ShutdownTrigger()
         var settings = ServerSettings()
         settings.shutdown = .seconds(60)
@@ -170,7 +170,7 @@ import Testing
         return false
     }
 
-    @Test func moreConnectionsThanAllowedWait() async throws {
+    @Test func `connections beyond the limit wait`() async throws {
         var settings = ServerSettings()
         settings.maximumConnections = 2
         settings.maximumConnectionsOfOnePeer = 2

@@ -45,7 +45,7 @@ import X509
         return try NIOSSLContext(configuration: configuration)
     }
 
-    @Test func thePublicListenerSpeaksTLSAndSaysSo() async throws {
+    @Test func `the public listener speaks TLS and says so`() async throws {
         let pem = try writeCertificate()
         defer { try? FileManager.default.removeItem(at: folder) }
         var settings = ServerSettings()
@@ -61,7 +61,7 @@ import X509
         }
     }
 
-    @Test func aClientThatDoesNotSpeakTLSGetsNoAnswerInTheClear() async throws {
+    @Test func `a client without TLS gets no unencrypted response`() async throws {
         try writeCertificate()
         defer { try? FileManager.default.removeItem(at: folder) }
         var settings = ServerSettings()
@@ -75,7 +75,7 @@ import X509
         }
     }
 
-    @Test func changedFilesAreReadAgainAndBrokenOnesAreNot() throws {
+    @Test func `changed certificate files are reloaded, broken ones are not`() throws {
         try writeCertificate()
         defer { try? FileManager.default.removeItem(at: folder) }
         let certificate = try TLSCertificate(files)
@@ -187,7 +187,7 @@ import X509
         }
     }
 
-    @Test func filesThatCannotBeUsedAreAConfigurationError() {
+    @Test func `files that cannot be used are a configuration error`() {
         var settings = ServerSettings()
         settings.tls = files
         #expect(throws: ConfigurationError.self) { try settings.check() }

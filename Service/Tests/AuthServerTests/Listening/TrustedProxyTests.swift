@@ -22,7 +22,7 @@ import Testing
         ("::ffff:10.0.0.1", ["::ffff:198.51.100.1"], "198.51.100.1"),
         ("10.0.0.1", [" \t198.51.100.1 "], "198.51.100.1"),
         ("10.0.0.1", ["198.51.100.256"], "10.0.0.1"), ("10.0.0.1", ["0x7f.1"], "10.0.0.1"),
-    ]) func theClientIsTheNearestThatNoProxyIs(peer: String, forwarded: [String], expected: String) throws {
+    ]) func `the client is the nearest that no proxy is`(peer: String, forwarded: [String], expected: String) throws {
         let proxies = try TrustedProxies(["10.0.0.0/8", "fd00::/8"])
         let client = proxies.client(of: try #require(IPAddress(peer)), forwardedFor: forwarded)
         #expect(client.description == expected)
@@ -34,14 +34,14 @@ import Testing
         ("192.0.2.128/25", "192.0.2.127", false), ("192.0.2.128/25", "192.0.2.200", true),
         ("2001:db8::/33", "2001:db8:7fff::1", true), ("2001:db8::/33", "2001:db8:8000::1", false),
         ("::/0", "::1", true),
-    ]) func aNetworkHoldsWhatBeginsAsItDoes(network: String, address: String, isInside: Bool) throws {
+    ]) func `a network holds what begins as it does`(network: String, address: String, isInside: Bool) throws {
         #expect(try TrustedProxies([network]).contain(try #require(IPAddress(address))) == isInside)
     }
 
     @Test(arguments: [
         ("198.51.100.1", "198.51.100.1"), ("::ffff:198.51.100.1", "198.51.100.1"), ("2001:db8::1", "2001:db8::1"),
     ])
-    func aSocketsAddressIsThatOfItsText(socket: String, text: String) throws {
+    func `a sockets address is that of its text`(socket: String, text: String) throws {
         let address = IPAddress(try SocketAddress(ipAddress: socket, port: 443))
         #expect(address == IPAddress(text))
         #expect(address?.description == text)
@@ -51,11 +51,11 @@ import Testing
     @Test(arguments: [
         "", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0/8", "proxy.example.com", "::/129", "10.0.0.0/8/8",
     ])
-    func whatIsNoNetworkIsRefused(text: String) {
+    func `a malformed network is refused`(text: String) {
         #expect(throws: ConfigurationError.self) { try TrustedProxies([text]) }
     }
 
-    @Test func limitsCountTheForwardedAddressOfATrustedProxyAlone() async throws {
+    @Test func `limits count the forwarded address of a trusted proxy alone`() async throws {
         var protection = ProtectionSettings()
         protection.enrolment = Rate(burst: 1, perMinute: 1)
         for (trusted, expected) in [(["127.0.0.1"], 200), ([], 429)] {
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func anotherAddressThanLoopbackNeedsAReason() throws {
+    @Test func `an address other than loopback needs TLS, a proxy or a flag`() throws {
         var settings = ServerSettings()
         try settings.check()
         settings.host = "0.0.0.0"

@@ -49,7 +49,7 @@ import Testing
         return AuditHeadLog(trail: service.auditTrail, logger: lines.logger, metrics: metrics)
     }
 
-    @Test func aHeadIsLoggedAndALogThatGrewKeepsIt() async throws {
+    @Test func `a head is logged and a log that grew keeps it`() async throws {
         links.set(1, 2)
         let first = try await log().write(after: nil)
         links.set(1, 2, 3)
@@ -60,7 +60,9 @@ import Testing
         #expect(second?.sequence == 3)
     }
 
-    @Test(arguments: [[1], [1, 9, 3]] as [[UInt8]]) func aLogThatLostItsHeadIsCalledOut(hashes: [UInt8]) async throws {
+    @Test(arguments: [[1], [1, 9, 3]] as [[UInt8]]) func `a log that lost its head is reported`(
+        hashes: [UInt8]
+    ) async throws {
         links.set(1, 2)
         let first = try await log().write(after: nil)
         hashes.count == 1 ? links.set(hashes[0]) : links.set(hashes[0], hashes[1], hashes[2])
@@ -69,7 +71,7 @@ import Testing
         #expect(metrics.text().contains(#"synheart_security_events_total{event="audit_log_tampered"} 1"#))
     }
 
-    @Test func itIsLoggedAtTheStartEveryHourAndAtTheEnd() async throws {
+    @Test func `a head is logged at the start, every hour and at the end`() async throws {
         links.set(1)
         let (log, lines) = (try log(), lines)
         var waits: [Duration] = []
@@ -84,7 +86,7 @@ import Testing
         #expect(lines.all.allSatisfy { $0.message == "audit head" })
     }
 
-    @Test func aServerLogsItByItself() async throws {
+    @Test func `a server logs heads by itself`() async throws {
         let lines = LogLines()
         try await TestServer.with(logger: lines.logger) { _ in }
         let heads = lines.all.filter { $0.message == "audit head" }.compactMap { $0.metadata["head"] }

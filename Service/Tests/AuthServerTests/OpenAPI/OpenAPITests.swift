@@ -13,15 +13,15 @@ import Testing
         document["paths"]?.object?[path]?.object?[method.lowercased()]?.object
     }
 
-    @Test(arguments: Route.allCases) func everyRouteOfThePublicAPIIsThere(route: Route) {
+    @Test(arguments: Route.allCases) func `every route of the public API is documented`(route: Route) {
         #expect(operation(route.method, route.rawValue) != nil)
     }
 
-    @Test(arguments: AdminRoute.allCases) func everyRouteOfTheAdminAPIIsThere(route: AdminRoute) {
+    @Test(arguments: AdminRoute.allCases) func `every route of the admin API is documented`(route: AdminRoute) {
         #expect(operation(route.method, route.template) != nil)
     }
 
-    @Test func everyErrorCodeIsThereAndAnAnswerOfSomeOperation() {
+    @Test func `every error code is documented for some operation`() {
         let schema = document["components"]?.object?["schemas"]?.object?["ErrorCode"]?.object
         #expect(schema?["enum"]?.array?.compactMap(\.string) == ErrorCode.allCases.map(\.rawValue))
         let answered = OpenAPIDocument.operations.reduce(into: Set<ErrorCode>()) { $0.formUnion($1.errors) }
@@ -29,7 +29,7 @@ import Testing
         #expect(answered.union([.invalidRequest, .internalError, .methodNotAllowed]) == Set(ErrorCode.allCases))
     }
 
-    @Test func everyReferenceLeadsSomewhere() {
+    @Test func `every reference leads somewhere`() {
         var references: Set<String> = []
         func collect(_ value: JSONValue) {
             switch value {
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func everyPathOfTheDocumentIsAnswered() async throws {
+    @Test func `every documented path answers`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             for operation in OpenAPIDocument.operations {
@@ -108,7 +108,7 @@ import Testing
         #expect(!OpenAPIDocument.json(publicOrigin: origin).text().contains("127.0.0.1"))
     }
 
-    @Test func itIsServed() async throws {
+    @Test func `the document is served`() async throws {
         try await TestServer.with { server in
             let response = try await server.operations("/openapi.json")
             #expect(

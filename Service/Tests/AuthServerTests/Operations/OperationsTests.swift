@@ -10,7 +10,7 @@ import Testing
 /// The operations listener: the hosts it answers, health, readiness, metrics.
 @Suite struct OperationsTests {
     @Test(arguments: ["/healthz", "/readyz", "/metrics", "/openapi.json"])
-    func whatIsReadNeedsNoCredentialAndAnswersGetAlone(path: String) async throws {
+    func `health, readiness and metrics need no credential and answer only GET`(path: String) async throws {
         try await TestServer.with { server in
             let response = try await server.operations(path)
             #expect(response.status == 200, "\(response.text)")
@@ -26,7 +26,7 @@ import Testing
         ("localhost", 200), ("LOCALHOST:9464", 200), ("127.0.0.1", 200), ("127.0.0.1:1", 200), ("[::1]:9464", 200),
         ("[::1]", 200), ("evil.example.com", 400), ("localhost.evil.example.com", 400), ("evil.example.com:9464", 400),
         ("127.0.0.1.evil.example.com", 400), ("[::2]", 400), ("", 400),
-    ]) func onlyConfiguredNamesAreAnswered(host: String, status: Int) async throws {
+    ]) func `only configured names are answered`(host: String, status: Int) async throws {
         try await TestServer.with { server in
             let credential = try await server.credential(.admin)
             for path in ["/openapi.json", "/admin/v1/apps"] {
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func twoHostsAreNone() async throws {
+    @Test func `two Host headers are refused`() async throws {
         try await TestServer.with { server in
             let request = RawRequest(method: "GET", target: "/healthz", headers: [("Host", "localhost")])
             let response = try await RawConnection.exchange(port: server.operationsPort, request)
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func theNamesCanBeConfigured() async throws {
+    @Test func `the names can be configured`() async throws {
         var settings = ServerSettings()
         settings.operations.hosts = ["Ops.Internal"]
         try await TestServer.with(settings: settings) { server in
@@ -71,7 +71,7 @@ import Testing
     @Test(arguments: [
         (MemoryStores.Call.apps, "apps"), (.binding, "devices"), (.take, "challenges"), (.claim, "replay"),
         (.events, "audit"),
-    ]) func whatFailsIsNamed(call: MemoryStores.Call, name: String) async throws {
+    ]) func `readiness names the failing checks`(call: MemoryStores.Call, name: String) async throws {
         try await TestServer.with { server in
             await server.stores.fail(call)
             let response = try await server.operations("/readyz")
@@ -114,7 +114,7 @@ import Testing
         #expect(asked.withLockedValue { $0 } == 1)
     }
 
-    @Test func aLostHistoryAndAClockThatIsBehindAreNotReady() async throws {
+    @Test func `a lost history and a clock that is behind are not ready`() async throws {
         try await TestServer.with { server in
             await server.stores.loseHistory(at: server.clock.now)
             let response = try await server.operations("/readyz")
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test func whatHappenedIsCounted() async throws {
+    @Test func `outcomes are counted`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let headers = try device.headers("GET", Route.status.rawValue, at: server.clock.now)
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func theTextIsWhatPrometheusReads() {
+    @Test func `the text is in the format of Prometheus`() {
         let registry = MetricsRegistry()
         registry.describe("a_total", .counter, "An a.")
         registry.count("a_total", [("label", "quote\" back\\slash\nline")])
@@ -182,7 +182,7 @@ import Testing
         #expect(text.contains("t_seconds_sum 100.003\nt_seconds_count 2\n"))
     }
 
-    @Test func aSeriesOfAnotherKindOrBeyondTheLimitIsNotCounted() {
+    @Test func `a series of another kind or beyond the limit is not counted`() {
         let registry = MetricsRegistry()
         registry.describe("a_total", .counter, "An a.")
         registry.histogram("a_total").observe(1)
@@ -191,7 +191,7 @@ import Testing
         #expect(registry.text().split(separator: "\n").count == 2002)
     }
 
-    @Test func whatAStoreDoesIsCounted() async {
+    @Test func `store calls are counted`() async {
         let metrics = ServerMetrics(startedAt: UnixTime(0))
         metrics.called(.claim, took: .milliseconds(3), failure: nil)
         metrics.called(.write, took: .seconds(2), failure: .tooSlow)
@@ -216,7 +216,7 @@ import Testing
             (.android, "x", [[1]], "rejected", "play_integrity_and_key_attestation accepted"),
             (.android, "x", nil, "INVALID_CHALLENGE", nil),
         ] as [(Platform, String?, [[UInt8]]?, String, String?)])
-    func attestationsAreCountedByWhoVouches(
+    func `attestations are counted by provider`(
         platform: Platform, proof: String?, chain: [[UInt8]]?, result: String, counted: String?
     ) throws {
         let metrics = ServerMetrics(startedAt: UnixTime(0))
@@ -234,7 +234,7 @@ import Testing
     }
 
     @Test(arguments: [(0, "ahead"), (45, "ahead"), (-45, "behind"), (-4000, "behind")] as [(Int64, String)])
-    func theClocksOfClientsAreSeen(offset: Int64, direction: String) async throws {
+    func `clients' clock offsets are counted`(offset: Int64, direction: String) async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let headers = try device.headers("GET", Route.status.rawValue, at: server.clock.now + offset)

@@ -30,7 +30,7 @@ import Testing
             + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
     ]
 
-    @Test func everyRefusalIsAnswerableByItsHeadersAndBody() async throws {
+    @Test func `every refusal is answerable by its headers and body`() async throws {
         try await TestServer.with { server in
             for request in Self.refused {
                 let response = try await RawConnection.exchange(port: server.publicPort, Array(request.utf8))
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotHTTPIsAnsweredOnceAndTheConnectionEnds() async throws {
+    @Test func `bytes that are not HTTP get one response, and the connection ends`() async throws {
         try await TestServer.with { server in
             let ended = try await RawConnection.with(port: server.publicPort) { connection in
                 try await connection.send("garbage\r\n\r\n")
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func anUnknownPathIsNotFound() async throws {
+    @Test func `an unknown path is not found`() async throws {
         try await TestServer.with { server in
             for path in [
                 "/", "/auth/v1", "/auth/v1/", "/auth/v1/device/", "/auth/v2/token", "/AUTH/v1/token", "//auth/v1/token",
@@ -74,7 +74,9 @@ import Testing
         }
     }
 
-    @Test(arguments: Route.allCases) func anotherMethodIsNotAllowedAndAllowSaysWhich(route: Route) async throws {
+    @Test(arguments: Route.allCases) func `another method is refused, and Allow names the allowed ones`(
+        route: Route
+    ) async throws {
         try await TestServer.with { server in
             for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
             where !route.methods.contains(method) {
@@ -90,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func headGetsTheHeadersOfGet() async throws {
+    @Test func `HEAD gets the headers of GET`() async throws {
         try await TestServer.with { server in
             let get = try await server.send("GET", Route.keySet.rawValue)
             let head = try await server.send("HEAD", Route.keySet.rawValue)
@@ -101,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: ["", "text/plain", "application/json-patch+json", "application/jsonx", "multipart/form-data"])
-    func aBodyThatDoesNotSayThatItIsJSONIsUnsupported(type: String) async throws {
+    func `a body without a JSON content type is unsupported`(type: String) async throws {
         try await TestServer.with { server in
             let response = try await server.send(
                 "POST", Route.challenge.rawValue, type.isEmpty ? [] : [("Content-Type", type)], body: Array("{}".utf8))
@@ -113,7 +115,7 @@ import Testing
     @Test(arguments: [
         "application/json", "Application/JSON", "application/json; charset=utf-8", "application/json ;x=y",
     ])
-    func aBodyThatSaysThatItIsJSONIsRead(type: String) async throws {
+    func `a body that says that it is JSON is read`(type: String) async throws {
         try await TestServer.with { server in
             let body = JSONValue.object(JSONObject([("app_id", .string(TestServer.appID))])).bytes
             let response = try await server.send("POST", Route.challenge.rawValue, [("Content-Type", type)], body: body)
@@ -121,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func aCompressedOrTwiceTypedBodyIsUnsupported() async throws {
+    @Test func `a compressed or twice typed body is unsupported`() async throws {
         try await TestServer.with { server in
             for headers in [
                 [("Content-Type", "application/json"), ("Content-Encoding", "gzip")],
@@ -133,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func aBodyThatIsTooLargeIsRefusedBeforeItIsAllHere() async throws {
+    @Test func `a body that is too large is refused before all of it arrived`() async throws {
         try await TestServer.with { server in
             let declared =
                 "POST \(Route.challenge.rawValue) HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -149,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func theLargestBodyIsRead() async throws {
+    @Test func `the largest body is read`() async throws {
         try await TestServer.with { server in
             var body = JSONValue.object(JSONObject([("app_id", .string(TestServer.appID))])).bytes
             body += [UInt8](repeating: UInt8(ascii: " "), count: 64 * 1024 - body.count)
@@ -159,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func aClientThatAsksForProblemDetailsGetsThem() async throws {
+    @Test func `a client that asks for problem details gets them`() async throws {
         try await TestServer.with { server in
             for accept in ["application/problem+json", "application/json, Application/Problem+JSON;q=0.9"] {
                 let response = try await server.send("GET", "/nowhere", [("Accept", accept)])
@@ -173,7 +175,7 @@ import Testing
         }
     }
 
-    @Test func aRequestIDOfTheClientsIsNotTakenOver() async throws {
+    @Test func `a client's request id is not used`() async throws {
         try await TestServer.with { server in
             let response = try await server.send("GET", "/nowhere", [("X-Request-ID", "mine")])
             #expect(response.values("X-Request-ID").count == 1)

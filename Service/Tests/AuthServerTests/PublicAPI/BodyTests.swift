@@ -37,7 +37,7 @@ import Testing
             Array((String(repeating: "{\"a\":", count: 10_000)).utf8),
         ]
 
-    @Test func whatIsNotAnExactBodyIsMalformed() async throws {
+    @Test func `a body with missing or further members is malformed`() async throws {
         try await TestServer.with { server in
             for body in Self.bodies {
                 let response = try await server.send(
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func unknownMembersAndHugeNumbersAreIgnored() async throws {
+    @Test func `unknown members and huge numbers are ignored`() async throws {
         try await TestServer.with { server in
             let digits = String(repeating: "9", count: 10_000)
             let body = "{\"app_id\":\"com.example.app\",\"x\":\(digits),\"y\":1e\(digits.prefix(4)),\"z\":-0}"
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func aRegistrationUsesUpItsChallengeWhateverBecomesOfIt() async throws {
+    @Test func `a registration uses up its challenge, whatever its outcome`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(.init(), at: server) { $0["key_proof"] = .string("AAAA") }
             #expect(device.0.code == "INVALID_ATTESTATION")
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func enrolmentIsLimitedByAddressBeforeTheBodyIsRead() async throws {
+    @Test func `enrolment is limited by address before the body is read`() async throws {
         var protection = ProtectionSettings()
         protection.enrolment = Rate(burst: 3, perMinute: 1)
         try await TestServer.with(protection: protection) { server in

@@ -10,7 +10,7 @@ import Testing
 /// Every code of the contract's table, produced over HTTP with the status that goes with it. A code that is added has to be
 /// produced here before this compiles.
 @Suite struct ErrorCodeTests {
-    @Test(arguments: ErrorCode.allCases) func everyCodeIsReachable(code: ErrorCode) async throws {
+    @Test(arguments: ErrorCode.allCases) func `every code is reachable`(code: ErrorCode) async throws {
         try await TestServer.with { server in
             let response = try #require(try await Self.produce(code, at: server))
             #expect(response.code == code.rawValue, "\(response.text)")

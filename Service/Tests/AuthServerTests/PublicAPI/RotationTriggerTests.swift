@@ -62,7 +62,7 @@ import Testing
         #expect(try await meets(next, server) == Met(mustRotate: false, told: [], token: "200", verified: "200"))
     }
 
-    @Test func anOperatorSaysSo() async throws {
+    @Test func `a device must rotate because an operator demands it`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let credential = try await server.credential(.operator)
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func theKeyIsTooOld() async throws {
+    @Test func `a device must rotate a key that is too old`() async throws {
         try await TestServer.with { server in
             try await change(server, keys: ["maximum_age_days": 30, "grace_days": 7])
             let (device, late) = (try await TestDevice.register(at: server), try await TestDevice.register(at: server))
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func keysOfBeforeACompromise() async throws {
+    @Test func `a device must rotate a key from before a compromise`() async throws {
         try await TestServer.with { server in
             let old = try await TestDevice.register(at: server)
             server.clock.advance(100)
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func anOperatorDemandsARotationForCompromise() async throws {
+    @Test func `an operator demands a rotation for compromise`() async throws {
         try await TestServer.with { server in
             let (device, late) = (try await TestDevice.register(at: server), try await TestDevice.register(at: server))
             let credential = try await server.credential(.operator)
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func theSoonerOfTwoReasonsCounts() async throws {
+    @Test func `the sooner of two reasons counts`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             server.clock.advance(100)
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func aDeviceThatReportsACompromiseHasNoOverlap() async throws {
+    @Test func `a device that reports a compromise has no overlap`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let next = P256.Signing.PrivateKey()

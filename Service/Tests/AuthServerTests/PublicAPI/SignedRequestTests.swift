@@ -12,7 +12,7 @@ import Testing
         HeaderName.signatureVersion,
     ]
 
-    @Test func aRegisteredDeviceReadsItsStatus() async throws {
+    @Test func `a registered device reads its status`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let response = try await device.send(.status, to: server)
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test(arguments: headers) func aMissingHeaderIsMalformed(name: String) async throws {
+    @Test(arguments: headers) func `a missing header is malformed`(name: String) async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let response = try await device.send(.status, to: server) { $0.removeAll { $0.0 == name } }
@@ -30,7 +30,8 @@ import Testing
         }
     }
 
-    @Test(arguments: headers) func aHeaderThatStandsTwiceIsMalformedAlsoWithTheSameValue(name: String) async throws {
+    @Test(arguments: headers) func `a repeated header is malformed, also with the same value`(name: String) async throws
+    {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             for spelled in [name, name.lowercased()] {
@@ -43,7 +44,7 @@ import Testing
         }
     }
 
-    @Test(arguments: headers) func aValueThatIsNotExactlyOfItsFormIsMalformed(name: String) async throws {
+    @Test(arguments: headers) func `a value that is not exactly of its form is malformed`(name: String) async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let spoilt: [(String) -> String] = [
@@ -64,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func spacesAroundAValueAreNoPartOfIt() async throws {
+    @Test func `spaces around a value are not part of it`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let response = try await device.send(.status, to: server) { $0 = $0.map { ($0.0, " \t" + $0.1 + " \t") } }
@@ -72,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func namesOfHeadersAreComparedWithoutCase() async throws {
+    @Test func `names of headers are compared without case`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let response = try await device.send(.status, to: server) { $0 = $0.map { ($0.0.lowercased(), $0.1) } }
@@ -80,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func anUpperCaseDeviceIDIsMalformedAndAnUpperCaseNonceIsTheSameNonce() async throws {
+    @Test func `an upper case device ID is malformed and an upper case nonce is the same nonce`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let upper = try await device.send(.status, to: server) { headers in
@@ -109,7 +110,7 @@ import Testing
         ("GET /auth/v1/device/status;x HTTP/1.1", 404), ("GET /auth/v1/device/statüs HTTP/1.1", 400),
         ("GET /auth/v1/device/status\n HTTP/1.1", 400), ("GET /auth/v1/device/sta\rtus HTTP/1.1", 400),
         ("GET auth/v1/device/status HTTP/1.1", 400), ("GET  HTTP/1.1", 400),
-    ]) func onlyTheExactPathIsTheRoute(line: String, status: Int) async throws {
+    ]) func `only the exact path is the route`(line: String, status: Int) async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let headers = try device.headers("GET", Route.status.rawValue, at: server.clock.now)
@@ -119,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func aQueryOnAReadIsNotSignedButAllowedAndOneOnAWriteIsNot() async throws {
+    @Test func `a query on a read is not signed but allowed and one on a write is not`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let read = try device.headers("GET", Route.status.rawValue, at: server.clock.now)
@@ -131,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func theBodyIsSignedByteForByte() async throws {
+    @Test func `the body is signed byte for byte`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let signed = Array(#"{"audience": null}"#.utf8)
@@ -149,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func aChunkedBodyIsTheBodyWithoutItsChunks() async throws {
+    @Test func `a chunked body is the body without its chunks`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let headers = try device.headers("POST", Route.token.rawValue, body: Array("{}".utf8), at: server.clock.now)
@@ -162,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func aDeviceThatMustRotateIsToldUntilItHas() async throws {
+    @Test func `a device that must rotate is told until it has rotated`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let by = server.clock.now + 3600
@@ -177,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func aStoreThatFailsIs503WithRetryAfter() async throws {
+    @Test func `a failing store is 503 with Retry-After`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             await server.stores.fail(.claim)

@@ -14,7 +14,7 @@ import Testing
         try await server.post(.verify, question, credential.map { [("Authorization", "Bearer \($0)")] } ?? [])
     }
 
-    @Test func aSignedRequestIsVerifiedOnce() async throws {
+    @Test func `a signed request is verified once`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let credential = try await server.credential(.service, apps: [TestServer.appID])
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func aRefusedRequestIsAVerdict() async throws {
+    @Test func `a refused request is a verdict`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let credential = try await server.credential(.service, apps: [TestServer.appID])
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func errorsOfTheCredentialNeverLookLikeAVerdict() async throws {
+    @Test func `errors of the credential never look like a verdict`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let question = try device.question(at: server.clock.now)
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func aQuestionThatIsMalformedIsNoVerdict() async throws {
+    @Test func `a malformed verify call gets no verdict`() async throws {
         try await TestServer.with { server in
             let credential = try await server.credential(.service, apps: [TestServer.appID])
             let response = try await ask(server, ["method": "GET"], credential)
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func theSameQuestionWithAnIDGetsTheSameVerdict() async throws {
+    @Test func `a repeated verify call with an id gets the same verdict`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let credential = try await server.credential(.service, apps: [TestServer.appID])
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func anObservedAppRefusesNothingButSaysSo() async throws {
+    @Test func `an observed app refuses nothing but says so`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let credential = try await server.credential(.service, apps: [TestServer.appID])
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func aLargeBodyMayBeAskedAbout() async throws {
+    @Test func `verify accepts a large body`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let credential = try await server.credential(.service, apps: [TestServer.appID])
