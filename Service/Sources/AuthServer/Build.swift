@@ -1,5 +1,5 @@
 /// The build.
-public enum Build {
+package enum Build {
     /// The version, by semantic versioning.
-    public static let version = "0.1.0"
+    package static let version = "0.1.0"
 }

@@ -1,28 +1,28 @@
-public import AttestationTestKit
-public import AuthContract
+package import AttestationTestKit
+package import AuthContract
 internal import Foundation
 internal import StrictJSON
-public import SynheartAuth
+package import SynheartAuth
 
 /// A phone for development: the real SDK over real HTTP, its keys and its record in a folder, attested by the test kit.
-public struct SoftwareDevice: Sendable {
+package struct SoftwareDevice: Sendable {
     /// The SDK, configured for this device.
-    public let sdk: SynheartAuth
+    package let sdk: SynheartAuth
     /// What the device was set up with.
-    public let settings: Settings
+    package let settings: Settings
 
     /// What is kept in the folder beside the keys.
-    public struct Settings: Sendable {
+    package struct Settings: Sendable {
         /// The auth service.
-        public let url: String
-        public let appID: AppID
+        package let url: String
+        package let appID: AppID
         /// Which phone it plays.
-        public let platform: Platform
+        package let platform: Platform
         /// Team id and bundle id.
-        public let iosAppID: String
+        package let iosAppID: String
 
         /// Settings of their parts.
-        public init(url: String, appID: AppID, platform: Platform = .ios, iosAppID: String) {
+        package init(url: String, appID: AppID, platform: Platform = .ios, iosAppID: String) {
             self.url = url
             self.appID = appID
             self.platform = platform
@@ -31,10 +31,10 @@ public struct SoftwareDevice: Sendable {
     }
 
     /// The team that simulated apps belong to.
-    public static let team = "TESTTEAM01"
+    package static let team = "TESTTEAM01"
 
     /// A device in `directory`, attested by `authority`, that signs for the auth service and for these origins.
-    public init(
+    package init(
         directory: String, settings: Settings, authority: AppleAuthority, origins: Set<RequestOrigin> = []
     ) throws {
         try self.init(
@@ -45,7 +45,7 @@ public struct SoftwareDevice: Sendable {
     }
 
     /// A device in `directory`, attested in this way.
-    public init(
+    package init(
         directory: String, settings: Settings, attestation: any AttestationProvider,
         origins: Set<RequestOrigin> = []
     ) throws {
@@ -63,7 +63,7 @@ extension SoftwareDevice.Settings {
     private static func file(_ directory: String) -> String { directory + "/device.json" }
 
     /// The settings saved in a folder; nil where there are none.
-    public static func load(_ directory: String) throws -> Self? {
+    package static func load(_ directory: String) throws -> Self? {
         guard FileManager.default.fileExists(atPath: file(directory)) else { return nil }
         let fields = try JSONFields(
             JSONValue(parsing: Array(try Data(contentsOf: URL(fileURLWithPath: file(directory))))))
@@ -73,7 +73,7 @@ extension SoftwareDevice.Settings {
     }
 
     /// Saves the settings in a folder, which is made where it is not there.
-    public func save(_ directory: String) throws {
+    package func save(_ directory: String) throws {
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let json = JSONObject([

@@ -1,14 +1,14 @@
 internal import AuthContract
-public import StrictJSON
+package import StrictJSON
 
 /// One call of the admin API, over HTTP to a running service or directly on the store.
-public struct AdminCall: Sendable {
+package struct AdminCall: Sendable {
     /// The operation.
-    public let route: AdminRoute
+    package let route: AdminRoute
     let parameters: [String: String]
     let query: [(name: String, value: String)]
     /// The body; nil for none.
-    public let body: JSONObject?
+    package let body: JSONObject?
 
     /// A call.
     ///
@@ -17,7 +17,7 @@ public struct AdminCall: Sendable {
     ///   - parameters: the values for the braces of `AdminRoute.template`.
     ///   - query: by name. Nil values are left out.
     ///   - body: nil for none.
-    public init(
+    package init(
         _ route: AdminRoute, _ parameters: [String: String] = [:], query: [(String, String?)] = [],
         body: JSONObject? = nil
     ) {
@@ -28,7 +28,7 @@ public struct AdminCall: Sendable {
     }
 
     /// Path and query as in an HTTP request.
-    public var target: String {
+    package var target: String {
         let path = route.template.split(separator: "/").map { part in
             guard part.hasPrefix("{"), part.hasSuffix("}") else { return String(part) }
             return Self.encoded(parameters[String(part.dropFirst().dropLast())] ?? "")
@@ -52,13 +52,13 @@ public struct AdminCall: Sendable {
 }
 
 /// The response to a call: an HTTP status and a body of the API. From status 400 on, the body is an error.
-public struct AdminAnswer: Sendable {
-    public let status: Int
+package struct AdminAnswer: Sendable {
+    package let status: Int
     /// Null if there is none.
-    public let body: JSONValue
+    package let body: JSONValue
 
     /// Memberwise initializer.
-    public init(status: Int, body: JSONValue) {
+    package init(status: Int, body: JSONValue) {
         self.status = status
         self.body = body
     }

@@ -1,6 +1,6 @@
 internal import AuthContract
-public import AuthService
-public import StrictJSON
+package import AuthService
+package import StrictJSON
 
 extension AdminAPI {
     private static let defaultLife: Int64 = 90 * 86_400
@@ -67,7 +67,7 @@ extension AdminAPI {
 
 extension Credential {
     /// The members in a list: never the secret or its hash.
-    public var administrationJSON: JSONObject {
+    package var administrationJSON: JSONObject {
         JSONObject([
             ("id", .string(id)), ("name", .string(name)), ("role", .string(role.rawValue)),
             ("apps", .array(apps.map(\.text).sorted().map { .string($0) })),

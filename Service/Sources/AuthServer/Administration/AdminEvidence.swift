@@ -1,6 +1,6 @@
 internal import AuthContract
-public import AuthService
-public import StrictJSON
+package import AuthService
+package import StrictJSON
 
 extension AdminAPI {
     func listEvidence(_ request: AdminRequest) async throws -> APIResponse {
@@ -43,7 +43,7 @@ extension AdminRequest {
 
 extension EvidenceSummary {
     /// The members in a list.
-    public var administrationJSON: JSONObject {
+    package var administrationJSON: JSONObject {
         JSONObject([
             ("id", .string(id)), ("app_id", .string(appID.text)),
             ("device_id", deviceID.map { .string($0.text) } ?? .null), ("recorded_at", .string(recordedAt.iso8601)),

@@ -1,8 +1,8 @@
 internal import AuthContract
-public import AuthService
+package import AuthService
 
 /// The operations of the admin API: method, path and who may use it, in one table.
-public enum AdminRoute: String, CaseIterable, Sendable {
+package enum AdminRoute: String, CaseIterable, Sendable {
     case listApps, addApp, showApp, changeApp, removeApp
     case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, lowerScheme
     case listEvidence, exportEvidence, eraseEvidence, eraseAllEvidence
@@ -12,7 +12,7 @@ public enum AdminRoute: String, CaseIterable, Sendable {
     case listSigningKeys, rotateSigningKeys, revokeSigningKey
 
     /// The prefix of every path.
-    public static let base = "/admin/v1"
+    package static let base = "/admin/v1"
 
     private typealias Row = (method: String, path: String, role: CredentialRole, summary: String)
 
@@ -54,11 +54,11 @@ public enum AdminRoute: String, CaseIterable, Sendable {
     private static let device = "/apps/{app_id}/devices/{device_id}"
 
     /// The HTTP method.
-    public var method: String { row.method }
+    package var method: String { row.method }
     /// The whole path, with parameters in braces.
-    public var template: String { Self.base + row.path }
+    package var template: String { Self.base + row.path }
     /// The lowest role that may use it.
-    public var role: CredentialRole { row.role }
+    package var role: CredentialRole { row.role }
     var summary: String { row.summary }
 
     /// The route of a path, and the values of its parameters.

@@ -1,21 +1,21 @@
 internal import AuthContract
-public import AuthService
+package import AuthService
 internal import StrictJSON
 
 /// The admin API without HTTP and credentials, for a process that has the store's files open. Rules, bodies and refusals are
 /// those of the API. The audit log names the actor given here.
-public struct LocalAdministration: Sendable {
+package struct LocalAdministration: Sendable {
     private let api: AdminAPI
     private let caller: AdminCaller
 
     /// Administration of this service over these stores.
-    public init(service: AuthService, stores: AuthService.Stores, actor: String) {
+    package init(service: AuthService, stores: AuthService.Stores, actor: String) {
         api = AdminAPI(service: service, stores: stores)
         caller = AdminCaller(local: actor)
     }
 
     /// Carries out a call.
-    public func answer(_ call: AdminCall) async -> AdminAnswer {
+    package func answer(_ call: AdminCall) async -> AdminAnswer {
         var answer: APIResponse
         do {
             let request = AdminRequest(

@@ -5,9 +5,9 @@ internal import Yams
 /// A configuration file, JSON or YAML, as the values of known keys.
 ///
 /// The file holds secrets. No error shows a value, a line or a part of one: it names the key's path and the line's number.
-public struct ConfigurationFile: Sendable {
+package struct ConfigurationFile: Sendable {
     /// The path, as the origin of values.
-    public let path: String
+    package let path: String
     /// Values by name: of a key, or of a secret's `_file`.
     let values: [String: JSONValue]
     /// The known line numbers of the names, from 1.
@@ -17,7 +17,7 @@ public struct ConfigurationFile: Sendable {
 
     /// Reads the file at this path. Its extension tells JSON from YAML. A pipe such as `/dev/fd/3` has no extension: text that
     /// begins with a brace is JSON, other text is YAML.
-    public init(path: String) throws(ConfigurationError) {
+    package init(path: String) throws(ConfigurationError) {
         let contents: [UInt8]
         do throws(FileContents.Failure) {
             contents = try FileContents.read(path, maximum: Self.maximumBytes)
@@ -30,7 +30,7 @@ public struct ConfigurationFile: Sendable {
     /// Reads a file's contents.
     ///
     /// - Throws: `ConfigurationError` for a key that is unknown or repeated.
-    public init(path: String, contents: [UInt8]) throws(ConfigurationError) {
+    package init(path: String, contents: [UInt8]) throws(ConfigurationError) {
         guard contents.count <= Self.maximumBytes else { throw ConfigurationError("config", "\(path) is too large") }
         guard let text = String(bytes: contents, encoding: .utf8) else {
             throw ConfigurationError("config", "\(path) is not UTF-8")

@@ -1,7 +1,7 @@
 internal import Logging
 
 /// Every setting of the service: its name in a file, in the environment and as a flag, its type, its default.
-public enum ConfigurationKey: String, Sendable, CaseIterable {
+package enum ConfigurationKey: String, Sendable, CaseIterable {
     case host = "server.host"
     case port = "server.port"
     case publicOrigin = "server.public_origin"
@@ -46,7 +46,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     case logLevel = "log_level"
 
     /// The type of a value.
-    public enum Kind: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
         case text
         /// Text that is never shown. It may be in a file of its own, named by the same key with `_file` appended.
         case secret
@@ -60,7 +60,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     }
 
     /// The type of the value.
-    public var kind: Kind {
+    package var kind: Kind {
         switch self {
         case .host, .publicOrigin, .tlsCertificate, .tlsKey, .operationsHost, .database, .appleTeamID,
             .appleKeyID, .appleURL, .googleURL, .revocationsDirectory:
@@ -91,7 +91,7 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     }
 
     /// Whether SIGHUP applies a new value. Other settings need a restart.
-    public var isReloadable: Bool {
+    package var isReloadable: Bool {
         switch self {
         case .tlsCertificate, .tlsKey, .maximumConnections, .maximumConnectionsPerAddress, .headerBytes,
             .deviceBodyBytes, .verifiedBodyBytes, .allBodiesBytes, .idleSeconds, .headSeconds, .bodySeconds,
@@ -107,10 +107,10 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     }
 
     /// Whether it concerns Apple's and Google's services.
-    public var isProviders: Bool { rawValue.hasPrefix("providers.") }
+    package var isProviders: Bool { rawValue.hasPrefix("providers.") }
 
     /// The environment variable.
-    public var variable: String {
+    package var variable: String {
         let name =
             switch self {
             case .host, .port, .publicOrigin, .tlsCertificate, .tlsKey, .trustedProxies, .insecureHTTP,
@@ -122,10 +122,10 @@ public enum ConfigurationKey: String, Sendable, CaseIterable {
     }
 
     /// The prefix of every variable.
-    public static let prefix = "SYNHEART_AUTH_"
+    package static let prefix = "SYNHEART_AUTH_"
 
     /// The flag of `serve`; nil if there is none.
-    public var flag: String? {
+    package var flag: String? {
         switch self {
         case .host: "--host"
         case .port: "--port"

@@ -1,5 +1,5 @@
-public import AuthContract
-public import AuthService
+package import AuthContract
+package import AuthService
 internal import StrictJSON
 
 /// The settings as the server and the rules take them.
@@ -7,7 +7,7 @@ extension ServiceConfiguration {
     static let protection = ProtectionSettings()
 
     /// The server's settings.
-    public var server: ServerSettings {
+    package var server: ServerSettings {
         get throws(ConfigurationError) {
             var server = ServerSettings()
             server.host = text(.host) ?? server.host
@@ -39,7 +39,7 @@ extension ServiceConfiguration {
     }
 
     /// The rates of the service.
-    public var protection: ProtectionSettings {
+    package var protection: ProtectionSettings {
         var protection = Self.protection
         protection.enrolment = rate(.enrolmentBurst, .enrolmentPerMinute)
         protection.failedSignatures = rate(.failedSignatureBurst, .failedSignaturePerMinute)
@@ -52,7 +52,7 @@ extension ServiceConfiguration {
     }
 
     /// The origin at which clients reach the service.
-    public var publicOrigin: RequestOrigin? {
+    package var publicOrigin: RequestOrigin? {
         get throws(ConfigurationError) {
             guard let text = text(.publicOrigin) else { return nil }
             do {
@@ -64,7 +64,7 @@ extension ServiceConfiguration {
     }
 
     /// The configured service keys: 32 bytes in base64 each, the one that seals first; nil if none is.
-    public var serviceKey: ServiceKey? {
+    package var serviceKey: ServiceKey? {
         get throws(ConfigurationError) {
             guard let texts = secrets(.serviceKey) else { return nil }
             guard let key = Self.serviceKey(texts) else {
@@ -77,18 +77,18 @@ extension ServiceConfiguration {
     }
 
     /// Parses service keys; nil if one is malformed.
-    public static func serviceKey(_ texts: [String]) -> ServiceKey? {
+    package static func serviceKey(_ texts: [String]) -> ServiceKey? {
         let keys = texts.compactMap { Base64.standard.decode($0) }
         return keys.count == texts.count ? ServiceKey(keys) : nil
     }
 
     /// The settings of the receipt exchange.
-    public var receiptRefresh: ReceiptRefreshPolicy {
+    package var receiptRefresh: ReceiptRefreshPolicy {
         ReceiptRefreshPolicy(requestsPerHour: Int64(number(.receiptsPerHour)))
     }
 
     /// Seconds since its last confirmation after which a status list is not used.
-    public var revocationsMaximumAge: Int64 { Int64(number(.revocationsMaximumAge)) }
+    package var revocationsMaximumAge: Int64 { Int64(number(.revocationsMaximumAge)) }
 
     /// Refuses inconsistent settings. It is part of reading them, so that no service starts that cannot work.
     func checkCombinations() throws(ConfigurationError) {

@@ -1,18 +1,18 @@
 internal import AuthService
 internal import Foundation
-public import StrictJSON
+package import StrictJSON
 
 /// The settings of the service and their origins. Flags override the environment, the environment overrides the file, and the
 /// file overrides the defaults.
-public struct ServiceConfiguration: Sendable {
+package struct ServiceConfiguration: Sendable {
     /// The origin of a value.
-    public enum Origin: Sendable, Hashable, CustomStringConvertible {
+    package enum Origin: Sendable, Hashable, CustomStringConvertible {
         case standard
         case file(String)
         case environment(String)
         case flag(String)
 
-        public var description: String {
+        package var description: String {
             switch self {
             case .standard: "default"
             case .file(let path): "file \(path)"
@@ -23,19 +23,19 @@ public struct ServiceConfiguration: Sendable {
     }
 
     /// A value in effect.
-    public struct Setting: Sendable, Hashable {
-        public let key: ConfigurationKey
+    package struct Setting: Sendable, Hashable {
+        package let key: ConfigurationKey
         let value: JSONValue
-        public let origin: Origin
+        package let origin: Origin
         /// The path of the file that holds a secret; nil: the secret is in `origin` itself.
-        public var secretFile: String?
+        package var secretFile: String?
 
         /// The value for display. A secret shows only that it is set.
-        public var shown: JSONValue { key.kind.isSecret && !value.isNull ? "(secret)" : value }
+        package var shown: JSONValue { key.kind.isSecret && !value.isNull ? "(secret)" : value }
     }
 
     /// The purpose of reading the settings.
-    public enum Scope: Sendable {
+    package enum Scope: Sendable {
         /// The service: all settings must be complete and consistent.
         case service
         /// A command that only opens the store. It need not be able to read the service's other files, such as the TLS key.
@@ -49,7 +49,7 @@ public struct ServiceConfiguration: Sendable {
     private var settings: [ConfigurationKey: Setting] = [:]
 
     /// Every setting, in the order of the table.
-    public var all: [Setting] { ConfigurationKey.allCases.compactMap { settings[$0] } }
+    package var all: [Setting] { ConfigurationKey.allCases.compactMap { settings[$0] } }
 
     /// Merges the sources.
     ///
@@ -59,7 +59,7 @@ public struct ServiceConfiguration: Sendable {
     ///   - flags: the flags of the command line, as text.
     ///   - scope: all settings of the service, or those that administration needs.
     /// - Throws: `ConfigurationError` for an unknown key, a value of the wrong type, or values that exclude each other.
-    public init(
+    package init(
         file: ConfigurationFile? = nil, environment: [String: String] = [:],
         flags: [ConfigurationKey: [String]] = [:], for scope: Scope = .service
     ) throws(ConfigurationError) {
@@ -75,7 +75,7 @@ public struct ServiceConfiguration: Sendable {
     }
 
     /// The keys whose values differ from another configuration, in the order of the table.
-    public func changes(from other: ServiceConfiguration) -> [ConfigurationKey] {
+    package func changes(from other: ServiceConfiguration) -> [ConfigurationKey] {
         ConfigurationKey.allCases.filter { value($0) != other.value($0) }
     }
 
@@ -83,10 +83,10 @@ public struct ServiceConfiguration: Sendable {
     func value(_ key: ConfigurationKey) -> JSONValue { settings[key]?.value ?? .null }
 
     /// The text of a secret; nil if it is not set.
-    public func secret(_ key: ConfigurationKey) -> String? { value(key).string }
+    package func secret(_ key: ConfigurationKey) -> String? { value(key).string }
 
     /// The texts of a secret that may be a list; nil if it is not set.
-    public func secrets(_ key: ConfigurationKey) -> [String]? {
+    package func secrets(_ key: ConfigurationKey) -> [String]? {
         switch value(key) {
         case .string(let text): text.split { $0 == "," || $0.isWhitespace }.map { String($0) }
         case .array(let values): values.compactMap(\.string)
@@ -95,7 +95,7 @@ public struct ServiceConfiguration: Sendable {
     }
 
     /// A text setting; nil if it is not set.
-    public func text(_ key: ConfigurationKey) -> String? { key.kind.isSecret ? nil : value(key).string }
+    package func text(_ key: ConfigurationKey) -> String? { key.kind.isSecret ? nil : value(key).string }
 
     // MARK: Sources
 
@@ -229,7 +229,7 @@ public struct ServiceConfiguration: Sendable {
 
 extension ConfigurationKey.Kind {
     /// Whether the value is never shown, and may be in a file of its own.
-    public var isSecret: Bool { self == .secret || self == .secrets }
+    package var isSecret: Bool { self == .secret || self == .secrets }
 
     /// Whether a value has this type and range.
     func allows(_ value: JSONValue) -> Bool {

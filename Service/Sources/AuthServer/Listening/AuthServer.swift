@@ -1,15 +1,15 @@
-public import AuthContract
-public import AuthService
+package import AuthContract
+package import AuthService
 internal import HTTPTypes
 internal import HummingbirdCore
-public import Logging
+package import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
 internal import UnixSignals
 
 /// The service over HTTP: the public listener, the operations listener, and the work in the background.
-public struct AuthServer: Sendable {
+package struct AuthServer: Sendable {
     private let service: AuthService
     private let stores: AuthService.Stores
     private let settings: ServerSettings
@@ -21,11 +21,11 @@ public struct AuthServer: Sendable {
     private let gauges: [MetricsSource]
 
     /// The addresses that the server listens at.
-    public struct Addresses: Sendable {
+    package struct Addresses: Sendable {
         /// `http://HOST:PORT` of the public listener, `https` behind TLS.
-        public let publicURL: String
+        package let publicURL: String
         /// `http://HOST:PORT` of the operations listener.
-        public let operationsURL: String
+        package let operationsURL: String
     }
 
     /// A server for this service over these stores.
@@ -39,7 +39,7 @@ public struct AuthServer: Sendable {
     ///   - gauges: further metrics.
     ///   - logger: gets one line for each request.
     ///   - random: makes request ids.
-    public init(
+    package init(
         service: AuthService, stores: AuthService.Stores, settings: ServerSettings, readiness: Readiness? = nil,
         metrics: ServerMetrics? = nil, gauges: [MetricsSource] = [], logger: Logger,
         random: any RandomSource = SystemRandom()
@@ -60,7 +60,7 @@ public struct AuthServer: Sendable {
     /// Open connections keep their deadlines and their certificate.
     ///
     /// - Throws: `ConfigurationError` if the settings are refused. Then nothing has changed.
-    public func apply(_ new: ServerSettings) throws(ConfigurationError) {
+    package func apply(_ new: ServerSettings) throws(ConfigurationError) {
         try new.check()
         try live.apply(new)
     }
@@ -74,7 +74,7 @@ public struct AuthServer: Sendable {
     ///   - background: further work while the server runs. It is cancelled at the end.
     ///   - onReady: called once, when both listeners accept connections.
     /// - Throws: `ConfigurationError` if the settings are refused; errors of the certificate files and the sockets.
-    public func run(
+    package func run(
         stopsOnSignals: Bool = true, onSecondSignal: @escaping @Sendable () -> Void = {},
         background: @escaping @Sendable () async -> Void = {},
         onReady: @escaping @Sendable (Addresses) async -> Void

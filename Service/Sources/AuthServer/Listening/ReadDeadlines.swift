@@ -2,18 +2,18 @@ internal import NIOCore
 internal import NIOHTTPTypes
 
 /// How long a client may take.
-public struct ReadDeadlines: Sendable {
+package struct ReadDeadlines: Sendable {
     /// Between two requests of one connection.
-    public var idle: Duration = .seconds(60)
+    package var idle: Duration = .seconds(60)
     /// From the first byte of a request, or from the connection's start, to the end of the head; TLS included.
-    public var head: Duration = .seconds(10)
+    package var head: Duration = .seconds(10)
     /// From the end of the head to the end of the body.
-    public var body: Duration = .seconds(10)
+    package var body: Duration = .seconds(10)
     /// From the end of the request to the end of its answer.
-    public var answer: Duration = .seconds(60)
+    package var answer: Duration = .seconds(60)
 
     /// The defaults.
-    public init() {}
+    package init() {}
 
 }
 

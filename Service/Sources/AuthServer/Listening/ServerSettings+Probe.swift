@@ -4,7 +4,7 @@ internal import NIOPosix
 
 extension ServerSettings {
     /// Tries to listen at both addresses for a moment, and returns those that fail.
-    public func unavailableListeners() async -> [ConfigurationError] {
+    package func unavailableListeners() async -> [ConfigurationError] {
         var errors: [ConfigurationError] = []
         for (key, host, port) in [
             ("server.port", host, port), ("operations.port", operations.host, operations.port),

@@ -1,35 +1,35 @@
 internal import Bytes
 
 /// Addresses, certificate and limits of the listeners.
-public struct ServerSettings: Sendable {
+package struct ServerSettings: Sendable {
     /// The address of the public listener. Port 0 picks a free port.
-    public var host = "127.0.0.1"
-    public var port = 8080
+    package var host = "127.0.0.1"
+    package var port = 8080
     /// Certificate and key of the public listener; nil: plain HTTP.
-    public var tls: TLSFiles?
+    package var tls: TLSFiles?
     /// The trusted proxies: their `X-Forwarded-…` headers count.
-    public var trustedProxies = TrustedProxies.none
+    package var trustedProxies = TrustedProxies.none
     /// Whether an address other than loopback may be served without TLS and without trusted proxies.
-    public var insecureHTTP = false
-    public var operations = OperationsSettings()
+    package var insecureHTTP = false
+    package var operations = OperationsSettings()
     /// Where clients reach the public listener, for the description of the API; nil: not known.
-    public var publicOrigin: String?
-    public var limits = RequestLimits()
-    public var deadlines = ReadDeadlines()
+    package var publicOrigin: String?
+    package var limits = RequestLimits()
+    package var deadlines = ReadDeadlines()
     /// The largest number of connections on each listener. Large enough that idle connections lock no client out.
-    public var maximumConnections = 16_384
+    package var maximumConnections = 16_384
     /// The largest number of connections of one peer address on each listener, except for trusted proxies; nil: a quarter of all.
-    public var maximumConnectionsOfOnePeer: Int?
+    package var maximumConnectionsOfOnePeer: Int?
     /// How long requests in flight may take after the signal to stop.
-    public var shutdown: Duration = .seconds(10)
+    package var shutdown: Duration = .seconds(10)
 
     /// The defaults.
-    public init() {}
+    package init() {}
 
     /// Refuses settings that would serve other machines without encryption, and a certificate that cannot be used.
     ///
     /// - Throws: `ConfigurationError`, which names the key at fault.
-    public func check() throws(ConfigurationError) {
+    package func check() throws(ConfigurationError) {
         guard Self.isLoopback(host) || tls != nil || !trustedProxies.isEmpty || insecureHTTP else {
             throw ConfigurationError(
                 "server.host",
@@ -57,51 +57,51 @@ public struct ServerSettings: Sendable {
     var connectionsOfOnePeer: Int { max(1, maximumConnectionsOfOnePeer ?? maximumConnections / 4) }
 
     /// Whether only this machine can reach this host.
-    public static func isLoopback(_ host: String) -> Bool {
+    package static func isLoopback(_ host: String) -> Bool {
         IPAddress(host)?.isLoopback ?? Loopback.contains(host: host)
     }
 }
 
 /// Certificate and key as PEM files. The server re-reads them when they change.
-public struct TLSFiles: Sendable, Hashable {
+package struct TLSFiles: Sendable, Hashable {
     /// The chain, leaf first.
-    public let certificate: String
-    public let key: String
+    package let certificate: String
+    package let key: String
 
     /// Files at these paths.
-    public init(certificate: String, key: String) {
+    package init(certificate: String, key: String) {
         self.certificate = certificate
         self.key = key
     }
 }
 
 /// The address of the operations listener, and the names it answers to.
-public struct OperationsSettings: Sendable {
+package struct OperationsSettings: Sendable {
     /// The address; port 0 picks a free one.
-    public var host = "127.0.0.1"
-    public var port = 9464
+    package var host = "127.0.0.1"
+    package var port = 9464
     /// The names allowed in `Host`, without ports. Any other name comes from a browser that a web page led here.
-    public var hosts = ["localhost", "127.0.0.1", "[::1]"]
+    package var hosts = ["localhost", "127.0.0.1", "[::1]"]
     /// Whether an address other than loopback may be served. Credentials are then sent unencrypted.
-    public var insecureHTTP = false
+    package var insecureHTTP = false
 
     /// The defaults.
-    public init() {}
+    package init() {}
 }
 
 /// Size limits of a request, in bytes.
-public struct RequestLimits: Sendable {
+package struct RequestLimits: Sendable {
     /// The request line's target and all header fields.
-    public var headerBlock = 16 * 1024
-    public var headerCount = 100
-    public var deviceBody = 64 * 1024
+    package var headerBlock = 16 * 1024
+    package var headerCount = 100
+    package var deviceBody = 64 * 1024
     /// The decoded body of a request that `/verify` judges.
-    public var verifiedBody = 1024 * 1024
+    package var verifiedBody = 1024 * 1024
     /// The bodies of all unanswered requests together, without the first 16 KiB of each.
-    public var allBodies = 256 * 1024 * 1024
+    package var allBodies = 256 * 1024 * 1024
 
     /// The defaults.
-    public init() {}
+    package init() {}
 
     /// The body of a `/verify` call: the judged body in base64, and the other members.
     var verifyBody: Int { verifiedBody / 3 * 4 + deviceBody }

@@ -1,4 +1,4 @@
-public import AuthContract
+package import AuthContract
 internal import Foundation
 internal import NIOConcurrencyHelpers
 internal import NIOSSL
@@ -10,7 +10,7 @@ extension TLSFiles {
     /// Reads both files as the listener does, and returns the certificate's validity.
     ///
     /// - Throws: an error that says what is wrong, such as a key of another certificate.
-    public func validity() throws(ConfigurationError) -> ClosedRange<UnixTime> {
+    package func validity() throws(ConfigurationError) -> ClosedRange<UnixTime> {
         try TLSCertificate(self).validity
     }
 }

@@ -3,18 +3,18 @@ internal import Foundation
 internal import NIOCore
 
 /// The proxies whose `X-Forwarded-…` counts: networks in CIDR notation.
-public struct TrustedProxies: Sendable, Hashable {
+package struct TrustedProxies: Sendable, Hashable {
     private let networks: [IPNetwork]
 
     /// No proxy at all.
-    public static let none = TrustedProxies(networks: [])
+    package static let none = TrustedProxies(networks: [])
 
     private init(networks: [IPNetwork]) { self.networks = networks }
 
     /// Proxies in these networks (`10.0.0.0/8`, `fd00::/8`) or at these addresses.
     ///
     /// - Throws: `ConfigurationError` for any other text.
-    public init(_ texts: [String]) throws(ConfigurationError) {
+    package init(_ texts: [String]) throws(ConfigurationError) {
         var networks: [IPNetwork] = []
         for (number, text) in texts.enumerated() {
             guard let network = IPNetwork(text) else {
@@ -27,7 +27,7 @@ public struct TrustedProxies: Sendable, Hashable {
     }
 
     /// Whether no proxy is trusted.
-    public var isEmpty: Bool { networks.isEmpty }
+    package var isEmpty: Bool { networks.isEmpty }
 
     /// Whether the address is a proxy's.
     func contain(_ address: IPAddress) -> Bool { networks.contains { $0.contains(address) } }

@@ -1,11 +1,11 @@
 internal import AuthContract
 internal import AuthService
-public import Logging
+package import Logging
 internal import StrictJSON
 
 /// Writes each log message as one line of JSON.
-public struct JSONLogHandler: LogHandler {
-    public var metadata: Logger.Metadata = [:]
+package struct JSONLogHandler: LogHandler {
+    package var metadata: Logger.Metadata = [:]
     private let label: String
     private let level: LogLevel
     private let writer: LogWriter
@@ -18,24 +18,24 @@ public struct JSONLogHandler: LogHandler {
     ///   - label: what the lines name as their logger.
     ///   - level: the level of every logger that has none of its own.
     ///   - writer: takes the lines.
-    public init(label: String, level: LogLevel, writer: LogWriter) {
+    package init(label: String, level: LogLevel, writer: LogWriter) {
         self.label = label
         self.level = level
         self.writer = writer
     }
 
     /// The level of this logger, else the level of all.
-    public var logLevel: Logger.Level {
+    package var logLevel: Logger.Level {
         get { ownLevel ?? level.current }
         set { ownLevel = newValue }
     }
 
-    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
-    public func log(event: LogEvent) {
+    package func log(event: LogEvent) {
         var all = event.metadata ?? [:]
         if !metadata.isEmpty { all.merge(metadata) { event, _ in event } }
         var line = JSONLine()

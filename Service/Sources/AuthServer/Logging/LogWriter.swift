@@ -9,14 +9,14 @@ internal import StrictJSON
 ///
 /// Lines wait in a bounded queue, and one thread writes them. If the reader is slow or gone, only that thread waits. A line
 /// that finds the queue full is dropped and counted; a line says how many were dropped as soon as there is room.
-public final class LogWriter: Sendable {
+package final class LogWriter: Sendable {
     /// The most that waits in the queue.
-    public struct Bounds: Sendable {
-        public var lines = 8192
-        public var bytes = 4 * 1024 * 1024
+    package struct Bounds: Sendable {
+        package var lines = 8192
+        package var bytes = 4 * 1024 * 1024
 
         /// The defaults.
-        public init() {}
+        package init() {}
     }
 
     private struct Queue: Sendable {
@@ -44,7 +44,7 @@ public final class LogWriter: Sendable {
     /// - Parameters:
     ///   - descriptor: an open file descriptor, such as 2 for standard error. Nothing closes it.
     ///   - bounds: the most that waits in the queue.
-    public convenience init(descriptor: Int32, bounds: Bounds = Bounds()) {
+    package convenience init(descriptor: Int32, bounds: Bounds = Bounds()) {
         self.init(bounds: bounds) { Self.write($0, to: descriptor) }
     }
 
@@ -58,7 +58,7 @@ public final class LogWriter: Sendable {
     }
 
     /// Lines that were lost since the start: the queue was full, or the descriptor could not be written.
-    public var dropped: Int { queue.withLockedValue(\.dropped) }
+    package var dropped: Int { queue.withLockedValue(\.dropped) }
 
     /// Puts a line into the queue, or drops it if the queue is full.
     ///
@@ -80,7 +80,7 @@ public final class LogWriter: Sendable {
     ///
     /// - Returns: whether it is written.
     @discardableResult
-    public func flush(within limit: Duration) -> Bool {
+    package func flush(within limit: Duration) -> Bool {
         let flushed = DispatchSemaphore(value: 0)
         queue.withLockedValue { $0.flushes.append(flushed) }
         work.signal()

@@ -1,7 +1,7 @@
 /// A metric that is read at each scrape, such as the size of a store.
-public struct MetricsSource: Sendable {
+package struct MetricsSource: Sendable {
     /// The kind of metric.
-    public enum Kind: Sendable {
+    package enum Kind: Sendable {
         /// A gauge: it goes up and down.
         case gauge
         /// A counter: it only grows, from 0 at the start of the process.
@@ -20,7 +20,7 @@ public struct MetricsSource: Sendable {
     ///   - kind: counter or gauge.
     ///   - help: one sentence.
     ///   - read: returns the present value; nil: the last one stays.
-    public init(_ name: String, kind: Kind = .gauge, help: String, read: @escaping @Sendable () async -> Double?) {
+    package init(_ name: String, kind: Kind = .gauge, help: String, read: @escaping @Sendable () async -> Double?) {
         self.name = name
         self.kind = kind
         self.help = help

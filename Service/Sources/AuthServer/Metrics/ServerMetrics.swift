@@ -1,9 +1,9 @@
-public import AuthContract
-public import AuthService
+package import AuthContract
+package import AuthService
 internal import NIOConcurrencyHelpers
 
 /// The service's metrics, with the names under which they are scraped.
-public struct ServerMetrics: Sendable {
+package struct ServerMetrics: Sendable {
     let registry = MetricsRegistry()
     private let latencies: [Route?: MetricsRegistry.Histogram]
     private let schemes: [SignatureScheme: MetricsRegistry.Value]
@@ -92,7 +92,7 @@ public struct ServerMetrics: Sendable {
     ]
 
     /// Metrics of a process that started at this time.
-    public init(startedAt: UnixTime = SystemClock().now) {
+    package init(startedAt: UnixTime = SystemClock().now) {
         for (name, kind, help) in Self.families { registry.describe(name, kind, help) }
         registry.value(Name.start).set(Double(startedAt.seconds))
         registry.value(Name.build, [("version", Build.version)]).set(1)
@@ -305,7 +305,7 @@ public struct ServerMetrics: Sendable {
 
 extension ServerMetrics: StoreObserver {
     /// See `StoreObserver`.
-    public func called(_ operation: StoreOperation, took: Duration, failure: StoreError.Code?) {
+    package func called(_ operation: StoreOperation, took: Duration, failure: StoreError.Code?) {
         storeTimes[operation]?.observe(took.inSeconds)
         guard let failure else { return }
         registry.count(Name.storeErrors, Self.labels(operation, failure))

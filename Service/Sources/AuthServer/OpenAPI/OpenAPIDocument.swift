@@ -1,9 +1,9 @@
 internal import AuthContract
 internal import AuthService
-public import StrictJSON
+package import StrictJSON
 
 /// The OpenAPI 3.1 description of the service's APIs, built from the tables that also route them.
-public enum OpenAPIDocument {
+package enum OpenAPIDocument {
     /// All operations.
     static let operations: [OpenAPIOperation] =
         Route.allCases.map { OpenAPIOperation($0) } + AdminRoute.allCases.map { OpenAPIOperation($0) } + [
@@ -31,7 +31,7 @@ public enum OpenAPIDocument {
     ///
     /// - Parameter publicOrigin: where clients reach the device API, such as `https://auth.example.com`; nil: its paths have a
     ///   relative server, because the document cannot know where the public listener is reached.
-    public static func json(publicOrigin: String? = nil) -> JSONValue { json(device: publicOrigin ?? "/") }
+    package static func json(publicOrigin: String? = nil) -> JSONValue { json(device: publicOrigin ?? "/") }
 
     private static func json(device server: String) -> JSONValue {
         [

@@ -1,16 +1,16 @@
-public import AuthContract
-public import AuthService
+package import AuthContract
+package import AuthService
 internal import NIOConcurrencyHelpers
 
 /// The named checks that must pass for the service to be ready.
-public struct Readiness: Sendable {
+package struct Readiness: Sendable {
     /// One check.
-    public struct Check: Sendable {
+    package struct Check: Sendable {
         let name: String
         let ask: @Sendable () async throws -> Void
 
         /// Throws if the check fails.
-        public init(_ name: String, _ ask: @escaping @Sendable () async throws -> Void) {
+        package init(_ name: String, _ ask: @escaping @Sendable () async throws -> Void) {
             self.name = name
             self.ask = ask
         }
@@ -44,7 +44,7 @@ public struct Readiness: Sendable {
     /// - Parameters:
     ///   - checks: the checks.
     ///   - deadline: the longest time to wait for one check. It must be longer than the deadline of a store.
-    public init(_ checks: [Check], deadline: Duration = .seconds(5)) {
+    package init(_ checks: [Check], deadline: Duration = .seconds(5)) {
         self.init(checks, deadline: deadline, memory: .seconds(1))
     }
 
@@ -129,7 +129,7 @@ extension Readiness {
     ///   - stores: its stores.
     ///   - random: makes the values that the checks write and read back.
     ///   - further: checks that the stores' implementation adds.
-    public init(
+    package init(
         service: AuthService, stores: AuthService.Stores, random: any RandomSource = SystemRandom(),
         further: [Check] = []
     ) {

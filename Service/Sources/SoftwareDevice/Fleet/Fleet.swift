@@ -1,14 +1,14 @@
-public import AttestationTestKit
-public import AuthContract
+package import AttestationTestKit
+package import AuthContract
 internal import Bytes
 internal import StrictJSON
-public import SynheartAuth
+package import SynheartAuth
 
 /// A fleet of simulated devices as load on a service: each is the real SDK, with its keys in memory, attested by the test
 /// kit. Everything that is sent is in ``log``.
-public struct Fleet: Sendable {
+package struct Fleet: Sendable {
     /// How a device is attested.
-    public enum Kind: String, Sendable, Hashable, CaseIterable {
+    package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// App Attest.
         case ios
         /// A Play Integrity token and a key attestation.
@@ -18,24 +18,24 @@ public struct Fleet: Sendable {
     }
 
     /// What a fleet is made of.
-    public struct Settings: Sendable {
+    package struct Settings: Sendable {
         /// The auth service.
-        public var url: String
+        package var url: String
         /// The app.
-        public var appID: AppID
+        package var appID: AppID
         /// How many devices.
-        public var count: Int
+        package var count: Int
         /// The kinds, in turn.
-        public var kinds: [Kind]
+        package var kinds: [Kind]
         /// Who attests iOS devices.
-        public var apple: AppleAuthority
+        package var apple: AppleAuthority
         /// Who attests Android devices.
-        public var google: GoogleAuthority
+        package var google: GoogleAuthority
         /// How many things are under way at once.
-        public var concurrency: Int
+        package var concurrency: Int
 
         /// Settings of their parts. Team and package are those of the record that `apps example` prints.
-        public init(
+        package init(
             url: String, appID: AppID, count: Int, kinds: [Kind], apple: AppleAuthority, google: GoogleAuthority,
             concurrency: Int
         ) {
@@ -50,15 +50,15 @@ public struct Fleet: Sendable {
     }
 
     /// What registered devices do.
-    public struct Load: Sendable {
+    package struct Load: Sendable {
         /// When it is over.
-        public enum End: Sendable, Hashable {
+        package enum End: Sendable, Hashable {
             case requests(Int)
             case after(Duration)
         }
 
         /// What a signed request is for.
-        public enum Question: Sendable {
+        package enum Question: Sendable {
             /// Its own status.
             case status
             /// A request to another service, which asks `/verify` with this credential.
@@ -66,16 +66,16 @@ public struct Fleet: Sendable {
         }
 
         /// When it is over.
-        public var end: End
+        package var end: End
         /// Requests a second; nil: as fast as they are answered.
-        public var rate: Double?
+        package var rate: Double?
         /// How many of a hundred requests are rotations.
-        public var rotationPercent: Int
+        package var rotationPercent: Int
         /// What the others are.
-        public var question: Question
+        package var question: Question
 
         /// A load of its parts.
-        public init(end: End, rate: Double?, rotationPercent: Int, question: Question) {
+        package init(end: End, rate: Double?, rotationPercent: Int, question: Question) {
             self.end = end
             self.rate = rate
             self.rotationPercent = rotationPercent
@@ -84,14 +84,14 @@ public struct Fleet: Sendable {
     }
 
     /// What was exchanged.
-    public let log = FleetLog()
+    package let log = FleetLog()
 
     private let settings: Settings
     private let devices: [FleetDevice]
     private let isStopped = Locked(false)
 
     /// A fleet whose devices share a transport.
-    public init(_ settings: Settings, transport: any Transport) throws {
+    package init(_ settings: Settings, transport: any Transport) throws {
         self.settings = settings
         devices = try (0..<settings.count).compactMap { [log] number in
             guard !settings.kinds.isEmpty else { return nil }
@@ -101,20 +101,20 @@ public struct Fleet: Sendable {
     }
 
     /// What came of a part of a run.
-    public struct Outcome: Sendable, Hashable {
+    package struct Outcome: Sendable, Hashable {
         /// Registrations, requests or rotations that came to the end they should.
-        public internal(set) var succeeded = 0
+        package internal(set) var succeeded = 0
         /// And those that did not, each counted once however often it was tried.
-        public internal(set) var failed = 0
+        package internal(set) var failed = 0
         /// How long it took.
-        public internal(set) var elapsed = Duration.zero
+        package internal(set) var elapsed = Duration.zero
 
         /// Nothing yet.
-        public init() {}
+        package init() {}
     }
 
     /// Registers every device.
-    public func enrol() async -> Outcome {
+    package func enrol() async -> Outcome {
         let numbers = Locked(0)
         return await run {
             let number = numbers.withLock { number in
@@ -127,7 +127,7 @@ public struct Fleet: Sendable {
     }
 
     /// Has the registered devices send requests and rotate their keys.
-    public func work(_ load: Load) async -> Outcome {
+    package func work(_ load: Load) async -> Outcome {
         let registered = devices.filter(\.isRegistered)
         guard !registered.isEmpty else { return Outcome() }
         let pace = Locked(Pace(load))
@@ -145,7 +145,7 @@ public struct Fleet: Sendable {
     }
 
     /// Begins nothing more. What is under way comes to its end.
-    public func stop() { isStopped.withLock { $0 = true } }
+    package func stop() { isStopped.withLock { $0 = true } }
 
     /// Runs steps, so many at once, until there are no more (nil).
     private func run(_ step: @escaping @Sendable () async -> Bool?) async -> Outcome {

@@ -1,31 +1,31 @@
-public import AuthContract
+package import AuthContract
 internal import Bytes
 internal import SynheartAuth
 
 /// What a fleet sees of a service: each exchange by its route, how long it took and how it ended.
-public final class FleetLog: Sendable {
+package final class FleetLog: Sendable {
     /// The exchanges of one route.
-    public struct Line: Sendable, Hashable {
+    package struct Line: Sendable, Hashable {
         /// Answers of any kind, by how long they took.
-        public internal(set) var latencies = LatencyHistogram()
+        package internal(set) var latencies = LatencyHistogram()
         /// Answers other than 2xx, by the service's code, or `HTTP_` and the status where there is none; `NO_ANSWER`.
-        public internal(set) var errors: [String: Int] = [:]
+        package internal(set) var errors: [String: Int] = [:]
 
         /// Exchanges that were begun and ended, with or without an answer.
-        public var count: Int { Int(latencies.count) + (errors[FleetLog.noAnswer] ?? 0) }
+        package var count: Int { Int(latencies.count) + (errors[FleetLog.noAnswer] ?? 0) }
     }
 
     /// What stands for the code of an exchange without an answer.
-    public static let noAnswer = "NO_ANSWER"
+    package static let noAnswer = "NO_ANSWER"
     private static let maximumCodes = 100
 
     private let lines = Locked<[Route: Line]>([:])
 
     /// Nothing yet.
-    public init() {}
+    package init() {}
 
     /// The lines so far.
-    public var routes: [Route: Line] { lines.withLock { $0 } }
+    package var routes: [Route: Line] { lines.withLock { $0 } }
 
     func answered(_ route: Route, after duration: Duration, code: String?) {
         lines.withLock { lines in

@@ -1,6 +1,6 @@
 /// How long things took, in bounded memory however many there are: buckets that are a 64th of their value wide, so that
 /// what it says is at most 1.6 percent too much, from a microsecond to an hour.
-public struct LatencyHistogram: Sendable, Hashable {
+package struct LatencyHistogram: Sendable, Hashable {
     /// Up to 128 microseconds a bucket each, then 64 buckets for each doubling.
     private static let linear: UInt64 = 128
     private static let perDoubling = 64
@@ -8,17 +8,17 @@ public struct LatencyHistogram: Sendable, Hashable {
 
     private var counts: [UInt64]
     /// How many were noted.
-    public private(set) var count: UInt64 = 0
+    package private(set) var count: UInt64 = 0
     /// The longest, exactly to the microsecond.
-    public private(set) var maximum = Duration.zero
+    package private(set) var maximum = Duration.zero
 
     /// None yet.
-    public init() {
+    package init() {
         counts = Array(repeating: 0, count: Self.bucket(of: Self.longest) + 1)
     }
 
     /// Notes a duration; one above an hour counts as an hour.
-    public mutating func note(_ duration: Duration) {
+    package mutating func note(_ duration: Duration) {
         let microseconds = duration.wholeMicroseconds
         counts[Self.bucket(of: min(microseconds, Self.longest))] += 1
         count += 1
@@ -26,7 +26,7 @@ public struct LatencyHistogram: Sendable, Hashable {
     }
 
     /// The duration that this share of them did not exceed (0.5 is the median); zero where there are none.
-    public func percentile(_ share: Double) -> Duration {
+    package func percentile(_ share: Double) -> Duration {
         guard count > 0 else { return .zero }
         let rank = max(1, UInt64((Double(count) * min(max(share, 0), 1)).rounded(.up)))
         var seen: UInt64 = 0
@@ -38,7 +38,7 @@ public struct LatencyHistogram: Sendable, Hashable {
     }
 
     /// Adds what another one noted.
-    public mutating func add(_ other: LatencyHistogram) {
+    package mutating func add(_ other: LatencyHistogram) {
         for (bucket, number) in other.counts.enumerated() { counts[bucket] += number }
         count += other.count
         maximum = max(maximum, other.maximum)

@@ -1,10 +1,10 @@
-public import AttestationTestKit
+package import AttestationTestKit
 internal import Foundation
 
 /// The test kit's Apple and Google in files, private keys included: for one machine, never for production.
-public enum AuthorityFile {
+package enum AuthorityFile {
     /// The Apple in the file; made where there is none.
-    public static func load(_ path: String) throws -> AppleAuthority {
+    package static func load(_ path: String) throws -> AppleAuthority {
         if FileManager.default.fileExists(atPath: path) {
             return try AppleAuthority(pem: String(contentsOfFile: path, encoding: .utf8))
         }
@@ -15,7 +15,7 @@ public enum AuthorityFile {
     }
 
     /// The Google in the file, JSON; made where there is none.
-    public static func google(_ path: String) throws -> GoogleAuthority {
+    package static func google(_ path: String) throws -> GoogleAuthority {
         if FileManager.default.fileExists(atPath: path) {
             return try JSONDecoder().decode(
                 GoogleAuthority.self, from: Data(contentsOf: URL(fileURLWithPath: path)))

@@ -1,18 +1,18 @@
-public import AttestationTestKit
-public import AuthContract
-public import Foundation
-public import SynheartAuth
+package import AttestationTestKit
+package import AuthContract
+package import Foundation
+package import SynheartAuth
 
 /// Play Integrity and key attestation as the SDK meets them on an Android phone, played by the test kit: a classic token
 /// and a certificate chain, from a Google of one's own.
-public struct SimulatedAndroid: AttestationProvider {
+package struct SimulatedAndroid: AttestationProvider {
     private let package: String
     private let authority: GoogleAuthority
     private let options: KeyAttestationOptions
     private let now: @Sendable () -> Date
 
     /// The SHA-256 of the certificate that simulated apps are signed with.
-    public static let certificateDigest = [UInt8](repeating: 0x11, count: 32)
+    package static let certificateDigest = [UInt8](repeating: 0x11, count: 32)
 
     /// A phone with the app `package` on it.
     ///
@@ -21,7 +21,7 @@ public struct SimulatedAndroid: AttestationProvider {
     ///   - authority: who signs what Google would.
     ///   - options: what the phone says of itself; by default a locked one with a trusted environment.
     ///   - now: the time that tokens and certificates are made at.
-    public init(
+    package init(
         package: String, authority: GoogleAuthority, options: KeyAttestationOptions = KeyAttestationOptions(),
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
@@ -34,9 +34,9 @@ public struct SimulatedAndroid: AttestationProvider {
         self.now = now
     }
 
-    public var platform: Platform { .android }
+    package var platform: Platform { .android }
 
-    public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+    package func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
         var verdict = PlayTokenOptions()
         verdict.package = package
         verdict.certificateDigests = [Self.certificateDigest]

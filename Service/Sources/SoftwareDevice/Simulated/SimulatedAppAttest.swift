@@ -1,17 +1,17 @@
-public import AttestationTestKit
-public import AuthContract
+package import AttestationTestKit
+package import AuthContract
 internal import Bytes
-public import Foundation
-public import SynheartAuth
+package import Foundation
+package import SynheartAuth
 
 /// App Attest as the SDK meets it on a phone, played by the test kit: keys in a folder, attested by an authority of one's own.
-public struct SimulatedAppAttest: AttestationProvider {
+package struct SimulatedAppAttest: AttestationProvider {
     private let device: AppleDevice
     private let keys: any AttestedKeys
     private let now: @Sendable () -> Date
 
     /// App Attest for the app `iosAppID` (team id and bundle id), its keys in `directory`; nil: in memory.
-    public init(
+    package init(
         iosAppID: String, authority: AppleAuthority, directory: String?,
         environment: AppleApp.Environment = .production, now: @escaping @Sendable () -> Date = { Date() }
     ) {
@@ -21,15 +21,15 @@ public struct SimulatedAppAttest: AttestationProvider {
         self.now = now
     }
 
-    public var platform: Platform { .ios }
+    package var platform: Platform { .ios }
 
-    public func makeHandle() async throws(AttestationError) -> String? {
+    package func makeHandle() async throws(AttestationError) -> String? {
         let key = AppleAttestKey()
         try keys.save(key)
         return Base64.standard.encode(key.keyID)
     }
 
-    public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+    package func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
         guard let handle = subject.handle else { throw AttestationError(.handleInvalid, reason: "no key id") }
         let key = try keys.load(handle)
         do {
@@ -38,7 +38,7 @@ public struct SimulatedAppAttest: AttestationProvider {
         } catch { throw AttestationError(.refused, reason: "\(error)") }
     }
 
-    public func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
+    package func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
         var key = try keys.load(handle)
         do {
             let object = try device.assert(&key, clientDataHash: clientDataHash)
