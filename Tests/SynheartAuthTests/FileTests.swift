@@ -49,6 +49,22 @@ import Testing
         #expect(throws: StorageError.self) { try storage.write([2], to: name()) }
     }
 
+    @Test("a folder in place of a record is neither read, replaced nor removed")
+    func folder() throws {
+        let storage = FileStorage(directory: directory)
+        try storage.write([1], to: name())
+        try storage.remove(name())
+        let path = directory + "/" + (try name().text) + ".json"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        #expect(throws: StorageError.self) { try storage.remove(name()) }
+        #expect(throws: StorageError.self) { try storage.write([2], to: name()) }
+        guard case .unavailable = try storage.read(name()) else {
+            Issue.record("read a folder")
+            return
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [try name().text + ".json"])
+    }
+
     @Test("links are not followed")
     func links() throws {
         let storage = FileStorage(directory: directory)

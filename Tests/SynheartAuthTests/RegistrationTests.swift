@@ -68,6 +68,14 @@ import Testing
         #expect(await phone.service.count(.register) == 0)
     }
 
+    @Test("a challenge without a life is not the service's answer")
+    func noLife() async throws {
+        let phone = Phone()
+        await phone.service.setLife(0)
+        await expectError(.networkError) { try await phone.launch().registerDevice(appId: Phone.app) }
+        #expect(await phone.service.count(.register) == 0)
+    }
+
     @Test("a wrong wall clock does not make a challenge expire")
     func wallClockIsNotAsked() async throws {
         let phone = Phone()

@@ -62,6 +62,7 @@ import Testing
         try await phone.launch().resetDeviceIdentity(appId: Phone.app, reason: reason)
         #expect(phone.storage.isEmpty)
         #expect(await phone.network.messages == 0)
+        #expect(phone.logger.entries.isEmpty)
     }
 
     @Test("a reset works from pending and from keyInvalid")

@@ -309,6 +309,20 @@ import Testing
         #expect(dues.allSatisfy { (81...90).contains($0) } && dues.count > 5)
     }
 
+    @Test("the first four bytes of the device id take up to 9 days off the 90")
+    func draw() throws {
+        var record = IdentityRecord(appID: try AppID(Phone.app))
+        record.identity = .active
+        record.registeredAt = UnixTime(0)
+        for (id, due) in [
+            ("00000000", 7_776_000), ("ffffffff", 7_493_505), ("000bdd80", 7_776_000), ("00000001", 7_775_999),
+        ] {
+            record.deviceID = try DeviceID("\(id)-0000-4000-8000-000000000000")
+            #expect(!RotationSchedule.isDue(record, at: UnixTime(Int64(due) - 1)), "\(id)")
+            #expect(RotationSchedule.isDue(record, at: UnixTime(Int64(due))), "\(id)")
+        }
+    }
+
     @Test("maintain rotates a due key, finishes a leftover, and leaves a young key alone")
     func maintains() async throws {
         let (phone, sdk, _) = try await Phone.registered()

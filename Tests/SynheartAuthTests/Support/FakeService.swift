@@ -78,6 +78,9 @@ actor FakeService: Transport {
         for _ in 0..<times { planned.append((path, { _ in answer })) }
     }
 
+    /// The life of new challenges, in seconds.
+    func setLife(_ seconds: Int64) { ttl = seconds }
+
     func count(_ route: Route) -> Int {
         requests.count { $0.url.hasSuffix(route.rawValue) && $0.method == route.method }
     }
