@@ -32,6 +32,7 @@ public enum Hexadecimal {
     }
 
     /// The value of a digit in either case; nil for any other character.
+    @inlinable
     public static func value(of character: UInt8) -> UInt8? {
         switch character {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
