@@ -67,14 +67,17 @@ let package = Package(
 
         // The wire contract, and the client SDK that stands on it.
         room(
-            "AuthContract", ["StrictJSON", crypto], tests: ["StrictJSON", crypto], testResources: [.copy("Vectors")]),
-        room("SynheartAuth", ["AuthContract", "StrictJSON", crypto], tests: ["AuthContract", "StrictJSON", crypto]),
+            "AuthContract", ["Bytes", "StrictJSON", crypto], tests: ["StrictJSON", crypto],
+            testResources: [.copy("Vectors")]),
+        room(
+            "SynheartAuth", ["Bytes", "AuthContract", "StrictJSON", crypto],
+            tests: ["Bytes", "AuthContract", "StrictJSON", crypto]),
 
         // The SDK for hosts in other languages: a header, and the symbols behind it.
         [.target(name: "CSynheartAuth")],
         room(
-            "SynheartAuthC", ["CSynheartAuth", "SynheartAuth", "AuthContract", "StrictJSON"],
-            tests: ["CSynheartAuth", "SynheartAuth", "AuthContract", "StrictJSON", crypto]),
+            "SynheartAuthC", ["CSynheartAuth", "SynheartAuth", "Bytes", "AuthContract", "StrictJSON"],
+            tests: ["CSynheartAuth", "SynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto]),
 
         // Three verification libraries, each useful alone.
         room(

@@ -118,7 +118,7 @@ let package = Package(
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(
             "AuthServer",
-            ["AuthService", contract, json, crypto, logging, nioSSL, nioPosix, yams] + hummingbird,
+            ["AuthService", bytes, contract, json, crypto, logging, nioSSL, nioPosix, yams] + hummingbird,
             tests: [
                 "AuthService", contract, keyAttestation, playIntegrity, json,
                 "StoreConformance",
