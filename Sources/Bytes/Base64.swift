@@ -28,7 +28,8 @@ public struct Base64: Sendable {
     /// The text of the bytes.
     public func encode(_ bytes: some Sequence<UInt8>) -> String { encode(Array(bytes)) }
 
-    private func encode(_ bytes: [UInt8]) -> String {
+    /// The text of the bytes. Other modules call this one without generic code.
+    public func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
         var pending: UInt32 = 0
@@ -47,7 +48,10 @@ public struct Base64: Sendable {
     }
 
     /// The bytes of the text; nil unless it is exactly what ``encode(_:)`` writes.
-    public func decode(_ text: some StringProtocol) -> [UInt8]? { decode(characters: Array(text.utf8)) }
+    public func decode(_ text: some StringProtocol) -> [UInt8]? { decode(String(text)) }
+
+    /// The same of a string. Other modules call this one without generic code.
+    public func decode(_ text: String) -> [UInt8]? { decode(characters: Array(text.utf8)) }
 
     /// The bytes of the text, given as ASCII; nil unless it is exactly what ``encode(_:)`` writes.
     public func decode(bytes text: some Collection<UInt8>) -> [UInt8]? { decode(characters: Array(text)) }

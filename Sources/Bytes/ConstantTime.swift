@@ -1,9 +1,10 @@
 /// Whether two byte strings are equal, in a time that depends on their lengths alone.
 public func constantTimeEquals(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
-    equals(Array(left), Array(right))
+    constantTimeEquals(Array(left), Array(right))
 }
 
-private func equals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+/// The same of arrays. Other modules call this one without generic code.
+public func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     guard left.count == right.count else { return false }
     return zip(left, right).reduce(0 as UInt8) { difference, pair in difference | (pair.0 ^ pair.1) } == 0
 }

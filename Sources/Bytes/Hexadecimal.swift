@@ -3,7 +3,8 @@ public enum Hexadecimal {
     /// The bytes as lower-case digits, two for each byte.
     public static func encode(_ bytes: some Sequence<UInt8>) -> String { encode(Array(bytes)) }
 
-    private static func encode(_ bytes: [UInt8]) -> String {
+    /// The same of an array. Other modules call this one without generic code.
+    public static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(2 * bytes.count)
         for byte in bytes {

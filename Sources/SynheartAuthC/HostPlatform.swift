@@ -28,7 +28,7 @@ struct HostCall: Sendable {
 
 /// The host's callbacks.
 ///
-/// Unchecked Sendable: the struct is copied and never changed. The host promises that `user` may be used from several threads.
+/// Unchecked: the struct is copied and never changed. The host promises that `user` may be used from several threads.
 struct HostPlatform: @unchecked Sendable {
     let callbacks: synheart_auth_host
     private let user: User
@@ -40,7 +40,7 @@ struct HostPlatform: @unchecked Sendable {
 
     /// Released with the last copy of the platform, and so after the last callback.
     ///
-    /// Unchecked Sendable: the callbacks are copied and never changed. It is a class only for its `deinit`.
+    /// Unchecked: the callbacks are copied and never changed. It is a class only for its `deinit`.
     private final class User: @unchecked Sendable {
         private let callbacks: synheart_auth_host
         /// The calls of `attest`. Those for keys and records belong to the configuration.
