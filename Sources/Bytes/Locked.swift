@@ -4,7 +4,7 @@ public import Foundation
 ///
 /// The standard library's `Mutex` needs iOS 18 and macOS 15; this package supports older systems.
 ///
-/// Unchecked Sendable: the value is only reached while the lock is held.
+/// Unchecked: the value is only reached while the lock is held.
 public final class Locked<Value: Sendable>: @unchecked Sendable {
     @usableFromInline var value: Value
     @usableFromInline let lock = NSLock()

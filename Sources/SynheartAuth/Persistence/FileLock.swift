@@ -46,7 +46,7 @@ final class FileLock: StorageLock {
 
 /// The descriptors of all locks of this process.
 ///
-/// Unchecked Sendable: `mutex` guards every member. The fork handlers hold it across a fork, so that a child sees no half-taken
+/// Unchecked: `mutex` guards every member. The fork handlers hold it across a fork, so that a child sees no half-taken
 /// lock. They call nothing that allocates: in a child, the allocator's locks may be held by threads that no longer exist.
 private final class HeldLocks: @unchecked Sendable {
     static let shared = HeldLocks()
