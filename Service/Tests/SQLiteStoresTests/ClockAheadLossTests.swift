@@ -69,3 +69,54 @@ import class Bytes.Locked
         await reopened.close()
     }
 }
+
+/// A service that is restarted while its clock is ahead: what it knew of the time before is on the disk, though the segments of
+/// that time are deleted as expired.
+@Suite struct `A restart while the clock is ahead` {
+    private let start = JournalBench.start
+    private let bench: JournalBench
+    private let monotonic = Locked<Int64>(100)
+
+    init() throws {
+        var bench = try JournalBench()
+        let monotonic = monotonic
+        bench.settings.monotonic = { monotonic.withLock { $0 } }
+        bench.settings.segmentSeconds = 5
+        bench.settings.retryInterval = .milliseconds(1)
+        self.bench = bench
+    }
+
+    private func holdsFirstSegment() throws -> Bool {
+        try bench.segments().contains { $0.hasSuffix("-00000000000000000001") }
+    }
+
+    @Test(arguments: [false, true])
+    func `opens nothing of before when the clock falls back`(losesPower: Bool) async throws {
+        var journal = try bench.open()
+        let old = bench.claims()
+        #expect(try await journal.claim(old) == .claimed)
+        // Two jumps ahead: what was claimed at the first, too, has expired by the second, so the keeper deletes the segment.
+        // Dated ahead, each waits for the keeper.
+        var wall = start + 5000
+        for _ in 0..<1000 where journal.note.sequence == 1 {
+            _ = try? await journal.claim(bench.claims(), at: wall + 20, now: wall)
+            await letTheKeeperWork()
+        }
+        wall = start + 5700
+        for _ in 0..<1000 where try holdsFirstSegment() {
+            _ = try? await journal.claim(bench.claims(), at: wall + 20, now: wall)
+            await letTheKeeperWork()
+        }
+        #expect(try !holdsFirstSegment())
+        await journal.abandon()
+        let boot = losesPower ? "second boot" : "first boot"
+        journal = try bench.open(at: wall, boot: boot)
+        monotonic.withLock { $0 += 1 }
+        #expect(try await journal.claim(old, at: start, now: start + 1) != .claimed)
+        // What is refused is over soon.
+        let later = start + 701
+        monotonic.withLock { $0 += 700 }
+        #expect(try await journal.claim(bench.claims(), at: later) == .claimed)
+        await journal.close()
+    }
+}
