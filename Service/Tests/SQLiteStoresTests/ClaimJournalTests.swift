@@ -117,6 +117,22 @@ struct ClaimJournalTests {
         await second.close()
     }
 
+    @Test func `a new segment wakes the keeper, so that the one after it exists in time`() async throws {
+        var bench = bench
+        bench.settings.segmentRecords = 50
+        bench.settings.syncInterval = .milliseconds(1)
+        // No polling: only a signal wakes the keeper.
+        bench.settings.retryInterval = .seconds(3600)
+        let journal = try bench.open()
+        for count in 2...4 {
+            // Past the half of the segment the keeper makes the next one. Then it sleeps.
+            for claim in bench.claims(60) { #expect(try await journal.claim([claim]) == .claimed) }
+            await eventually { (try? bench.segments().count) == count }
+            for _ in 0..<20 { await letTheKeeperWork() }
+        }
+        await journal.close()
+    }
+
     @Test func `a full disk refuses claims, keeps those taken, and recovers by itself`() async throws {
         guard let disk = TinyDisk(kilobytes: 64) else { return }
         var bench = bench

@@ -275,6 +275,8 @@ final class JournalState: Sendable {
         shared.closed.removeFirst(expired.count)
         Self.writeBeginning(&shared)
         shared.isDirty = true
+        // Later claims find the state dirty and signal nothing.
+        keeperSignal.signal()
     }
 
     private static let closed = StoreError(.unavailable, "the claim journal is closed")
