@@ -51,12 +51,17 @@ public struct Base64: Sendable {
     public func decode(_ text: some StringProtocol) -> [UInt8]? { decode(String(text)) }
 
     /// The same of a string. Other modules call this one without generic code.
-    public func decode(_ text: String) -> [UInt8]? { decode(characters: Array(text.utf8)) }
+    public func decode(_ text: String) -> [UInt8]? {
+        var text = text
+        return text.withUTF8(decode(characters:))
+    }
 
     /// The bytes of the text, given as ASCII; nil unless it is exactly what ``encode(_:)`` writes.
-    public func decode(bytes text: some Collection<UInt8>) -> [UInt8]? { decode(characters: Array(text)) }
+    public func decode(bytes text: some Collection<UInt8>) -> [UInt8]? {
+        Array(text).withUnsafeBufferPointer(decode(characters:))
+    }
 
-    private func decode(characters text: [UInt8]) -> [UInt8]? {
+    private func decode(characters text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         var length = text.count
         if isPadded {
             guard length % 4 == 0 else { return nil }

@@ -1,39 +1,30 @@
 /// A value that is given once and awaited once, in either order. The first of several givers wins: a result, a
 /// deadline and a cancellation may race.
 public final class OnceValue<Value: Sendable>: Sendable {
-    private enum State: Sendable {
-        case empty
-        case awaited(CheckedContinuation<Value, Never>)
-        case given(Value)
-        case taken
+    // Not an enum: for a generic one with several payloads the Swift runtime reads memory that it never wrote (valgrind).
+    private struct State: Sendable {
+        /// Given, and not awaited yet.
+        var value: Value?
+        var waiting: CheckedContinuation<Value, Never>?
+        var isGiven = false
     }
 
-    private let state = Locked(State.empty)
+    private let state = Locked(State())
 
     /// No value yet.
     public init() {}
 
     /// Whether a value was given.
-    public var isGiven: Bool {
-        state.withLock { state in
-            switch state {
-            case .empty, .awaited: false
-            case .given, .taken: true
-            }
-        }
-    }
+    public var isGiven: Bool { state.withLock(\.isGiven) }
 
     /// The value, as soon as it is given. Only one caller may await it, once.
     public var value: Value {
         get async {
             await withCheckedContinuation { continuation in
                 let given = state.withLock { state -> Value? in
-                    if case .given(let value) = state {
-                        state = .taken
-                        return value
-                    }
-                    state = .awaited(continuation)
-                    return nil
+                    if state.value == nil { state.waiting = continuation }
+                    defer { state.value = nil }
+                    return state.value
                 }
                 if let given { continuation.resume(returning: given) }
             }
@@ -44,15 +35,11 @@ public final class OnceValue<Value: Sendable>: Sendable {
     @discardableResult
     public func give(_ value: Value) -> Bool {
         let (isFirst, waiting) = state.withLock { state -> (Bool, CheckedContinuation<Value, Never>?) in
-            switch state {
-            case .empty:
-                state = .given(value)
-                return (true, nil)
-            case .awaited(let continuation):
-                state = .taken
-                return (true, continuation)
-            case .given, .taken: return (false, nil)
-            }
+            guard !state.isGiven else { return (false, nil) }
+            state.isGiven = true
+            defer { state.waiting = nil }
+            if state.waiting == nil { state.value = value }
+            return (true, state.waiting)
         }
         waiting?.resume(returning: value)
         return isFirst

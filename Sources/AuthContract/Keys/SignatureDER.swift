@@ -11,27 +11,30 @@ enum SignatureDER {
     static func decode(_ der: [UInt8]) -> [UInt8]? {
         var rest = der[...]
         // The length is one byte: two integers take 70 bytes at most.
-        guard rest.popFirst() == 0x30, let length = rest.popFirst(), rest.count == Int(length),
-            let r = readInteger(from: &rest), let s = readInteger(from: &rest), rest.isEmpty
-        else { return nil }
-        return r + s
+        guard rest.popFirst() == 0x30, let length = rest.popFirst(), rest.count == Int(length) else { return nil }
+        var raw: [UInt8] = []
+        raw.reserveCapacity(2 * integerSize)
+        guard moveInteger(from: &rest, to: &raw), moveInteger(from: &rest, to: &raw), rest.isEmpty else { return nil }
+        return raw
     }
 
-    /// Takes an INTEGER off the front: positive, minimal, padded to 32 bytes.
-    private static func readInteger(from rest: inout ArraySlice<UInt8>) -> [UInt8]? {
+    /// Takes an INTEGER off the front, and appends it padded to 32 bytes. False unless it is positive and minimal.
+    private static func moveInteger(from rest: inout ArraySlice<UInt8>, to raw: inout [UInt8]) -> Bool {
         guard rest.popFirst() == 0x02, let length = rest.popFirst(), length > 0, rest.count >= Int(length) else {
-            return nil
+            return false
         }
         var digits = rest.prefix(Int(length))
         rest = rest.dropFirst(Int(length))
-        guard let first = digits.first, first < 0x80 else { return nil }
+        guard let first = digits.first, first < 0x80 else { return false }
         if first == 0, digits.count > 1 {
             digits = digits.dropFirst()
             // A leading zero is allowed only if the number would read as negative without it.
-            guard let second = digits.first, second >= 0x80 else { return nil }
+            guard let second = digits.first, second >= 0x80 else { return false }
         }
-        guard digits.count <= integerSize else { return nil }
-        return [UInt8](repeating: 0, count: integerSize - digits.count) + digits
+        guard digits.count <= integerSize else { return false }
+        raw.append(contentsOf: repeatElement(0, count: integerSize - digits.count))
+        raw.append(contentsOf: digits)
+        return true
     }
 
     /// The DER form of r || s.
