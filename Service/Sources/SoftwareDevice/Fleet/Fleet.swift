@@ -13,7 +13,7 @@ package struct Fleet: Sendable {
         case ios
         /// A Play Integrity token and a key attestation.
         case android
-        /// Development mode, attested by nobody.
+        /// Development mode, without an attestation.
         case development
     }
 
