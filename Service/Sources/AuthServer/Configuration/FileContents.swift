@@ -16,9 +16,11 @@ package enum FileContents {
     /// How long a named pipe may take to get its first byte.
     private static let patienceMilliseconds: Int32 = 5000
 
-    /// Reads the file at this path.
+    /// Reads a file.
     ///
-    /// - Parameter maximum: the largest size, in bytes.
+    /// - Parameters:
+    ///   - path: where it is.
+    ///   - maximum: the largest size, in bytes.
     package static func read(_ path: String, maximum: Int) throws(Failure) -> [UInt8] {
         // Non-blocking: `open` would wait for the writer of a named pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
