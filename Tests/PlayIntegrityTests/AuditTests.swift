@@ -49,7 +49,7 @@ import Testing
             vector.token, keys: [], decodedVerdict: decoded, against: Self.expected(vector))
         #expect(audit.unchecked == [.decryption, .signature] && audit.refusal == nil && audit.unavailable == nil)
         #expect(audit.steps.map(\.step) == PlayIntegrityError.Step.allCases)
-        // The keys win over what somebody says that the token said.
+        // The decoded token counts, not the payload that was given beside it.
         var other = decoded.payload
         other["requestDetails"] = [:]
         let opened = try Self.verifier().audit(

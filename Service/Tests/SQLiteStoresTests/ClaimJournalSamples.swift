@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import Bytes
 import Foundation
 import Testing
 
@@ -13,6 +14,12 @@ struct JournalBench {
     private let random = SystemRandom()
 
     init() throws { folder = try TemporaryFolder() }
+
+    /// A bench whose monotonic clock the test sets.
+    init(monotonic: Locked<Int64>) throws {
+        try self.init()
+        settings.monotonic = { monotonic.withLock { $0 } }
+    }
 
     var path: String { "\(folder.path)/claims" }
 

@@ -1,9 +1,8 @@
 import AuthContract
 import AuthService
+import Bytes
 import Foundation
 import Testing
-
-import class Bytes.Locked
 
 @testable import SQLiteStores
 
@@ -13,12 +12,7 @@ import class Bytes.Locked
     private let bench: JournalBench
     private let monotonic = Locked<Int64>(100)
 
-    init() throws {
-        var bench = try JournalBench()
-        let monotonic = monotonic
-        bench.settings.monotonic = { monotonic.withLock { $0 } }
-        self.bench = bench
-    }
+    init() throws { bench = try JournalBench(monotonic: monotonic) }
 
     enum Loss: CaseIterable {
         case gone, damaged, older, unreadableNote
@@ -78,9 +72,7 @@ import class Bytes.Locked
     private let monotonic = Locked<Int64>(100)
 
     init() throws {
-        var bench = try JournalBench()
-        let monotonic = monotonic
-        bench.settings.monotonic = { monotonic.withLock { $0 } }
+        var bench = try JournalBench(monotonic: monotonic)
         bench.settings.segmentSeconds = 5
         bench.settings.retryInterval = .milliseconds(1)
         self.bench = bench

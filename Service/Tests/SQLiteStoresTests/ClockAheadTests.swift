@@ -13,12 +13,7 @@ struct ClockAheadTests {
     private let bench: JournalBench
     private let monotonic = Locked<Int64>(100)
 
-    init() throws {
-        var bench = try JournalBench()
-        let monotonic = monotonic
-        bench.settings.monotonic = { monotonic.withLock { $0 } }
-        self.bench = bench
-    }
+    init() throws { bench = try JournalBench(monotonic: monotonic) }
 
     private func pass(_ seconds: Int64) { monotonic.withLock { $0 += seconds } }
 
