@@ -35,7 +35,7 @@ struct ClockHistoryTests {
         #expect((finding != .steady) == isOne)
         guard isOne else { return }
         #expect(
-            finding == .wrong(.init(readings: 1_000_000...1_000_100, lastRight: nil)))
+            finding == .wrong(.init(stretches: [1_000_000...1_000_100], lastRight: nil)))
     }
 
     @Test
@@ -48,7 +48,7 @@ struct ClockHistoryTests {
             note(14)
                 == .wrong(
                     .init(
-                        readings: (1_000_011 + year)...(1_000_013 + year), lastRight: 1_000_010)))
+                        stretches: [(1_000_011 + year)...(1_000_013 + year)], lastRight: 1_000_010)))
         #expect(clock.latest == 1_000_014)
         #expect(note(15) == .steady)
     }
@@ -59,8 +59,20 @@ struct ClockHistoryTests {
         #expect(note(2, error: 1000) == .ahead)
         #expect(
             note(3, error: 100)
-                == .wrong(.init(readings: 1_001_002...1_001_002, lastRight: 1_000_101)))
+                == .wrong(.init(stretches: [1_001_002...1_001_002], lastRight: 1_000_101)))
         #expect(note(4, error: 0) != .steady)
+    }
+
+    @Test mutating func `a fall behind two jumps names the readings of each, and not those between them`() {
+        _ = note(0)
+        _ = note(1, error: 100)
+        _ = note(2, error: year)
+        #expect(
+            note(3)
+                == .wrong(
+                    .init(
+                        stretches: [1_000_101...1_000_101, (1_000_002 + year)...(1_000_002 + year)],
+                        lastRight: 1_000_000)))
     }
 
     @Test mutating func `falls of a few seconds add up`() {
@@ -92,7 +104,7 @@ struct ClockHistoryTests {
             Issue.record("not noticed")
             return
         }
-        #expect(wrong.readings.upperBound == 1_000_000 + 999 + 9990)
+        #expect(wrong.stretches.last?.upperBound == Int64(1_000_000 + 999 + 9990))
     }
 
     @Test(arguments: [Int64.min, .min + 1, -1, 0, .max - 1, .max])
@@ -108,7 +120,7 @@ struct ClockHistoryTests {
         _ = loss.retryAfter(timestamp: UnixTime(reading), futureWindow: .max)
         _ = loss.retryAfter(timestamp: UnixTime(.min), futureWindow: 60)
         loss.add(
-            .init(readings: min(reading, 0)...max(reading, 0), lastRight: reading), now: reading, purgedTo: reading)
+            .init(stretches: [min(reading, 0)...max(reading, 0)], lastRight: reading), now: reading, purgedTo: reading)
     }
 }
 

@@ -23,9 +23,10 @@ struct ClockHistory {
 
     /// Readings that were ahead of the true time.
     struct WrongReadings: Equatable {
-        let readings: ClosedRange<Int64>
+        /// The readings of each stretch, the earliest stretch first. Between two stretches there need be none.
+        var stretches: [ClosedRange<Int64>]
         /// The last reading before them; nil if none is known.
-        let lastRight: Int64?
+        var lastRight: Int64?
     }
 
     /// Seconds.
@@ -78,16 +79,11 @@ struct ClockHistory {
     }
 
     private mutating func removeWrong(_ distance: Int64) -> WrongReadings? {
-        var wrong: WrongReadings?
-        while let top = stretches.last, distance.adding(Self.tolerance) < top.highest {
-            stretches.removeLast()
-            wrong = WrongReadings(
-                readings: min(
-                    top.first, wrong?.readings.lowerBound ?? top.first)...max(
-                        top.last, wrong?.readings.upperBound ?? top.last),
-                lastRight: stretches.last?.last)
-        }
-        return wrong
+        let isWrong: (Stretch) -> Bool = { distance.adding(Self.tolerance) < $0.highest }
+        let wrong = stretches.suffix(from: (stretches.lastIndex { !isWrong($0) } ?? -1) + 1)
+        guard !wrong.isEmpty else { return nil }
+        stretches.removeLast(wrong.count)
+        return WrongReadings(stretches: wrong.map { $0.first...$0.last }, lastRight: stretches.last?.last)
     }
 
     private mutating func begin(_ wall: Int64, _ distance: Int64) {

@@ -78,24 +78,26 @@ struct HistoryLoss: Sendable, Hashable {
     ///   - now: the reading that showed them to be wrong.
     ///   - purgedTo: the latest expiry of the purged claims.
     mutating func add(_ wrong: ClockHistory.WrongReadings, now: Int64, purgedTo: Int64) {
-        let (first, last) = (wrong.readings.lowerBound.subtracting(Self.claimLife), wrong.readings.upperBound)
-        if purgedTo > now {
-            let purged = purgedTo.subtracting(Self.claimLife)
-            let lastPurged = min(purged, last.adding(Self.maximumFutureWindow))
-            add(from: first, to: lastPurged < purged ? last : lastPurged, isOpen: lastPurged < purged)
-            if let right = wrong.lastRight {
-                add(
-                    from: right.subtracting(Self.claimLife), to: min(purged, right.adding(Self.maximumFutureWindow)),
-                    isOpen: false)
+        let purged = purgedTo.subtracting(Self.claimLife)
+        for stretch in wrong.stretches {
+            let (first, last) = (stretch.lowerBound.subtracting(Self.claimLife), stretch.upperBound)
+            if purgedTo > now {
+                let lastPurged = min(purged, last.adding(Self.maximumFutureWindow))
+                add(from: first, to: lastPurged < purged ? last : lastPurged, isOpen: lastPurged < purged)
             }
+            add(from: max(first, now.adding(Self.maximumFutureWindow + 1)), to: last, isOpen: true)
         }
-        add(from: max(first, now.adding(Self.maximumFutureWindow + 1)), to: last, isOpen: true)
+        if purgedTo > now, let right = wrong.lastRight {
+            add(
+                from: right.subtracting(Self.claimLife), to: min(purged, right.adding(Self.maximumFutureWindow)),
+                isOpen: false)
+        }
     }
 
-    /// Adds the dates around wrong readings and the last right one before them, of which no claim is known.
-    mutating func add(around wrong: ClockHistory.WrongReadings) {
-        add(around: wrong.readings, isWhole: false)
-        if let right = wrong.lastRight { add(around: right...right, isWhole: false) }
+    /// Adds the dates around wrong readings and the last right one before them, as `add(around:isWhole:)` does for readings.
+    mutating func add(around wrong: ClockHistory.WrongReadings, isWhole: Bool) {
+        for stretch in wrong.stretches { add(around: stretch, isWhole: isWhole) }
+        if let right = wrong.lastRight { add(around: right...right, isWhole: isWhole) }
     }
 
     /// Adds the dates around the readings before each jump ahead, of which no claim is known.

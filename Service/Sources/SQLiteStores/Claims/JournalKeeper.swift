@@ -54,7 +54,7 @@ final class JournalKeeper: @unchecked Sendable {
         if let wrong = upkeep.wrong {
             logger.warning(
                 "the clock was ahead",
-                metadata: ["wrong": "\(wrong.readings)", "last_right": "\(wrong.lastRight ?? 0)"])
+                metadata: ["wrong": "\(wrong.stretches)", "last_right": "\(wrong.lastRight ?? 0)"])
         }
         guard error == nil else { return }
         // The purged expiry is on the disk now. Delete in order, and stop at the first failure: segments have no gap.

@@ -97,13 +97,10 @@ struct JournalRecovery {
         }
         table.raisePurged(to: contents.purgedTo)
         guard case .wrong(let wrong) = finding else { return }
-        if powerLost {
-            loss.add(around: wrong.readings, isWhole: true)
-            if let right = wrong.lastRight { loss.add(around: right...right, isWhole: true) }
-        }
+        if powerLost { loss.add(around: wrong, isWhole: true) }
         opening.logger.warning(
             "the clock was ahead",
-            metadata: ["now": "\(now)", "wrong": "\(wrong.readings)", "last_right": "\(wrong.lastRight ?? 0)"])
+            metadata: ["now": "\(now)", "wrong": "\(wrong.stretches)", "last_right": "\(wrong.lastRight ?? 0)"])
         // Claims that expired by this reading are refused by date. Only earlier purges can have been too early.
         loss.add(wrong, now: now, purgedTo: contents.purgedTo)
         loss.add(lossOfClaims, after: now)

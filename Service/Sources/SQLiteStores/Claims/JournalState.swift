@@ -153,7 +153,7 @@ final class JournalState: Sendable {
         shared.loss.add(wrong, now: now, purgedTo: shared.table.purgedTo)
         // Claims of earlier wrong readings are dropped too where they expire too late.
         shared.loss.add(shared.lossOfClaims, after: now)
-        shared.lossOfClaims.add(around: wrong)
+        shared.lossOfClaims.add(around: wrong, isWhole: false)
         // At the last right reading, nothing beyond this was purged.
         shared.table.returnPurged(to: now)
         let latest = HistoryLoss.latestKept(now: now)

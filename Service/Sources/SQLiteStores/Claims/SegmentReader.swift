@@ -53,7 +53,7 @@ struct JournalContents {
         self.source = source
         lastReading = wall
         let finding = clock.note(wall, monotonic: monotonic)
-        if case .wrong(let wrong) = finding { lossOfClaims.add(around: wrong) }
+        if case .wrong(let wrong) = finding { lossOfClaims.add(around: wrong, isWhole: false) }
         return finding
     }
 
