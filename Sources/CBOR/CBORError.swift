@@ -1,27 +1,33 @@
 /// Why bytes are not the CBOR that was asked for, and where.
 public struct CBORError: Error, Sendable, Hashable {
     /// What is wrong.
-    public enum Code: String, Sendable, Hashable {
+    public struct Code: RawRepresentable, Sendable, Hashable {
+        /// A short name for logs.
+        public let rawValue: String
+
+        /// By its raw value.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
         /// The bytes end in the middle of an item.
-        case unexpectedEnd
+        public static let unexpectedEnd = Self(rawValue: "unexpectedEnd")
         /// A reserved head, or a break where none belongs (RFC 8949, Appendix F).
-        case notWellFormed
+        public static let notWellFormed = Self(rawValue: "notWellFormed")
         /// An indefinite length, which deterministic encoding never uses (RFC 8949, section 4.2.1).
-        case indefiniteLength
+        public static let indefiniteLength = Self(rawValue: "indefiniteLength")
         /// A head longer than its argument needs.
-        case nonMinimalHead
+        public static let nonMinimalHead = Self(rawValue: "nonMinimalHead")
         /// Text that is not UTF-8.
-        case invalidText
+        public static let invalidText = Self(rawValue: "invalidText")
         /// Two entries of one map have one key.
-        case duplicateKey
+        public static let duplicateKey = Self(rawValue: "duplicateKey")
         /// Something follows the item.
-        case trailingBytes
+        public static let trailingBytes = Self(rawValue: "trailingBytes")
         /// Nested deeper than the limit.
-        case tooDeep
+        public static let tooDeep = Self(rawValue: "tooDeep")
         /// More items than the limit.
-        case tooManyItems
+        public static let tooManyItems = Self(rawValue: "tooManyItems")
         /// Larger than the limit.
-        case tooLarge
+        public static let tooLarge = Self(rawValue: "tooLarge")
     }
 
     /// What is wrong.
@@ -50,6 +56,7 @@ extension CBORError: CustomStringConvertible {
             case .tooDeep: "nested too deeply"
             case .tooManyItems: "too many items"
             case .tooLarge: "too large"
+            default: code.rawValue
             }
         return "\(what) (at byte \(offset))"
     }

@@ -1,31 +1,37 @@
 /// Why bytes are not the DER that was asked for, and where.
 public struct DERError: Error, Sendable, Hashable {
     /// What is wrong.
-    public enum Code: String, Sendable, Hashable {
+    public struct Code: RawRepresentable, Sendable, Hashable {
+        /// A short name for logs.
+        public let rawValue: String
+
+        /// By its raw value.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
         /// The bytes end before the element does.
-        case truncated
+        public static let truncated = Self(rawValue: "truncated")
         /// Bytes follow the element.
-        case trailingBytes
+        public static let trailingBytes = Self(rawValue: "trailingBytes")
         /// The indefinite form of BER.
-        case indefiniteLength
+        public static let indefiniteLength = Self(rawValue: "indefiniteLength")
         /// A length in more octets than it needs, or in more than four.
-        case invalidLength
+        public static let invalidLength = Self(rawValue: "invalidLength")
         /// A tag number in the long form that needs none, one of 2^28 or more, or the reserved UNIVERSAL 0.
-        case invalidTag
+        public static let invalidTag = Self(rawValue: "invalidTag")
         /// Larger than the limit.
-        case tooLarge
+        public static let tooLarge = Self(rawValue: "tooLarge")
         /// Nested deeper than the limit.
-        case tooDeep
+        public static let tooDeep = Self(rawValue: "tooDeep")
         /// More elements than the limit.
-        case tooManyNodes
+        public static let tooManyNodes = Self(rawValue: "tooManyNodes")
         /// An element of another type stands here.
-        case unexpectedTag
+        public static let unexpectedTag = Self(rawValue: "unexpectedTag")
         /// A content that its type does not allow.
-        case invalidContent
+        public static let invalidContent = Self(rawValue: "invalidContent")
         /// A number outside the range that was asked for.
-        case outOfRange
+        public static let outOfRange = Self(rawValue: "outOfRange")
         /// An element that must be there is not.
-        case missing
+        public static let missing = Self(rawValue: "missing")
     }
 
     /// What is wrong.

@@ -308,7 +308,7 @@ extension SynheartAuthError {
             case .cryptoError: SYNHEART_AUTH_CRYPTO_ERROR
             case .storageError: SYNHEART_AUTH_STORAGE_ERROR
             case .invalidStateTransition: SYNHEART_AUTH_INVALID_STATE_TRANSITION
-            case .server: SYNHEART_AUTH_SERVER_ERROR
+            default: SYNHEART_AUTH_SERVER_ERROR
             }
         return Int32(status.rawValue)
     }

@@ -210,7 +210,7 @@ private func status(_ code: KeyStoreError.Code) -> Int32 {
     case .invalidated: status(SYNHEART_AUTH_HOST_INVALIDATED)
     case .unavailable: status(SYNHEART_AUTH_HOST_UNAVAILABLE)
     case .unsupported: status(SYNHEART_AUTH_HOST_UNSUPPORTED)
-    case .failed: status(SYNHEART_AUTH_HOST_FAILED)
+    default: status(SYNHEART_AUTH_HOST_FAILED)
     }
 }
 
@@ -275,8 +275,8 @@ private let attest:
         switch host.attestationFailures.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
         case .unsupported: return status(SYNHEART_AUTH_HOST_UNSUPPORTED)
         case .unavailable: return status(SYNHEART_AUTH_HOST_UNAVAILABLE)
-        case .refused, .handleInvalid, .noAnswer: return status(SYNHEART_AUTH_HOST_REFUSED)
         case nil: break
+        default: return status(SYNHEART_AUTH_HOST_REFUSED)
         }
         let named = host.challenges.withLock { $0[alias(name)] } ?? []
         let proof: JSONValue = [

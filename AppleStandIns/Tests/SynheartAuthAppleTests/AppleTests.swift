@@ -261,8 +261,8 @@ private struct ApplePlatform: PlatformUnderTest {
             case .invalidated: errSecAuthFailed
             case .unavailable: errSecInteractionNotAllowed
             case .unsupported: errSecUnimplemented
-            case .failed: errSecParam
             case nil: nil
+            default: errSecParam
             }
         StandInKeychain.failSigning(domain: NSOSStatusErrorDomain, code: status.map { Int($0) })
     }
@@ -272,10 +272,10 @@ private struct ApplePlatform: PlatformUnderTest {
             codes.map { code in
                 switch code {
                 case .unsupported: .featureUnsupported
-                // App Attest has no error for a call that does not return: `hang` stands for it.
-                case .refused, .noAnswer: .invalidInput
                 case .unavailable: .serverUnavailable
                 case .handleInvalid: .invalidKey
+                // App Attest has no error for a call that does not return: `hang` stands for it.
+                default: .invalidInput
                 }
             })
     }

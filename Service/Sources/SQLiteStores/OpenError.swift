@@ -1,25 +1,31 @@
 /// Why a database could not be opened, as a sentence for the person who starts the service.
 public struct OpenError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What kind of failure.
-    public enum Code: String, Sendable, Hashable {
+    public struct Code: RawRepresentable, Sendable, Hashable {
+        /// A short name for logs.
+        public let rawValue: String
+
+        /// By its raw value.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
         /// The folder of the file does not exist.
-        case noSuchFolder
+        public static let noSuchFolder = Self(rawValue: "noSuchFolder")
         /// The file or its folder cannot be read.
-        case notReadable
+        public static let notReadable = Self(rawValue: "notReadable")
         /// The file or its folder cannot be written.
-        case notWritable
+        public static let notWritable = Self(rawValue: "notWritable")
         /// The file is not a SQLite database, or belongs to another program.
-        case notADatabase
+        public static let notADatabase = Self(rawValue: "notADatabase")
         /// Written by a newer version of this software.
-        case newerVersion
+        public static let newerVersion = Self(rawValue: "newerVersion")
         /// Another service has it open.
-        case inUse
+        public static let inUse = Self(rawValue: "inUse")
         /// The file has more than one hard link.
-        case severalNames
+        public static let severalNames = Self(rawValue: "severalNames")
         /// The content is damaged.
-        case damaged
+        public static let damaged = Self(rawValue: "damaged")
         /// Any other error of the system.
-        case unavailable
+        public static let unavailable = Self(rawValue: "unavailable")
     }
 
     public let code: Code

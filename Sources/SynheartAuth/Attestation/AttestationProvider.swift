@@ -73,17 +73,26 @@ public struct AttestationEvidence: Sendable {
 /// Why a provider gave no evidence.
 public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What the failure means for the registration.
-    public enum Code: String, Sendable, Hashable, CaseIterable {
+    public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
+        /// A short name for logs.
+        public let rawValue: String
+
+        /// By its raw value.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
         /// This device, build or simulator cannot attest.
-        case unsupported
+        public static let unsupported = Self(rawValue: "unsupported")
         /// The provider refused.
-        case refused
+        public static let refused = Self(rawValue: "refused")
         /// The provider cannot answer now. The SDK may try the same handle and nonce again.
-        case unavailable
+        public static let unavailable = Self(rawValue: "unavailable")
         /// The handle is no longer valid. The SDK makes a new one.
-        case handleInvalid
+        public static let handleInvalid = Self(rawValue: "handleInvalid")
         /// The provider did not answer within 30 seconds. The operation does not try again.
-        case noAnswer
+        public static let noAnswer = Self(rawValue: "noAnswer")
+
+        /// Every code of this version, in the order above.
+        public static let allCases: [Self] = [.unsupported, .refused, .unavailable, .handleInvalid, .noAnswer]
     }
 
     /// What the failure means for the registration.

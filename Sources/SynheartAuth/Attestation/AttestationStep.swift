@@ -96,15 +96,15 @@ struct AttestationStep: Sendable {
 }
 
 extension RetryTable.Situation {
-    /// The situation that a provider's failure means.
+    /// The situation that a provider's failure means. A code of the host's own counts as a refusal.
     init(_ code: AttestationError.Code) {
         self =
             switch code {
             case .unsupported: .attestationUnsupported
-            case .refused: .attestationRefused
             case .unavailable: .providerUnavailable
             case .handleInvalid: .handleInvalid
             case .noAnswer: .providerSilent
+            default: .attestationRefused
             }
     }
 }
@@ -114,9 +114,9 @@ extension AttestationError {
     fileprivate var message: String {
         switch code {
         case .unsupported: reason
-        case .refused, .handleInvalid: "the attestation provider refused"
         case .unavailable: "the attestation provider cannot be asked now"
         case .noAnswer: "the attestation provider did not answer in time"
+        default: "the attestation provider refused"
         }
     }
 }

@@ -15,57 +15,51 @@ public enum ErrorClass: String, Sendable, Hashable, CaseIterable {
     case serverError = "ServerError"
 }
 
-/// The taxonomy as data: code, text, class, message (RFC-AUTH-MOBILE-0001 section 11).
+/// The taxonomy as data: code, class, message (RFC-AUTH-MOBILE-0001 section 11).
 enum ErrorTable {
     struct Row: Sendable {
         let code: SynheartAuthError.Code
-        let text: String
         let className: ErrorClass
         let message: String
 
-        init(
-            _ code: SynheartAuthError.Code, _ text: String, _ className: ErrorClass, _ message: String
-        ) {
+        init(_ code: SynheartAuthError.Code, _ className: ErrorClass, _ message: String) {
             self.code = code
-            self.text = text
             self.className = className
             self.message = message
         }
     }
 
     static let rows: [Row] = [
-        Row(.networkError, "NETWORK_ERROR", .networkError, "The auth service could not be asked."),
-        Row(.challengeExpired, "CHALLENGE_EXPIRED", .challengeExpired, "The challenge expired."),
+        Row(.networkError, .networkError, "The auth service could not be asked."),
+        Row(.challengeExpired, .challengeExpired, "The challenge expired."),
         Row(
-            .attestationUnavailable, "ATTESTATION_UNAVAILABLE", .attestationUnavailable,
+            .attestationUnavailable, .attestationUnavailable,
             "This device cannot attest."),
-        Row(.attestationFailed, "ATTESTATION_FAILED", .serverError, "The attestation was refused."),
-        Row(.keyInvalidated, "KEY_INVALIDATED", .keyInvalidated, "The hardware key is no longer usable."),
-        Row(.keystoreError, "KEYSTORE_ERROR", .storageError, "The key store failed."),
-        Row(.secureEnclaveError, "SECURE_ENCLAVE_ERROR", .storageError, "The Secure Enclave failed."),
-        Row(.signingFailed, "SIGNING_FAILED", .cryptoError, "The request could not be signed."),
-        Row(.deviceRevoked, "DEVICE_REVOKED", .serverError, "The service revoked this device."),
-        Row(.clockSkew, "CLOCK_SKEW", .clockSkew, "The device's clock is off."),
+        Row(.attestationFailed, .serverError, "The attestation was refused."),
+        Row(.keyInvalidated, .keyInvalidated, "The hardware key is no longer usable."),
+        Row(.keystoreError, .storageError, "The key store failed."),
+        Row(.secureEnclaveError, .storageError, "The Secure Enclave failed."),
+        Row(.signingFailed, .cryptoError, "The request could not be signed."),
+        Row(.deviceRevoked, .serverError, "The service revoked this device."),
+        Row(.clockSkew, .clockSkew, "The device's clock is off."),
+        Row(.rotationFailed, .serverError, "The key was not rotated; the old one is active."),
+        Row(.nonceReplay, .serverError, "The service has seen this nonce."),
+        Row(.alreadyRegistered, .alreadyRegistered, "The device is registered."),
+        Row(.notRegistered, .notRegistered, "The device is not registered."),
+        Row(.notConfigured, .notConfigured, "Call configure(baseUrl) first."),
         Row(
-            .rotationFailed, "ROTATION_FAILED", .serverError, "The key was not rotated; the old one is active."),
-        Row(.nonceReplay, "NONCE_REPLAY", .serverError, "The service has seen this nonce."),
-        Row(.alreadyRegistered, "ALREADY_REGISTERED", .alreadyRegistered, "The device is registered."),
-        Row(.notRegistered, "NOT_REGISTERED", .notRegistered, "The device is not registered."),
-        Row(.notConfigured, "NOT_CONFIGURED", .notConfigured, "Call configure(baseUrl) first."),
-        Row(
-            .registrationInProgress, "REGISTRATION_IN_PROGRESS", .registrationInProgress,
+            .registrationInProgress, .registrationInProgress,
             "A registration of this app is in progress."),
-        Row(.cryptoError, "CRYPTO_ERROR", .cryptoError, "A cryptographic operation failed."),
+        Row(.cryptoError, .cryptoError, "A cryptographic operation failed."),
+        Row(.storageError, .storageError, "The identity's record could not be read or written."),
         Row(
-            .storageError, "STORAGE_ERROR", .storageError, "The identity's record could not be read or written."),
-        Row(
-            .invalidStateTransition, "INVALID_STATE_TRANSITION", .invalidStateTransition,
+            .invalidStateTransition, .invalidStateTransition,
             "The state does not allow this."),
     ]
 
     static func row(of code: SynheartAuthError.Code) -> Row {
         if let row = byCode[code] { return row }
-        return Row(code, "SERVER_ERROR", .serverError, "The service refused.")
+        return Row(code, .serverError, "The service refused.")
     }
 
     private static let byCode = Dictionary(uniqueKeysWithValues: rows.map { ($0.code, $0) })

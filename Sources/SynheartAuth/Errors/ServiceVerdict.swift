@@ -12,11 +12,11 @@ enum ServiceVerdict {
         }
         if answer.status >= 500 {
             return SynheartAuthError(
-                .networkError, "the service answered \(SynheartAuthError.Code.service(body.code).text)",
+                .networkError, "the service answered \(SynheartAuthError.Code.server(body.code).text)",
                 retryAfter: retryAfter, serverTime: body.serverTimestamp)
         }
         return SynheartAuthError(
-            ErrorCode(rawValue: body.code).map(RetryTable.reported) ?? .service(body.code),
+            ErrorCode(rawValue: body.code).map(RetryTable.reported) ?? .server(body.code),
             String(body.message.prefix(500)), retryAfter: retryAfter, serverTime: body.serverTimestamp)
     }
 

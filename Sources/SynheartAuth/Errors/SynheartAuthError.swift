@@ -24,14 +24,78 @@ public struct SynheartAuthError: Error, Sendable {
     /// The service's clock, if the error is a verdict of the service.
     let serverTime: UnixTime?
 
-    /// A stable code: one of the SDK's own, or a code of the service.
-    public enum Code: Sendable, Hashable {
-        case networkError, challengeExpired, attestationUnavailable, attestationFailed, keyInvalidated, keystoreError
-        case secureEnclaveError, signingFailed, deviceRevoked, clockSkew, rotationFailed, nonceReplay
-        case alreadyRegistered, notRegistered, notConfigured, registrationInProgress, cryptoError, storageError
-        case invalidStateTransition
-        /// A code of the service, as received.
-        case server(String)
+    /// A stable code: one of the SDK's own, or one of the service. Later versions may add codes.
+    public struct Code: Sendable, Hashable {
+        /// The code as logs and platform channels write it, such as `NETWORK_ERROR`.
+        public let text: String
+        /// Whether it is a code of the service. The service may use the text of one of the SDK's own.
+        public let isFromService: Bool
+
+        private init(own text: String) {
+            self.text = text
+            isFromService = false
+        }
+
+        /// The auth service could not be asked.
+        public static let networkError = Self(own: "NETWORK_ERROR")
+        /// The challenge expired.
+        public static let challengeExpired = Self(own: "CHALLENGE_EXPIRED")
+        /// This device cannot attest.
+        public static let attestationUnavailable = Self(own: "ATTESTATION_UNAVAILABLE")
+        /// The attestation was refused.
+        public static let attestationFailed = Self(own: "ATTESTATION_FAILED")
+        /// The hardware key is no longer usable.
+        public static let keyInvalidated = Self(own: "KEY_INVALIDATED")
+        /// The key store failed.
+        public static let keystoreError = Self(own: "KEYSTORE_ERROR")
+        /// The Secure Enclave failed.
+        public static let secureEnclaveError = Self(own: "SECURE_ENCLAVE_ERROR")
+        /// The request could not be signed.
+        public static let signingFailed = Self(own: "SIGNING_FAILED")
+        /// The service revoked this device.
+        public static let deviceRevoked = Self(own: "DEVICE_REVOKED")
+        /// The device's clock is off.
+        public static let clockSkew = Self(own: "CLOCK_SKEW")
+        /// The key was not rotated; the old one is active.
+        public static let rotationFailed = Self(own: "ROTATION_FAILED")
+        /// The service has seen this nonce.
+        public static let nonceReplay = Self(own: "NONCE_REPLAY")
+        /// The device is registered.
+        public static let alreadyRegistered = Self(own: "ALREADY_REGISTERED")
+        /// The device is not registered.
+        public static let notRegistered = Self(own: "NOT_REGISTERED")
+        /// Call configure(baseUrl) first.
+        public static let notConfigured = Self(own: "NOT_CONFIGURED")
+        /// A registration of this app is in progress.
+        public static let registrationInProgress = Self(own: "REGISTRATION_IN_PROGRESS")
+        /// A cryptographic operation failed.
+        public static let cryptoError = Self(own: "CRYPTO_ERROR")
+        /// The identity's record could not be read or written.
+        public static let storageError = Self(own: "STORAGE_ERROR")
+        /// The state does not allow this.
+        public static let invalidStateTransition = Self(own: "INVALID_STATE_TRANSITION")
+
+        /// A code of the service, as received. A text that is not 1 to 64 of `A-Z 0-9 _` becomes `UNKNOWN`, so that codes are
+        /// safe to log.
+        public static func server(_ text: String) -> Self { Self(received: text) }
+
+        private init(received text: String) {
+            let isCode = (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(Self.isCodeCharacter)
+            self.text = isCode ? text : "UNKNOWN"
+            isFromService = true
+        }
+
+        /// Reads a code: one of the SDK's own, or else one of the service.
+        public init(text: String) {
+            self = ErrorTable.rows.first { $0.code.text == text }?.code ?? .server(text)
+        }
+
+        private static func isCodeCharacter(_ byte: UInt8) -> Bool {
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): true
+            default: false
+            }
+        }
     }
 
     /// What the host can do about an error.
@@ -102,29 +166,4 @@ extension SynheartAuthError: Equatable {
 extension SynheartAuthError: CustomStringConvertible {
     /// Code and message.
     public var description: String { "\(code.text): \(message)" }
-}
-
-extension SynheartAuthError.Code {
-    /// The code as text, such as `NETWORK_ERROR`.
-    public var text: String {
-        if case .server(let text) = self { text } else { ErrorTable.row(of: self).text }
-    }
-
-    /// Reads a code. A text that is not 1 to 64 of `A-Z 0-9 _` becomes `server("UNKNOWN")`, so that codes are safe to log.
-    public init(text: String) {
-        self = ErrorTable.rows.first { $0.text == text }?.code ?? Self.service(text)
-    }
-
-    /// The service's code, also if the SDK has one with the same text.
-    static func service(_ text: String) -> Self {
-        let isCode = (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(Self.isCodeCharacter)
-        return .server(isCode ? text : "UNKNOWN")
-    }
-
-    private static func isCodeCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): true
-        default: false
-        }
-    }
 }

@@ -56,17 +56,26 @@ public enum KeyProtection: String, Sendable, Hashable, CaseIterable {
 /// Why a key store failed.
 public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What the failure means for the identity.
-    public enum Code: String, Sendable, Hashable, CaseIterable {
+    public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
+        /// A short name for logs.
+        public let rawValue: String
+
+        /// By its raw value.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
         /// The key does not exist.
-        case notFound
+        public static let notFound = Self(rawValue: "notFound")
         /// The operating system refuses the key for good: biometrics changed, permanently invalidated, unrecoverable.
-        case invalidated
+        public static let invalidated = Self(rawValue: "invalidated")
         /// The store is locked or busy. The key may be intact.
-        case unavailable
+        public static let unavailable = Self(rawValue: "unavailable")
         /// This device or build has no such store.
-        case unsupported
+        public static let unsupported = Self(rawValue: "unsupported")
         /// Anything else.
-        case failed
+        public static let failed = Self(rawValue: "failed")
+
+        /// Every code of this version, in the order above.
+        public static let allCases: [Self] = [.notFound, .invalidated, .unavailable, .unsupported, .failed]
     }
 
     /// What the failure means for the identity.

@@ -4,19 +4,25 @@ internal import StrictJSON
 /// Why a service key is refused.
 public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What is wrong with it.
-    public enum Code: String, Sendable, Hashable {
+    public struct Code: RawRepresentable, Sendable, Hashable {
+        /// A short name for logs.
+        public let rawValue: String
+
+        /// By its raw value.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
         /// The database was sealed with another key.
-        case anotherKey
+        public static let anotherKey = Self(rawValue: "anotherKey")
         /// A rotation is under way, and a key that it still needs is not listed.
-        case keyMissing
+        public static let keyMissing = Self(rawValue: "keyMissing")
         /// A rotation is under way, and the new key is not listed first.
-        case wrongOrder
+        public static let wrongOrder = Self(rawValue: "wrongOrder")
         /// A sealed row is damaged, or was sealed with a key that is not listed.
-        case unopened
+        public static let unopened = Self(rawValue: "unopened")
         /// A running service does not seal with the first key.
-        case serviceRunning
+        public static let serviceRunning = Self(rawValue: "serviceRunning")
         /// Other processes keep changing the check values.
-        case busy
+        public static let busy = Self(rawValue: "busy")
     }
 
     public let code: Code

@@ -1,13 +1,22 @@
 /// A store failed, or did not answer in time. The service answers 503: it never accepts what it could not check.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure.
-    public enum Code: String, Sendable, Hashable, CaseIterable {
+    public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
+        /// A short name for logs.
+        public let rawValue: String
+
+        /// By its raw value.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
         /// It is down, full, read-only or broken.
-        case unavailable
+        public static let unavailable = Self(rawValue: "unavailable")
         /// It did not answer within its deadline.
-        case tooSlow
+        public static let tooSlow = Self(rawValue: "tooSlow")
         /// What it holds cannot be read: written by a newer version, or damaged.
-        case unreadable
+        public static let unreadable = Self(rawValue: "unreadable")
+
+        /// Every code of this version, in the order above.
+        public static let allCases: [Self] = [.unavailable, .tooSlow, .unreadable]
     }
 
     public let code: Code
