@@ -217,16 +217,16 @@ private struct AttestationPlan {
             options.keyUsage = choices.byte()
             expectation.refuse(if: options.keyUsage & 0x80 == 0)
         case 6:
-            let apple: [UInt] = [1, 2, 840, 113635, 100, 4, 24]
+            let apple: [UInt64] = [1, 2, 840, 113635, 100, 4, 24]
             let usages =
-                [[], [[1, 3, 6, 1, 5, 5, 7, 3, 2]], [apple, [1, 3, 6, 1, 5, 5, 7, 3, 2]], [apple]] as [[[UInt]]]
+                [[], [[1, 3, 6, 1, 5, 5, 7, 3, 2]], [apple, [1, 3, 6, 1, 5, 5, 7, 3, 2]], [apple]] as [[[UInt64]]]
             let usage = usages[choices.below(4)]
             options.extendedKeyUsage = usage
             expectation.refuse(if: usage != [apple])
         case 7:
             let isCritical = choices.once(in: 2)
             options.leafExtensions = [
-                .init([1, 2, 3, UInt(choices.below(60000))], critical: isCritical, choices.bytes(atMost: 20))
+                .init([1, 2, 3, UInt64(choices.below(60000))], critical: isCritical, choices.bytes(atMost: 20))
             ]
             expectation.refuse(if: isCritical)
         case 8:
