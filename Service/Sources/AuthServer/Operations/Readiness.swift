@@ -25,6 +25,7 @@ package struct Readiness: Sendable {
 
     private let checks: [Check]
     private let deadline: Duration
+    private let sleep: @Sendable (Duration) async throws -> Void
     private let state = NIOLockedValueBox(State())
     private let memory: Duration
     /// The check that fails as soon as the service begins to stop.
@@ -48,8 +49,12 @@ package struct Readiness: Sendable {
         self.init(checks, deadline: deadline, memory: .seconds(1))
     }
 
-    init(_ checks: [Check], deadline: Duration, memory: Duration) {
+    init(
+        _ checks: [Check], deadline: Duration, memory: Duration,
+        sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    ) {
         self.checks = checks
+        self.sleep = sleep
         self.deadline = deadline
         self.memory = memory
     }
@@ -107,7 +112,7 @@ package struct Readiness: Sendable {
                 waiting?.resume(returning: failure)
             }
             let timer = Task {
-                guard (try? await Task.sleep(for: deadline)) != nil else { return }
+                guard (try? await sleep(deadline)) != nil else { return }
                 give("no answer within \(deadline)")
             }
             Task {

@@ -159,7 +159,7 @@ import Testing
     /// True as soon as a new connection is refused or ends unanswered; false where that does not come within seconds.
     private static func refusesConnections(_ port: Int) async -> Bool {
         let began = ContinuousClock.now
-        while ContinuousClock.now - began < .seconds(5) {
+        while ContinuousClock.now - began < .seconds(20) {
             let response = try? await RawConnection.with(port: port) { connection in
                 try await connection.send(get)
                 return try await connection.response()
