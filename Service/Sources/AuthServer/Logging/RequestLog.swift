@@ -25,10 +25,10 @@ struct RequestLog: Sendable {
         logger.log(
             level: level, "request",
             metadata: [
-                "app": "\(app?.text ?? "")", "device": "\(device?.logged ?? "")", "method": "\(method)",
-                "microseconds": .stringConvertible(microseconds), "outcome": "\(answer.outcome)",
-                "reason": "\(LogText.bounded(reason ?? "", to: LogText.reasonBytes))", "request_id": "\(requestID)",
-                "route": "\(route ?? "unknown")", "status": .stringConvertible(answer.status),
+                "app": .string(app?.text ?? ""), "device": .string(device?.logged ?? ""), "method": .string(method),
+                "microseconds": .stringConvertible(microseconds), "outcome": .string(answer.outcome),
+                "reason": .string(reason ?? ""), "request_id": .string(requestID),
+                "route": .string(route ?? "unknown"), "status": .stringConvertible(answer.status),
             ])
     }
 }

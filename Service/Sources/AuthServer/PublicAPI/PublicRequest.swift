@@ -98,8 +98,9 @@ extension Request {
 
     /// Refuses a body that is not declared as plain JSON.
     func requireJSON() throws(Refusal) {
-        let mediaType = (headers[.contentType] ?? "").prefix { $0 != ";" }
-        guard mediaType.lowercased().trimmingSuffix(" ") == "application/json" else {
+        let json = "application/json"
+        let type = headers[.contentType] ?? ""
+        guard type == json || type.prefix(while: { $0 != ";" }).lowercased().trimmingSuffix(" ") == json else {
             throw Refusal(.unsupportedMediaType, "Content-Type is not application/json")
         }
         // The service does not decompress. The signature would cover other bytes than the parser reads.
