@@ -19,6 +19,9 @@ extension UInt8 {
 }
 
 extension String {
-    /// Whether the text is a token of RFC 9110 section 5.6.2, such as a method, of at most 32 characters.
-    var isToken: Bool { (1...32).contains(utf8.count) && utf8.allSatisfy(\.isTokenCharacter) }
+    /// Whether the text is a token (RFC 9110 section 5.6.2), such as the name of a header.
+    package var isToken: Bool { !utf8.isEmpty && utf8.allSatisfy(\.isTokenCharacter) }
+
+    /// Whether the text is a method (RFC 9110 section 9.1): a token of at most 32 characters.
+    package var isMethod: Bool { utf8.count <= 32 && isToken }
 }

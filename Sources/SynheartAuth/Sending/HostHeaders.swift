@@ -21,7 +21,7 @@ package enum HostHeaders {
     /// What is wrong with the lines; nil if nothing is.
     package static func problem(_ headers: HeaderFields, _ scheme: SignatureScheme) -> String? {
         for line in headers.lines {
-            guard line.name.isHTTPToken else { return "a header's name is not a token" }
+            guard line.name.isToken else { return "a header's name is not a token" }
             guard line.value.utf8.allSatisfy(isValueByte) else {
                 return "the value of \(line.name) has a control character"
             }
@@ -36,19 +36,4 @@ package enum HostHeaders {
 
     /// RFC 9110 section 5.5: visible bytes, spaces and tabs.
     private static func isValueByte(_ byte: UInt8) -> Bool { byte == 0x09 || (byte >= 0x20 && byte != 0x7F) }
-}
-
-extension String {
-    /// Whether it is a token (RFC 9110 section 5.6.2).
-    var isHTTPToken: Bool {
-        !utf8.isEmpty
-            && utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"):
-                    true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-                }
-            }
-    }
 }

@@ -170,9 +170,8 @@ struct RequestSigner: Sendable {
         }
     }
 
-    /// Checks the method (RFC 9110 section 9.1).
     private static func checkMethod(_ text: String) throws(SynheartAuthError) {
-        guard text.isHTTPToken, text.utf8.count <= 32 else {
+        guard text.isMethod else {
             throw SynheartAuthError(.signingFailed, "not an HTTP method")
         }
     }

@@ -18,11 +18,12 @@ import Testing
         }
     }
 
-    @Test("a token has 1 to 32 characters")
+    @Test("a token has a character or more, a method 32 at most")
     func tokens() {
-        for (count, isToken) in [(0, false), (1, true), (32, true), (33, false)] {
-            #expect(String(repeating: "a", count: count).isToken == isToken)
+        for (count, isToken, isMethod) in [(0, false, false), (1, true, true), (32, true, true), (33, true, false)] {
+            let text = String(repeating: "a", count: count)
+            #expect((text.isToken, text.isMethod) == (isToken, isMethod))
         }
-        #expect(!"a b".isToken && !"é".isToken)
+        #expect(!"a b".isToken && !"é".isToken && !"a b".isMethod)
     }
 }
