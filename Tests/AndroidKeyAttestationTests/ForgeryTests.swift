@@ -43,7 +43,7 @@ struct Fixture {
 
 @Suite("What a service accepts")
 struct AcceptanceTests {
-    @Test("A signing key on a locked device, from every kind of device")
+    @Test("a signing key on a locked device, from every kind of device")
     func good() throws {
         let fixture = try Fixture()
         let verified = try fixture.verify(fixture.encodings())
@@ -57,7 +57,7 @@ struct AcceptanceTests {
         #expect(try fixture.code { $0.purposes = [2] } == nil)
     }
 
-    @Test("An RSA root, as Google's factories have")
+    @Test("an RSA root, as Google's factories have")
     func rsaRoot() throws {
         let authority = try GoogleAuthority(factoryRoot: .rsa2048)
         let key = P256.Signing.PrivateKey().publicKey
@@ -69,7 +69,7 @@ struct AcceptanceTests {
         }
     }
 
-    @Test("What provisioning noted is read, and decides nothing")
+    @Test("what provisioning noted is read, and decides nothing")
     func provisioningInfo() throws {
         let fixture = try Fixture()
         let info = try fixture.verify(fixture.encodings { $0 = .remote }).provisioningInfo
@@ -78,7 +78,7 @@ struct AcceptanceTests {
         #expect(try fixture.verify(fixture.encodings()).provisioningInfo == nil)
     }
 
-    @Test("Oddities of genuine devices: unmarked issuers, BOOLEAN 01, unsorted sets, no root, unknown tags")
+    @Test("oddities of genuine devices: unmarked issuers, BOOLEAN 01, unsorted sets, no root, unknown tags")
     func oddities() throws {
         let fixture = try Fixture()
         let verified = try fixture.verify(
@@ -107,7 +107,7 @@ struct AcceptanceTests {
 
 @Suite("What a service refuses")
 struct RefusalTests {
-    @Test("Chains that are not Google's")
+    @Test("chains that are not Google's")
     func path() throws {
         let fixture = try Fixture()
         #expect(try fixture.code { $0.isRootLookAlike = true } == .untrustedRoot)
@@ -122,7 +122,7 @@ struct RefusalTests {
         #expect(try fixture.code { $0.order = [0, 0, 1, 2, 3] } == .signatureInvalid)
     }
 
-    @Test("A real chain under another root, and another's chain under Google's")
+    @Test("a real chain under another root, and another's chain under Google's")
     func otherRoots() throws {
         let fixture = try Fixture()
         let real = try Vectors.chain("Pixel 4").encodings()
@@ -134,7 +134,7 @@ struct RefusalTests {
             } == .untrustedRoot)
     }
 
-    @Test("A software root stays refused when someone configures it")
+    @Test("a software root stays refused when someone configures it")
     func softwareRoot() throws {
         let anchors = try KeyAttestationTrustAnchors(pem: Vectors.text("roots/google-software-ec-p256.pem"))
         var policy = KeyAttestationPolicy.audit
@@ -148,7 +148,7 @@ struct RefusalTests {
             refusal { _ = try verifier.findings(of: withoutRoot, at: nil) } == .softwareRoot)
     }
 
-    @Test("An attested key that signs another below itself, with or without a key description of its own")
+    @Test("an attested key that signs another below itself, with or without a key description of its own")
     func extendedChain() throws {
         let fixture = try Fixture()
         func extended(_ hasKeyDescription: Bool) throws -> KeyAttestationError.Code? {
@@ -163,7 +163,7 @@ struct RefusalTests {
         #expect(try fixture.code { $0.hasKeyDescription = false } == .attestationExtensionMissing)
     }
 
-    @Test("Dates by kind of provisioning: the leaf's never count, a factory's certificates do not expire")
+    @Test("dates by kind of provisioning: the leaf's never count, a factory's certificates do not expire")
     func dates() throws {
         let fixture = try Fixture()
         let past = (Fixture.time - 2 * 86_400)...(Fixture.time - 86_400)
@@ -189,7 +189,7 @@ struct RefusalTests {
             } == nil)
     }
 
-    @Test("The root a second time does not make a factory's of an expired chain that was provisioned remotely")
+    @Test("the root a second time does not make a factory's of an expired chain that was provisioned remotely")
     func repeatedRoot() throws {
         let fixture = try Fixture()
         let past = (Fixture.time - 2 * 86_400)...(Fixture.time - 86_400)
@@ -206,7 +206,7 @@ struct RefusalTests {
         #expect(try fixture.code { $0.order = [0, 1, 2, 3, 3] } == .rootRepeated)
     }
 
-    @Test("The same with a real chain under Google's RSA root, whose name looks like a factory's")
+    @Test("the same with a real chain under Google's RSA root, whose name looks like a factory's")
     func repeatedRealRoot() throws {
         let chain = try Vectors.chain("caiman-sdk36-TEE_EC_RKP").chain()
         var policy = KeyAttestationPolicy.audit
@@ -223,7 +223,7 @@ struct RefusalTests {
         #expect(try code(chain.certificates + [root]) == .rootRepeated)
     }
 
-    @Test("Keys of another challenge, another key, another app")
+    @Test("keys of another challenge, another key, another app")
     func binding() throws {
         let fixture = try Fixture()
         let good = try fixture.encodings()
@@ -244,7 +244,7 @@ struct RefusalTests {
         #expect(try fixture.code { $0.isOpenToAllApplications = true } == .allApplications)
     }
 
-    @Test("Keys that are not in hardware, or of a device that is not in order")
+    @Test("keys that are not in hardware, or of a device that is not in order")
     func device() throws {
         let fixture = try Fixture()
         #expect(try fixture.code { $0.attestationSecurityLevel = 0 } == .securityLevelTooLow)
@@ -264,7 +264,7 @@ struct RefusalTests {
         }
     }
 
-    @Test("A StrongBox that only the leaf speaks of")
+    @Test("a StrongBox that only the leaf speaks of")
     func strongBox() throws {
         var fixture = try Fixture()
         fixture.policy.minimumSecurityLevel = .strongBox
@@ -286,7 +286,7 @@ struct RefusalTests {
         #expect(try fixture.verify(fixture.encodings { $0 = .strongBox }).provenSecurityLevel == .strongBox)
     }
 
-    @Test("Boot keys of one's own: a locked device with a listed key, and no other")
+    @Test("boot keys of one's own: a locked device with a listed key, and no other")
     func bootKeys() throws {
         var fixture = try Fixture()
         fixture.policy.bootKeys = [Array(repeating: 0x77, count: 32)]
@@ -302,7 +302,7 @@ struct RefusalTests {
         #expect(try code(0x77, locked: 0) == .deviceUnlocked)
     }
 
-    @Test("Patch levels: the system's must be there and recent, the others count where they can be read")
+    @Test("patch levels: the system's must be there and recent, the others count where they can be read")
     func patchLevels() throws {
         var fixture = try Fixture()
         fixture.policy.maximumPatchAgeDays = 90
@@ -318,7 +318,7 @@ struct RefusalTests {
         #expect(try fixture.code { $0.vendorPatchLevel = 20_261_100 } == nil)
     }
 
-    @Test("Key descriptions that cannot be read, and versions to come that can")
+    @Test("key descriptions that cannot be read, and versions to come that can")
     func descriptions() throws {
         let fixture = try Fixture()
         #expect(try fixture.code { $0.keyDescription = [] } == .keyDescriptionMalformed)
@@ -350,7 +350,7 @@ struct StatusListTests {
         #expect(try code(list("REVOKED"), serial: [0x35]) == nil)
     }
 
-    @Test("Serials are numbers: no padding, no sign octet, no parts of one another")
+    @Test("serials are numbers: no padding, no sign octet, no parts of one another")
     func serials() throws {
         let list = #"{"entries": {"2c8cdddfd5e03bf": {"status": "REVOKED"}, "abc": {"status": "REVOKED"}}}"#
         #expect(try code(list, serial: octets("02c8cdddfd5e03bf")) == .certificateRevoked, "an odd number of digits")
@@ -360,7 +360,7 @@ struct StatusListTests {
         #expect(try code(list, serial: octets("0abc01")) == nil)
     }
 
-    @Test("Every certificate counts but the root, also an intermediate")
+    @Test("every certificate counts but the root, also an intermediate")
     func positions() throws {
         var fixture = try Fixture()
         fixture.statusList = try RevocationStatusList(
@@ -381,7 +381,7 @@ struct StatusListTests {
     }
 
     @Test(
-        "A list that cannot be read is none, not half of one",
+        "a list that cannot be read is none, not half of one",
         arguments: [
             "", "[]", "{}", #"{"entries": []}"#, #"{"entries": {"xyz": {"status": "REVOKED"}}}"#,
             #"{"entries": {"1": {}}}"#, #"{"entries": {"1": "REVOKED"}}"#,

@@ -16,7 +16,7 @@ struct MutationTests {
         ProcessInfo.processInfo.environment["KEY_ATTESTATION_EVERY_BIT"] == nil ? 211 : 1
     }
 
-    @Test("No bit of what is signed can be flipped", arguments: names)
+    @Test("no bit of what is signed can be flipped", arguments: names)
     func flippedBits(name: String) throws {
         let vector = try Vectors.chain(name)
         let encodings = try vector.encodings()
@@ -41,7 +41,7 @@ struct MutationTests {
         #expect(flipped > 50)
     }
 
-    @Test("Certificates cut short or changed anywhere never do more than fail", arguments: ["Pixel 3 XL-strongbox"])
+    @Test("certificates cut short or changed anywhere never do more than fail", arguments: ["Pixel 3 XL-strongbox"])
     func robustness(name: String) throws {
         let encoded = try #require(try Vectors.chain(name).encodings().first)
         for length in Swift.stride(from: 0, to: encoded.count, by: 7) {
@@ -57,7 +57,7 @@ struct MutationTests {
     }
 
     @Test(
-        "Texts that are no PEM of certificates",
+        "texts that are no PEM of certificates",
         arguments: [
             "", "x", "-----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE-----\n*\n-----END CERTIFICATE-----",
             "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----",
@@ -105,7 +105,7 @@ struct PolicyJSONTests {
         try KeyAttestationPolicy.audit.applying(JSONFields(JSONValue(parsing: text)), ignoring: ["status_list"])
     }
 
-    @Test("Absent keeps, null is not checked")
+    @Test("absent keeps, null is not checked")
     func nulls() throws {
         #expect(try policy("{}") == .audit)
         let open = try policy(
@@ -117,7 +117,7 @@ struct PolicyJSONTests {
         #expect(open.dates == .ignore)
     }
 
-    @Test("Every member is read")
+    @Test("every member is read")
     func members() throws {
         let digest = String(repeating: "ab", count: 32)
         let read = try policy(
@@ -138,7 +138,7 @@ struct PolicyJSONTests {
         #expect(read.certificateDigests?.count == 2)
     }
 
-    @Test("A patch age is 0 to 36,500 days, and a digest is hexadecimal or base64url with or without padding")
+    @Test("a patch age is 0 to 36,500 days, and a digest is hexadecimal or base64url with or without padding")
     func edges() throws {
         #expect(try policy(#"{"maximum_patch_age_days": 0}"#).maximumPatchAgeDays == 0)
         #expect(try policy(#"{"maximum_patch_age_days": 36500}"#).maximumPatchAgeDays == 36_500)
@@ -152,7 +152,7 @@ struct PolicyJSONTests {
     }
 
     @Test(
-        "A policy that is not understood is an error that names the member",
+        "a policy that is not understood is an error that names the member",
         arguments: [
             (#"{"minimum_security_level": "strongbox"}"#, "minimum_security_level"),
             (#"{"minimum_security_level": 1}"#, "minimum_security_level"),
@@ -178,7 +178,7 @@ struct PolicyJSONTests {
         }
     }
 
-    @Test("An app record weakens no check: null keeps, and members of audits are unknown")
+    @Test("an app record weakens no check: null keeps, and members of audits are unknown")
     func appRecords() throws {
         let base = KeyAttestationPolicy(packages: ["com.example.app"], certificateDigests: [])
         func read(_ text: String) throws -> KeyAttestationPolicy {
@@ -197,7 +197,7 @@ struct PolicyJSONTests {
         }
     }
 
-    @Test("Every member of an audit is read back as it was written")
+    @Test("every member of an audit is read back as it was written")
     func writing() throws {
         let policies = [
             KeyAttestationPolicy.audit,

@@ -5,12 +5,12 @@ import Testing
 
 @Suite("Chains of real devices")
 struct RealChainTests {
-    @Test("There are 79 of them")
+    @Test("there are 79 of them")
     func count() {
         #expect(Vectors.names.count == 79)
     }
 
-    @Test("Each is judged as expected", arguments: Vectors.names)
+    @Test("each is judged as expected", arguments: Vectors.names)
     func outcome(name: String) throws {
         let vector = try Vectors.chain(name)
         let code = refusal {
@@ -38,7 +38,7 @@ struct RealChainTests {
         .bootStateRefused: ["verified_boot_state_Unverified"],
     ]
 
-    @Test("Every field is read as expected", arguments: Vectors.names)
+    @Test("every field is read as expected", arguments: Vectors.names)
     func fields(name: String) throws {
         let vector = try Vectors.chain(name)
         #expect(Self.sorted(try vector.chain().unverifiedDescription().json) == Self.sorted(vector.expected))
@@ -50,7 +50,7 @@ struct RealChainTests {
         return .object(JSONObject(members.sorted { $0.name < $1.name }.map { ($0.name, sorted($0.value)) }))
     }
 
-    @Test("Every quirk is seen", arguments: Vectors.names.filter { !$0.hasPrefix("neg-") })
+    @Test("every quirk is seen", arguments: Vectors.names.filter { !$0.hasPrefix("neg-") })
     func quirks(name: String) throws {
         let vector = try Vectors.chain(name)
         let expected = vector.quirks.map { $0.replacingOccurrences(of: " (names-differ)", with: "") }
@@ -58,7 +58,7 @@ struct RealChainTests {
         #expect(difference == [])
     }
 
-    @Test("Root and kind of provisioning are recognised", arguments: Vectors.names)
+    @Test("root and kind of provisioning are recognised", arguments: Vectors.names)
     func origin(name: String) throws {
         let vector = try Vectors.chain(name)
         guard vector.isAccepted else { return }
@@ -69,7 +69,7 @@ struct RealChainTests {
         #expect(verified.anchor.origin == .google)
     }
 
-    @Test("Every StrongBox among them is corroborated by the certificate of its attestation key")
+    @Test("every StrongBox among them is corroborated by the certificate of its attestation key")
     func strongBoxes() throws {
         var policy = KeyAttestationPolicy.audit
         policy.minimumSecurityLevel = .strongBox

@@ -36,7 +36,7 @@ struct GoogleAuthorityTests {
         }
     }
 
-    @Test("A path put together by hand verifies where it is honest, under larger keys and under P-256 alone")
+    @Test("a path put together by hand verifies where it is honest, under larger keys and under P-256 alone")
     func pathsByHand() throws {
         for authority in [authority, try GoogleAuthority.p256()] {
             let key = P256.Signing.PrivateKey()
@@ -65,7 +65,7 @@ struct GoogleAuthorityTests {
         }
     }
 
-    @Test("A classic token passes, and each of its broken forms fails for its own reason")
+    @Test("a classic token passes, and each of its broken forms fails for its own reason")
     func classicTokens() throws {
         #expect(try code { _ in } == nil)
         #expect(try code { $0.areNumbersPlain = true } == nil)
@@ -88,7 +88,7 @@ struct GoogleAuthorityTests {
         #expect(try code { $0.deviceLabels = nil } == "DEVICE_INTEGRITY_MISSING")
     }
 
-    @Test("A standard token is opaque, and the authority's answer decodes it")
+    @Test("a standard token is opaque, and the authority's answer decodes it")
     func standardTokens() throws {
         let token = try authority.standardToken(requestHash: "aGFzaA", at: Self.time)
         #expect(throws: PlayIntegrityUnavailable(.needsGoogle, "")) { try verdict(token) }
@@ -111,7 +111,7 @@ struct GoogleAuthorityTests {
         #expect(answer.status == 200)
     }
 
-    @Test("Saved and loaded it is the same")
+    @Test("saved and loaded it is the same")
     func saving() throws {
         let data = try JSONEncoder().encode(authority)
         let loaded = try JSONDecoder().decode(GoogleAuthority.self, from: data)

@@ -4,7 +4,7 @@ import Testing
 @Suite("Compact JWS")
 struct CompactJWSTests {
     /// RFC 7515 appendix A.3, whose signature is not deterministic and is given here.
-    @Test("The token of RFC 7515 appendix A.3 is written byte for byte")
+    @Test("the token of RFC 7515 appendix A.3 is written byte for byte")
     func example() {
         let payload = "{\"iss\":\"joe\",\r\n \"exp\":1300819380,\r\n \"http://example.com/is_root\":true}"
         let input =
@@ -18,7 +18,7 @@ struct CompactJWSTests {
         #expect(token == input + ".DtEhUw")
     }
 
-    @Test("An error of the signer ends the signing")
+    @Test("an error of the signer ends the signing")
     func failure() {
         struct NoKey: Error {}
         #expect(throws: NoKey.self) { try CompactJWS.sign(header: [], payload: []) { _ in throw NoKey() } }

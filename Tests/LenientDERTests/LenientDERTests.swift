@@ -14,7 +14,7 @@ private func failure(_ bytes: [UInt8], limits: DERNode.Limits = .init()) -> DERE
 
 @Suite("The structure of DER is held strictly")
 struct StructureTests {
-    @Test("An element keeps the bytes it was read from, and their offsets")
+    @Test("an element keeps the bytes it was read from, and their offsets")
     func keepsBytes() throws {
         let bytes: [UInt8] = [0x30, 0x06, 0x02, 0x01, 0x05, 0x04, 0x01, 0xAA]
         let children = try node(bytes).sequence()
@@ -23,13 +23,13 @@ struct StructureTests {
         #expect(Array(try children[1].octetString()) == [0xAA])
     }
 
-    @Test("A slice keeps the indices of the whole")
+    @Test("a slice keeps the indices of the whole")
     func keepsIndices() throws {
         let bytes: [UInt8] = [0xFF, 0x04, 0x01, 0xAA]
         #expect(try DERNode(parsing: bytes[1...]).offset == 1)
     }
 
-    @Test("Tag numbers in the long form are read, in the fewest octets only")
+    @Test("tag numbers in the long form are read, in the fewest octets only")
     func highTagNumbers() throws {
         #expect(try node([0xBF, 0x85, 0x45, 0x02, 0x05, 0x00]).tag == .explicit(709))
         #expect(failure([0xBF, 0x80, 0x85, 0x45, 0x00]) == .invalidTag)
@@ -38,7 +38,7 @@ struct StructureTests {
     }
 
     @Test(
-        "Lengths are definite, minimal, and fit",
+        "lengths are definite, minimal, and fit",
         arguments: [
             ([0x30, 0x80, 0x00, 0x00], DERError.Code.indefiniteLength),
             ([0x04, 0x81, 0x01, 0xAA], .invalidLength),
@@ -56,7 +56,7 @@ struct StructureTests {
         #expect(failure(bytes) == code)
     }
 
-    @Test("Depth, elements and size are bounded")
+    @Test("depth, elements and size are bounded")
     func bounds() {
         func nested(_ levels: Int) -> [UInt8] {
             (0..<levels).reduce([0x05, 0x00]) { inner, _ in
@@ -72,7 +72,7 @@ struct StructureTests {
 
 @Suite("Values tolerate what devices are known for, and say so")
 struct ValueTests {
-    @Test("Any octet but zero is true; anything but 00 and FF is a quirk")
+    @Test("any octet but zero is true; anything but 00 and FF is a quirk")
     func booleans() throws {
         var quirks: [DERQuirk] = []
         #expect(try node([0x01, 0x01, 0xFF]).boolean(noting: &quirks))
@@ -84,7 +84,7 @@ struct ValueTests {
         #expect(throws: DERError.self) { try node([0x01, 0x00]).boolean(noting: &quirks) }
     }
 
-    @Test("A SET OF is read in its own order; an unsorted one is a quirk")
+    @Test("a SET OF is read in its own order; an unsorted one is a quirk")
     func sets() throws {
         var quirks: [DERQuirk] = []
         #expect(try node([0x31, 0x06, 2, 1, 2, 2, 1, 3]).set(noting: &quirks).count == 2)
@@ -94,7 +94,7 @@ struct ValueTests {
     }
 
     @Test(
-        "Integers of up to 64 bits are read; leading octets that are not needed are a quirk",
+        "integers of up to 64 bits are read; leading octets that are not needed are a quirk",
         arguments: [
             ([0x02, 0x01, 0x00], 0, 0), ([0x02, 0x01, 0x80], -128, 0), ([0x02, 0x02, 0x00, 0x80], 128, 0),
             ([0x02, 0x02, 0x00, 0x7F], 127, 1), ([0x02, 0x03, 0xFF, 0xFF, 0xFE], -2, 1),
@@ -106,7 +106,7 @@ struct ValueTests {
         #expect(quirks.count == quirkCount)
     }
 
-    @Test("Integers that are empty or too large are errors")
+    @Test("integers that are empty or too large are errors")
     func badIntegers() throws {
         var quirks: [DERQuirk] = []
         #expect(throws: DERError.self) { try node([0x02, 0x00]).integer(noting: &quirks) }
@@ -115,7 +115,7 @@ struct ValueTests {
         }
     }
 
-    @Test("Named bits tolerate trailing zero bits and bits beyond the end; keys and signatures do not")
+    @Test("named bits tolerate trailing zero bits and bits beyond the end; keys and signatures do not")
     func bitStrings() throws {
         var quirks: [DERQuirk] = []
         #expect(try node([0x03, 0x02, 0x07, 0x80]).namedBits(noting: &quirks) == [0x80])
@@ -130,7 +130,7 @@ struct ValueTests {
         #expect(throws: DERError.self) { try node([0x03, 0x02, 0x01, 0x80]).bitStringOctets() }
     }
 
-    @Test("Object identifiers are compared by their encoding and shown with dots")
+    @Test("object identifiers are compared by their encoding and shown with dots")
     func objectIdentifiers() throws {
         let identifier = try node([0x06, 0x0A, 0x2B, 6, 1, 4, 1, 0xD6, 0x79, 2, 1, 17]).objectIdentifier()
         #expect(identifier == DEROID(1, 3, 6, 1, 4, 1, 11129, 2, 1, 17))
@@ -142,7 +142,7 @@ struct ValueTests {
     }
 
     @Test(
-        "Times are read to the second",
+        "times are read to the second",
         arguments: [
             ("700101000000Z", 0), ("491231235959Z", 2_524_607_999), ("500101000000Z", -631_152_000),
             ("240229120000Z", 1_709_208_000), ("20500101000000Z", 2_524_608_000), ("19700101000000Z", 0),
@@ -156,7 +156,7 @@ struct ValueTests {
     }
 
     @Test(
-        "Times that are none are errors",
+        "times that are none are errors",
         arguments: ["230229000000Z", "231301000000Z", "230100000000Z", "230101240000Z", "2301010000Z", "23010100000aZ"])
     func badTimes(text: String) throws {
         var quirks: [DERQuirk] = []

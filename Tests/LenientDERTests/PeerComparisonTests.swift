@@ -6,7 +6,7 @@ import Testing
 /// conclusions about the same bytes.
 @Suite("The structure agrees with swift-asn1")
 struct PeerComparisonTests {
-    @Test("Mutated elements are read alike, or refused by both")
+    @Test("mutated elements are read alike, or refused by both")
     func mutatedElements() {
         let seed: [UInt8] = [
             0x30, 0x27, 0x02, 0x02, 0x01, 0x2C, 0x0A, 0x01, 0x01, 0x04, 0x03, 0x61, 0x62, 0x63, 0x30, 0x19,

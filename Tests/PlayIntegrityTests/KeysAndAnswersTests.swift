@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Response keys")
 struct ResponseKeysTests {
-    @Test("Keys are read in every form that Console and people write them in")
+    @Test("keys are read in every form that Console and people write them in")
     func forms() throws {
         let file = try Vectors.json("keys.json")
         let verification = try file.string("VERIFICATION_KEY")
@@ -20,7 +20,7 @@ struct ResponseKeysTests {
         }
     }
 
-    @Test("What is no key is refused, and the error says which of the two")
+    @Test("what is no key is refused, and the error says which of the two")
     func rejected() throws {
         let file = try Vectors.json("keys.json")
         let (decryption, verification) = (try file.string("DECRYPTION_KEY"), try file.string("VERIFICATION_KEY"))
@@ -39,7 +39,7 @@ struct ResponseKeysTests {
         #expect(decryptionRejects.names.count + verificationRejects.names.count >= 10)
     }
 
-    @Test("Console's encrypted file opens with the RSA key it was made for")
+    @Test("console's encrypted file opens with the RSA key it was made for")
     func encryptedFile() throws {
         let file = try Vectors.json("keys.json")
         let encrypted = try #require(
@@ -58,7 +58,7 @@ struct ResponseKeysTests {
         }
     }
 
-    @Test("A file without both keys, or with one twice, is refused")
+    @Test("a file without both keys, or with one twice, is refused")
     func incompleteFiles() throws {
         let text = try Vectors.json("keys.json").string("play_console_text_file")
         #expect(throws: Never.self) { try ResponseKeys(consoleText: text) }
@@ -66,7 +66,7 @@ struct ResponseKeysTests {
         #expect(throws: ResponseKeys.KeyError.file) { try ResponseKeys(consoleText: "DECRYPTION_KEY=x") }
     }
 
-    @Test("Keys do not appear in logs")
+    @Test("keys do not appear in logs")
     func description() throws {
         let keys = try Vectors.keys()
         var dumped = ""
@@ -78,7 +78,7 @@ struct ResponseKeysTests {
 
 @Suite("Google's answers")
 struct GoogleAnswerTests {
-    @Test("Each form of answer has one of the three outcomes")
+    @Test("each form of answer has one of the three outcomes")
     func answers() throws {
         let responses = try #require(try Vectors.json("server-api.json").object("decode").optionalArray("responses"))
         #expect(responses.count == 12)
@@ -114,7 +114,7 @@ struct GoogleAnswerTests {
         return refusal { _ = try verifier.verify(verdict, binding: binding, at: time) }?.rawValue.lowercased()
     }
 
-    @Test("An answer that is none of Google's says nothing about the token", arguments: [200, 302, 400, 404, 418])
+    @Test("an answer that is none of Google's says nothing about the token", arguments: [200, 302, 400, 404, 418])
     func unexpectedAnswers(status: Int) {
         let outcome = DecodeOutcome.googleAnswer(status: status, body: Array("<html>".utf8))
         guard case .couldNotCheck(let error) = outcome else {
@@ -124,7 +124,7 @@ struct GoogleAnswerTests {
         #expect(error.code == .unexpectedAnswer)
     }
 
-    @Test("A request names the package in its path, and only a package")
+    @Test("a request names the package in its path, and only a package")
     func request() throws {
         let request = try #require(DecodeRequest(package: "com.example.identity", token: "a\"b"))
         #expect(request.path == "/v1/com.example.identity:decodeIntegrityToken")
@@ -134,7 +134,7 @@ struct GoogleAnswerTests {
         }
     }
 
-    @Test("A service account's assertion is the one in Google's form, signed RS256")
+    @Test("a service account's assertion is the one in Google's form, signed RS256")
     func assertion() throws {
         let api = try Vectors.json("server-api.json")
         let account = try ServiceAccount(api.object("service_account_json"))
@@ -147,7 +147,7 @@ struct GoogleAnswerTests {
     }
 
     @Test(
-        "An assertion goes to https, or to this machine, and nowhere that only looks like it",
+        "an assertion goes to https, or to this machine, and nowhere that only looks like it",
         arguments: [
             ("https://oauth2.googleapis.com/token", true), ("http://127.0.0.1:8080/token", true),
             ("http://localhost:1/token", true), ("http://oauth2.googleapis.com/token", false),
@@ -163,7 +163,7 @@ struct GoogleAnswerTests {
         #expect(((try? ServiceAccount(JSONFields(.object(account)))) != nil) == isAllowed)
     }
 
-    @Test("An access token is read with its lifetime; a credential that is not accepted says so")
+    @Test("an access token is read with its lifetime; a credential that is not accepted says so")
     func accessTokens() throws {
         let oauth = try Vectors.json("server-api.json").object("oauth")
         let token = try AccessToken(status: 200, body: oauth.value("response_200").bytes)

@@ -6,12 +6,12 @@ import Testing
 
 @Suite("Classic tokens")
 struct TokenVectorTests {
-    @Test("There are 60 of them")
+    @Test("there are 60 of them")
     func count() {
         #expect(Vectors.tokens.count == 60)
     }
 
-    @Test("Each is judged as expected, for the expected reason", arguments: Vectors.tokens.keys.sorted())
+    @Test("each is judged as expected, for the expected reason", arguments: Vectors.tokens.keys.sorted())
     func outcome(name: String) throws {
         let vector = try Vectors.token(name)
         let code = refusal { _ = try vector.verify(with: [Vectors.keys()]) }
@@ -49,7 +49,7 @@ struct TokenVectorTests {
         "device_recall": [.deviceRecallRefused],
     ]
 
-    @Test("Any key pair of the app will do, and none of another app's")
+    @Test("any key pair of the app will do, and none of another app's")
     func severalKeyPairs() throws {
         let other = try ResponseKeys(
             decryptionKey: Data(repeating: 7, count: 32).base64EncodedString(),
@@ -60,7 +60,7 @@ struct TokenVectorTests {
         #expect(refusal { _ = try vector.verify(with: [other]) } == .keyUnwrapFailed)
     }
 
-    @Test("Of several failures the one that got furthest is told")
+    @Test("of several failures the one that got furthest is told")
     func furthestFailure() throws {
         let other = try ResponseKeys(
             decryptionKey: Data(repeating: 7, count: 32).base64EncodedString(),
@@ -69,7 +69,7 @@ struct TokenVectorTests {
         #expect(refusal { _ = try vector.verify(with: [Vectors.keys(), other]) } == .signatureInvalid)
     }
 
-    @Test("Without keys a classic token could not be checked, but a malformed one is refused")
+    @Test("without keys a classic token could not be checked, but a malformed one is refused")
     func withoutKeys() throws {
         guard
             case .couldNotCheck(let reason) = try IntegrityToken(Vectors.token("valid-classic").token).decode(with: [])
@@ -81,7 +81,7 @@ struct TokenVectorTests {
         #expect(refusal { _ = try IntegrityToken("....") } == .tokenMalformed)
     }
 
-    @Test("A genuine standard token could not be checked here: neither verified nor refused")
+    @Test("a genuine standard token could not be checked here: neither verified nor refused")
     func standardToken() throws {
         let token = try Vectors.json("standard-token-opaque-sample.json").string("token")
         guard case .couldNotCheck(let reason) = try IntegrityToken(token).decode(with: [Vectors.keys()]) else {
@@ -95,12 +95,12 @@ struct TokenVectorTests {
     }
 
     @Test(
-        "Texts that are no token are refused", arguments: ["", " ", "a b", "é", "A", ".", "a.b.c", "e30.e30.e30.e30"])
+        "texts that are no token are refused", arguments: ["", " ", "a b", "é", "A", ".", "a.b.c", "e30.e30.e30.e30"])
     func noTokens(text: String) {
         #expect(refusal { _ = try IntegrityToken(text) } == .tokenMalformed)
     }
 
-    @Test("An algorithm whose name only looks the same is another one")
+    @Test("an algorithm whose name only looks the same is another one")
     func lookAlikeAlgorithm() throws {
         let google = try GoogleAuthority()
         let keys = try ResponseKeys(consoleText: google.consoleText())
@@ -116,13 +116,13 @@ struct TokenVectorTests {
         #expect(try code("{\"alg\":\"A256\u{212A}W\",\"enc\":\"A256GCM\"}") == .algorithmNotAllowed)
     }
 
-    @Test("A token above the limit is refused before it is looked at")
+    @Test("a token above the limit is refused before it is looked at")
     func tooLarge() {
         let text = String(repeating: "A", count: IntegrityToken.maximumLength + 1)
         #expect(refusal { _ = try IntegrityToken(text) } == .tokenMalformed)
     }
 
-    @Test("Every change of one character is refused")
+    @Test("every change of one character is refused")
     func changedCharacters() throws {
         let vector = try Vectors.token("valid-classic")
         let characters = Array(vector.token.utf8)

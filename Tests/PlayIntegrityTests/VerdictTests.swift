@@ -37,13 +37,13 @@ struct VerdictTests {
         return refusal { _ = try verifier.verify(verdict, binding: binding, at: time) }
     }
 
-    @Test("A good one passes")
+    @Test("a good one passes")
     func good() throws {
         #expect(try Self.judge(Self.verdict()) == nil)
     }
 
     @Test(
-        "Nonces are the same whatever their alphabet and padding",
+        "nonces are the same whatever their alphabet and padding",
         arguments: [("-_8", "+/8="), ("bm9uY2U=", "bm9uY2U"), ("bm9uY2U", "bm9uY2U==")])
     func normalisedNonces(given: String, expected: String) throws {
         let verdict = try Self.verdict { $0["requestDetails"] = Self.request(nonce: given) }
@@ -51,7 +51,7 @@ struct VerdictTests {
     }
 
     @Test(
-        "Nonces that merely resemble each other are not the same",
+        "nonces that merely resemble each other are not the same",
         arguments: ["bm9uY2", "Bm9uY2U", "bm9uY2U bm9uY2U", ""])
     func otherNonces(expected: String) throws {
         #expect(try Self.judge(Self.verdict(), .nonce(expected)) == .nonceMismatch)
@@ -66,7 +66,7 @@ struct VerdictTests {
         return .object(object)
     }
 
-    @Test("Exactly one of nonce and request hash is there, of the kind that is due")
+    @Test("exactly one of nonce and request hash is there, of the kind that is due")
     func bindings() throws {
         func judge(_ nonce: String?, _ hash: String?, _ binding: IntegrityBinding) throws -> PlayIntegrityError.Code? {
             let verdict = try Self.verdict { $0["requestDetails"] = Self.request(nonce: nonce, hash: hash) }
@@ -82,13 +82,13 @@ struct VerdictTests {
         #expect(try judge(nil, "b", .either("a")) == .requestHashMismatch)
     }
 
-    @Test("A token that our keys opened is a classic one: a request hash does not stand for its nonce")
+    @Test("a token that our keys opened is a classic one: a request hash does not stand for its nonce")
     func classicNeedsNonce() throws {
         let verdict = try Self.verdict(decoder: .responseKeys) { $0["requestDetails"] = Self.request(hash: "a") }
         #expect(try Self.judge(verdict, .either("a")) == .nonceMissing)
     }
 
-    @Test("Age is judged to the millisecond, and the future to a minute")
+    @Test("age is judged to the millisecond, and the future to a minute")
     func age() throws {
         let verdict = try Self.verdict()
         #expect(try Self.judge(verdict, at: Self.now + 600) == nil)
@@ -108,7 +108,7 @@ struct VerdictTests {
         #expect(try judge(at: -86_400, 0, nil) == nil)
     }
 
-    @Test("A token is read up to its largest size")
+    @Test("a token is read up to its largest size")
     func size() throws {
         let largest = String(repeating: "A", count: IntegrityToken.maximumLength)
         #expect(throws: Never.self) { try IntegrityToken(largest) }
@@ -131,7 +131,7 @@ struct VerdictTests {
         #expect(DecodeOutcome.couldNotCheck(.init(.needsGoogle, "")).mayBeDecodedByGoogle)
     }
 
-    @Test("The time is text or a number; anything else is none")
+    @Test("the time is text or a number; anything else is none")
     func timestamps() throws {
         func judge(_ time: JSONValue?) throws -> PlayIntegrityError.Code? {
             let verdict = try Self.verdict { payload in
@@ -148,7 +148,7 @@ struct VerdictTests {
         #expect(try judge(.integer(Int64.min)) == .tokenStale)
     }
 
-    @Test("What a policy refuses is refused, each with its own reason")
+    @Test("what a policy refuses is refused, each with its own reason")
     func policies() throws {
         let verdict = try Self.verdict {
             $0["environmentDetails"] = [
@@ -179,7 +179,7 @@ struct VerdictTests {
     }
 
     @Test(
-        "A test response is refused, also where the flag is no plain boolean",
+        "a test response is refused, also where the flag is no plain boolean",
         arguments: [true, "true", 1] as [JSONValue])
     func testResponses(flag: JSONValue) throws {
         let verdict = try Self.verdict { $0["testingDetails"] = ["isTestingResponse": flag] }
@@ -187,7 +187,7 @@ struct VerdictTests {
         #expect(try Self.judge(verdict) { $0.allowsTestResponses = true } == nil)
     }
 
-    @Test("Another app is refused, whichever of the two packages says so")
+    @Test("another app is refused, whichever of the two packages says so")
     func packages() throws {
         let requestedByOther = try Self.verdict { $0["requestDetails"] = ["requestPackageName": "com.example.other"] }
         #expect(try Self.judge(requestedByOther) == .packageMismatch)
@@ -213,7 +213,7 @@ struct VerdictTests {
     }
 
     @Test(
-        "A policy that is not understood is an error that names the member",
+        "a policy that is not understood is an error that names the member",
         arguments: [
             (#"{"device_label": []}"#, "device_label"),
             (#"{"device_labels": "MEETS_DEVICE_INTEGRITY"}"#, "device_labels"),
@@ -234,7 +234,7 @@ struct VerdictTests {
         }
     }
 
-    @Test("Null is not checked, absent keeps")
+    @Test("null is not checked, absent keeps")
     func nullPolicies() throws {
         let fields = try JSONFields(JSONValue(parsing: #"{"maximum_age_seconds": null, "device_labels": null}"#))
         let policy = try Vectors.policy(fields)
@@ -243,7 +243,7 @@ struct VerdictTests {
         #expect(policy.requiresLicense)
     }
 
-    @Test("An app record weakens no check: null keeps, and members of audits are unknown")
+    @Test("an app record weakens no check: null keeps, and members of audits are unknown")
     func appRecords() throws {
         let base = PlayIntegrityPolicy(certificateDigests: [[UInt8](repeating: 1, count: 32)])
         func read(_ text: String) throws -> PlayIntegrityPolicy {

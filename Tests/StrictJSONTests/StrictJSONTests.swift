@@ -136,7 +136,7 @@ import Testing
         #expect(throws: JSONError(.unknownName, path: "l")) { try fields.allowOnly("s", "i", "b", "n", "o", "m") }
     }
 
-    @Test("Strings and names are the same when their code points are")
+    @Test("strings and names are the same when their code points are")
     func exactEquality() throws {
         #expect("\u{212A}" as String == "K")
         #expect(JSONValue.string("\u{212A}") != "K")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Clock skew: what is learned, from whom, and how far it goes.
+/// Clock skew: what the SDK learns, from which answers, and up to which offset.
 @Suite struct ClockTests {
     @Test("correctClockSkew persists the rounded offset and applies it")
     func correct() async throws {

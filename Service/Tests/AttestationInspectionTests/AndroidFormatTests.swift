@@ -56,7 +56,7 @@ struct AndroidKeyAttestationFormatTests {
 
     init() throws { fixture = try Fixture() }
 
-    @Test("A good chain is verified, and its facts have clear names")
+    @Test("a good chain is verified, and its facts have clear names")
     func good() throws {
         let verdict = try fixture.keyAttestation([
             ("chain_pem", fixture.pem()), ("challenge_hex", "abcd"), ("package", "com.example.app"),
@@ -76,7 +76,7 @@ struct AndroidKeyAttestationFormatTests {
         #expect(verdict.checks.first { $0.name == "challenge" }?.outcome == .passed)
     }
 
-    @Test("The provisioning map is shown whole")
+    @Test("the provisioning map is shown whole")
     func provisioningInfo() throws {
         let verdict = try fixture.keyAttestation([("chain_pem", fixture.pem { $0 = .remote })])
         #expect(verdict.facts["provisioning"] == "rkp")
@@ -86,7 +86,7 @@ struct AndroidKeyAttestationFormatTests {
             ])
     }
 
-    @Test("A chain of a shape that Google does not issue is refused in a step of its own")
+    @Test("a chain of a shape that Google does not issue is refused in a step of its own")
     func pathShape() throws {
         let key = P256.Signing.PrivateKey().publicKey
         let leaf = KeyAttestationCertificate.leaf(
@@ -96,7 +96,7 @@ struct AndroidKeyAttestationFormatTests {
         #expect(verdict.outcome == .refused && verdict.code == "CHAIN_SHAPE" && verdict.step == "path-shape")
     }
 
-    @Test("Missing members are listed, and the rest is judged")
+    @Test("missing members are listed, and the rest is judged")
     func missing() throws {
         let verdict = try fixture.keyAttestation([("chain_pem", fixture.pem())])
         #expect(verdict.outcome == .verified)
@@ -110,7 +110,7 @@ struct AndroidKeyAttestationFormatTests {
         #expect(nothing.unchecked == ["chain_pem"])
     }
 
-    @Test("A refusal names the step and the reason, and the facts stay")
+    @Test("a refusal names the step and the reason, and the facts stay")
     func refused() throws {
         let other = try fixture.keyAttestation([("chain_pem", fixture.pem()), ("challenge_hex", "abce")])
         #expect(other.outcome == .refused)
@@ -136,20 +136,20 @@ struct AndroidKeyAttestationFormatTests {
     }
 
     @Test(
-        "A text that is not a chain is refused",
+        "a text that is not a chain is refused",
         arguments: ["", "nonsense", "-----BEGIN CERTIFICATE-----\n%%\n-----END CERTIFICATE-----"])
     func noChain(text: String) throws {
         #expect(try fixture.keyAttestation([("chain_pem", .string(text))]).code == "CHAIN_UNREADABLE")
     }
 
-    @Test("A malformed certificate is refused")
+    @Test("a malformed certificate is refused")
     func noCertificate() throws {
         let text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
         #expect(try fixture.keyAttestation([("chain_pem", .string(text))]).code == "CERTIFICATE_MALFORMED")
     }
 
     @Test(
-        "A line whose members have other types cannot be read",
+        "a line whose members have other types cannot be read",
         arguments: [
             ("chain_pem", 1), ("challenge_hex", "xyz"), ("challenge_hex", "abc"), ("package", []),
             ("valid_at", "tomorrow"),
@@ -162,7 +162,7 @@ struct AndroidKeyAttestationFormatTests {
     }
 
     @Test(
-        "A policy that cannot be read makes the line could-not-check",
+        "a policy that cannot be read makes the line could-not-check",
         arguments: [
             "[]", #"{"boot_states": ["Green"]}"#, #"{"device_labels": []}"#, #"{"key_attestation": []}"#,
             #"{"key_attestation": {}, "x": 1}"#,
@@ -173,7 +173,7 @@ struct AndroidKeyAttestationFormatTests {
         #expect(verdict.code == "POLICY_UNREADABLE")
     }
 
-    @Test("Roots and status lists that cannot be read make the line could-not-check")
+    @Test("roots and status lists that cannot be read make the line could-not-check")
     func oddFiles() throws {
         var broken = fixture
         broken.options.rootsPEM = "no PEM"
@@ -188,7 +188,7 @@ struct AndroidKeyAttestationFormatTests {
         #expect(!verdict.unchecked.contains("revocation"))
     }
 
-    @Test("A policy file may hold the policies of several kinds")
+    @Test("a policy file may hold the policies of several kinds")
     func severalPolicies() throws {
         let policy = #"{"key_attestation": {"minimum_security_level": "StrongBox"}, "play_integrity": {}}"#
         #expect(
@@ -197,7 +197,7 @@ struct AndroidKeyAttestationFormatTests {
             try fixture.keyAttestation([("chain_pem", fixture.pem { $0 = .strongBox })], policy: policy).code == nil)
     }
 
-    @Test("A line's own policy replaces single members, and a text there is ignored")
+    @Test("a line's own policy replaces single members, and a text there is ignored")
     func ownPolicy() throws {
         let chain = try fixture.pem()
         func verdict(_ own: JSONValue) throws -> Verdict {
@@ -212,7 +212,7 @@ struct AndroidKeyAttestationFormatTests {
         #expect(try verdict(["minimum_security_level": 1]).code == "POLICY_UNREADABLE")
     }
 
-    @Test("Purposes and algorithms may be numbers")
+    @Test("purposes and algorithms may be numbers")
     func numbers() throws {
         let chain = try fixture.pem()
         for (policy, code) in [
@@ -224,7 +224,7 @@ struct AndroidKeyAttestationFormatTests {
         }
     }
 
-    @Test("Chains are shown without verification, and other bytes are not recognised")
+    @Test("chains are shown without verification, and other bytes are not recognised")
     func inspection() throws {
         let format = AndroidKeyAttestationFormat()
         let text = try #require(try fixture.pem().string)
@@ -251,7 +251,7 @@ struct PlayIntegrityFormatTests {
         ]
     }
 
-    @Test("A good token is verified, and its facts have clear names")
+    @Test("a good token is verified, and its facts have clear names")
     func good() throws {
         let verdict = try fixture.playIntegrity(line(fixture.token()))
         #expect(verdict.outcome == .verified)
@@ -262,7 +262,7 @@ struct PlayIntegrityFormatTests {
         #expect(verdict.checks.allSatisfy { $0.outcome == .passed })
     }
 
-    @Test("Missing members are listed, and the rest is judged")
+    @Test("missing members are listed, and the rest is judged")
     func missing() throws {
         let verdict = try fixture.playIntegrity([("token", fixture.token())])
         #expect(verdict.outcome == .verified)
@@ -274,7 +274,7 @@ struct PlayIntegrityFormatTests {
         #expect(try fixture.playIntegrity([]).code == "OBJECT_MISSING")
     }
 
-    @Test("A line's own policy replaces single members")
+    @Test("a line's own policy replaces single members")
     func ownPolicy() throws {
         var members = line(try fixture.token { $0.licensingVerdict = "UNLICENSED" })
         members.append(("policy", ["require_licensed": false]))
@@ -287,7 +287,7 @@ struct PlayIntegrityFormatTests {
         #expect(try fixture.playIntegrity(members).code == "POLICY_UNREADABLE")
     }
 
-    @Test("Without keys, and for a standard token, nothing could be checked")
+    @Test("without keys, and for a standard token, nothing could be checked")
     func couldNotCheck() throws {
         var withoutKeys = fixture
         withoutKeys.options.playKeys = nil
@@ -301,7 +301,7 @@ struct PlayIntegrityFormatTests {
     }
 
     @Test(
-        "Keys that cannot be read are an error of the options",
+        "keys that cannot be read are an error of the options",
         arguments: [[], ["keys": [1]], ["DECRYPTION_KEY": "AAAA"], "x"] as [JSONValue])
     func oddKeys(keys: JSONValue) throws {
         var odd = fixture
@@ -312,7 +312,7 @@ struct PlayIntegrityFormatTests {
     }
 
     @Test(
-        "A line whose members have other types cannot be read",
+        "a line whose members have other types cannot be read",
         arguments: [("token", 1), ("package", 1), ("nonce", true), ("evaluate_at", "now")] as [(String, JSONValue)])
     func wrongTypes(name: String, value: JSONValue) throws {
         #expect(throws: JSONError.self) {
@@ -320,7 +320,7 @@ struct PlayIntegrityFormatTests {
         }
     }
 
-    @Test("Tokens and decoded verdicts are recognised, and other bytes are not")
+    @Test("tokens and decoded verdicts are recognised, and other bytes are not")
     func inspection() throws {
         let format = PlayIntegrityFormat()
         let token = try #require(try fixture.token().string)

@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `A receipt is exchanged with a signed request`() async throws {
+    @Test func `a receipt is exchanged with a signed request`() async throws {
         try await run { apple, service, receipts, appID async throws in
             let answer = await receipts.exchange(try apple.receipt(), appID: appID, environment: .production)
             guard case .receipt(let bytes) = answer else {
@@ -65,7 +65,7 @@ import Testing
         (.drip, .unavailable(reason: "no response in time", retryAfter: nil)),
     ]
 
-    @Test(arguments: answers.indices) func `Every status has its documented meaning`(_ index: Int) async throws {
+    @Test(arguments: answers.indices) func `every status has its documented meaning`(_ index: Int) async throws {
         let (scripted, meaning) = Self.answers[index]
         // Only who is kept waiting needs a short deadline; a busy machine may be slow with the others.
         let isKeptWaiting = meaning == .unavailable(reason: "no response in time", retryAfter: nil)
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `The development environment has a server of its own`() async throws {
+    @Test func `the development environment has a server of its own`() async throws {
         try await run { apple, service, receipts, appID async throws in
             let answer = await receipts.exchange(try apple.receipt(), appID: appID, environment: .development)
             guard case .unavailable(let reason, nil) = answer else {
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `Without a key for the App ID's prefix no request is sent`() async throws {
+    @Test func `without a key for the App ID's prefix no request is sent`() async throws {
         try await run { apple, service, receipts, _ async throws in
             let other = try #require(AttestedAppID("TEAMID12345.com.example.app"))
             #expect(await receipts.exchange([1], appID: other, environment: .production) == .noKey)
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `Only a P-256 key with ids of ten characters is a DeviceCheck key`() throws {
+    @Test func `only a P-256 key with ids of ten characters is a DeviceCheck key`() throws {
         let pem = P256.Signing.PrivateKey().pemRepresentation
         for (team, key, text) in [
             ("TEAMID123", "KEYID67890", pem), ("TEAMID1234", "KEY_D67890", pem), ("TEAMID1234", "KEYID67890", ""),
@@ -115,7 +115,7 @@ import Testing
         #expect(!dumped.contains("PRIVATE") && "\(key)" == "TEAMID1234/KEYID67890")
     }
 
-    @Test func `The job replaces a stored receipt by a verified one from Apple`() async throws {
+    @Test func `the job replaces a stored receipt by a verified one from Apple`() async throws {
         try await run { apple, service, receipts, appID async throws in
             let stores = MemoryStores(clock: apple.clock)
             let first = try apple.receipt(metric: 1)

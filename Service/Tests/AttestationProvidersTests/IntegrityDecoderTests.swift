@@ -17,7 +17,7 @@ import class Bytes.Locked
         return settings
     }
 
-    @Test func `The packages of an app share one deadline`() async throws {
+    @Test func `the packages of an app share one deadline`() async throws {
         var settings = GoogleSettings()
         settings.decodeDeadline = .seconds(2)
         settings.accessTokenDeadline = .seconds(1)
@@ -32,7 +32,7 @@ import class Bytes.Locked
 
     private static let good = DecodeResult.decoded(requestHash: "aGFzaA")
 
-    @Test func `A standard token is decoded by Google`() async throws {
+    @Test func `a standard token is decoded by Google`() async throws {
         try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode() == Self.good)
             #expect(test.google.complaints == [])
@@ -40,7 +40,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A hundred concurrent decodings share one request for an access token`() async throws {
+    @Test func `a hundred concurrent decodings share one request for an access token`() async throws {
         try await GoogleUnderTest.run { test async throws in
             let token = try test.google.token()
             let account = GoogleStandIn.account(tokensAt: test.service.url)
@@ -60,7 +60,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `The access token is renewed five minutes before its end, and not sooner`() async throws {
+    @Test func `the access token is renewed five minutes before its end, and not sooner`() async throws {
         try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode() == Self.good)
             test.google.clock.advance(3298)
@@ -72,7 +72,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A failed renewal keeps the valid token`() async throws {
+    @Test func `a failed renewal keeps the valid token`() async throws {
         try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode() == Self.good)
             test.google.clock.advance(3400)
@@ -85,7 +85,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A token that Google no longer accepts is replaced once`() async throws {
+    @Test func `a token that Google no longer accepts is replaced once`() async throws {
         try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode() == Self.good)
             test.google.withdrawTokens()
@@ -95,7 +95,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A new token that Google does not accept ends the attempts`() async throws {
+    @Test func `a new token that Google does not accept ends the attempts`() async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.decodeScript.then(.text(401, "{}"), .text(401, "{}"))
             #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
@@ -105,7 +105,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A token that Google refuses costs one request`() async throws {
+    @Test func `a token that Google refuses costs one request`() async throws {
         try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode("bm8") == .refused(.rejectedByGoogle))
             #expect(test.decodings == 1)
@@ -113,7 +113,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A project that is not linked is explained once, and again after it worked`() async throws {
+    @Test func `a project that is not linked is explained once, and again after it worked`() async throws {
         try await GoogleUnderTest.run { test async throws in
             let denied = #"{"error":{"code":403,"message":"…","status":"PERMISSION_DENIED"}}"#
             func explanations() -> Int {
@@ -131,7 +131,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test(arguments: [500, 502, 503]) func `A short outage is retried`(_ status: Int) async throws {
+    @Test(arguments: [500, 502, 503]) func `a short outage is retried`(_ status: Int) async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.decodeScript.then(.text(status, "<html>"), .text(status, ""))
             #expect(try await test.decode() == Self.good)
@@ -139,7 +139,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A lasting outage is an outcome`() async throws {
+    @Test func `a lasting outage is an outcome`() async throws {
         try await GoogleUnderTest.run { test async throws in
             for _ in 0..<3 { test.google.decodeScript.then(.text(503, "{}")) }
             #expect(try await test.decode() == .couldNotCheck(.providerUnavailable))
@@ -156,7 +156,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A Retry-After beyond the deadline pauses requests until then`() async throws {
+    @Test func `a Retry-After beyond the deadline pauses requests until then`() async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.decodeScript.then(.text(429, "{}", ["retry-after": "120"]))
             #expect(try await test.decode() == .couldNotCheck(.quotaExceeded))
@@ -169,7 +169,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `Quota is counted by app and day`() async throws {
+    @Test func `quota is counted by app and day`() async throws {
         try await GoogleUnderTest.run { test async throws in
             #expect(await test.providers.report().integrityUsage == [])
             test.google.decodeScript.then(.text(429, "{}", ["retry-after": "1"]))
@@ -188,7 +188,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A refused service account causes no request for a while`() async throws {
+    @Test func `a refused service account causes no request for a while`() async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.tokenScript.then(.text(400, #"{"error":"invalid_grant"}"#))
             #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
@@ -200,7 +200,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A malformed service account causes no request`() async throws {
+    @Test func `a malformed service account causes no request`() async throws {
         try await GoogleUnderTest.run { test async throws in
             let outcome = await test.providers.decode(
                 "dG9rZW4", package: "com.example.app", serviceAccount: Secret("{}"))
@@ -210,7 +210,7 @@ import class Bytes.Locked
     }
 
     @Test(arguments: [StandIn.Answer.silence, .drip])
-    func `A slow service ends with the deadline`(_ answer: StandIn.Answer) async throws {
+    func `a slow service ends with the deadline`(_ answer: StandIn.Answer) async throws {
         try await GoogleUnderTest.run(Self.impatient) { test async throws in
             test.google.decodeScript.then(answer)
             let start = ContinuousClock.now
@@ -219,7 +219,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A slow token endpoint ends with the deadline for every waiting caller`() async throws {
+    @Test func `a slow token endpoint ends with the deadline for every waiting caller`() async throws {
         try await GoogleUnderTest.run(Self.impatient) { test async throws in
             test.google.tokenScript.then(.silence)
             let start = ContinuousClock.now
@@ -237,7 +237,7 @@ import class Bytes.Locked
         .text(302, "", ["location": "http://127.0.0.1:1/"]), .text(307, "", ["location": "/elsewhere"]),
     ]
 
-    @Test(arguments: strange) func `An undocumented answer is no verdict and is not retried`(
+    @Test(arguments: strange) func `an undocumented answer is no verdict and is not retried`(
         _ answer: StandIn.Answer
     ) async throws {
         try await GoogleUnderTest.run { test async throws in
@@ -247,7 +247,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A refused connection is retried, then an outcome`() async throws {
+    @Test func `a refused connection is retried, then an outcome`() async throws {
         try await withHTTP { http in
             let pauses = Pauses()
             let providers = GoogleProviders(
@@ -261,7 +261,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A cancelled registration does not take the access token from the others`() async throws {
+    @Test func `a cancelled registration does not take the access token from the others`() async throws {
         try await GoogleUnderTest.run { test async throws in
             let token = try test.google.token()
             let (providers, account) = (test.providers, GoogleStandIn.account(tokensAt: test.service.url))
@@ -275,7 +275,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `The documented answers mean what the documentation says`() async throws {
+    @Test func `the documented answers mean what the documentation says`() async throws {
         let responses = GoogleStandIn.vectors["decode"]?.object?["responses"]?.array ?? []
         #expect(responses.count > 10)
         try await GoogleUnderTest.run { test async throws in

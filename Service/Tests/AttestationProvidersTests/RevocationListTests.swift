@@ -50,7 +50,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `The first caller waits for the list, and it is fetched once`() async throws {
+    @Test func `the first caller waits for the list, and it is fetched once`() async throws {
         try await run { test async throws in
             test.script.then(.text(200, Self.two))
             let (lists, source) = (test.lists(), test.source)
@@ -64,7 +64,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A list is fetched again after its lifetime, with its entity tag`() async throws {
+    @Test func `a list is fetched again after its lifetime, with its entity tag`() async throws {
         try await run { test async throws in
             test.script.then(
                 .text(200, Self.two, ["cache-control": "public, max-age=1000", "age": "100", "etag": "\"v1\""]),
@@ -83,7 +83,7 @@ import class Bytes.Locked
     @Test(arguments: [
         #"{"entries":{}}"#, "", "<html>", "[]", #"{"entries":[]}"#, #"{"entries":{"xyz":{"status":"REVOKED"}}}"#,
         #"{"entries":{"aa11":{"status":"REVOKED"}"#, #"{"entries":{"aa11":{}}}"#,
-    ]) func `A list that is broken or lost everything never replaces a good one`(_ text: String) async throws {
+    ]) func `a list that is broken or lost everything never replaces a good one`(_ text: String) async throws {
         try await run { test async throws in
             test.script.then(.text(200, Self.two), .text(200, text), .text(200, Self.one))
             let lists = test.lists(limit: 121)
@@ -103,7 +103,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A list is on disk for the next start, with its age`() async throws {
+    @Test func `a list is on disk for the next start, with its age`() async throws {
         try await run { test async throws in
             test.script.then(.text(200, Self.two, ["etag": "W/\"x\"", "cache-control": "max-age=600"]))
             #expect(await test.lists().list(from: test.source)?.count == 2)
@@ -121,7 +121,7 @@ import class Bytes.Locked
     }
 
     @Test(arguments: ["truncated", "changed", "other"])
-    func `A damaged copy is no list`(_ damage: String) async throws {
+    func `a damaged copy is no list`(_ damage: String) async throws {
         try await run { test async throws in
             test.script.then(.text(200, Self.two))
             #expect(await test.lists().list(from: test.source)?.count == 2)
@@ -138,7 +138,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A list older than the maximum age is not used`() async throws {
+    @Test func `a list older than the maximum age is not used`() async throws {
         try await run { test async throws in
             test.script.then(.text(200, Self.two))
             let lists = test.lists { $0.maximumAgeSeconds = 7200 }
@@ -154,7 +154,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `A failing server is not asked by every registration`() async throws {
+    @Test func `a failing server is not asked by every registration`() async throws {
         try await run { test async throws in
             let lists = test.lists()
             for _ in 0..<10 { #expect(await lists.list(from: test.source) == nil) }
@@ -171,7 +171,7 @@ import class Bytes.Locked
     @Test(arguments: [
         StandIn.Answer.silence, .drip, .text(302, "", ["location": "/other"]), .whole(304),
         .whole(200, [:], [UInt8](repeating: 0x20, count: RevocationStatusList.maximumLength + 1)),
-    ]) func `A response that is no list, or comes too late, gives no list`(_ answer: StandIn.Answer) async throws {
+    ]) func `a response that is no list, or comes too late, gives no list`(_ answer: StandIn.Answer) async throws {
         try await run { test async throws in
             test.script.then(answer)
             let start = ContinuousClock.now
@@ -181,7 +181,7 @@ import class Bytes.Locked
         }
     }
 
-    @Test func `The age of a file is its modification time, and the file is read again`() async throws {
+    @Test func `the age of a file is its modification time, and the file is read again`() async throws {
         try await run { test async throws in
             let path = test.folder.path + "/list.json"
             try Data(Self.two.utf8).write(to: URL(fileURLWithPath: path))
@@ -204,7 +204,7 @@ import class Bytes.Locked
     }
 
     @Test(arguments: ["", "http://android.example/status", "ftp://127.0.0.1/", "https://user:pw@host/", "https://"])
-    func `What nothing vouches for is no source`(_ source: String) async throws {
+    func `what nothing vouches for is no source`(_ source: String) async throws {
         try await run { test async throws in
             #expect(await test.lists().list(from: source) == nil)
             #expect(await test.lists().states() == [])

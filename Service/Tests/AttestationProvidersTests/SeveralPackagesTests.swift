@@ -32,7 +32,7 @@ import Testing
         (.text(200, "<html>"), .unexpectedAnswer), (.text(302, "", ["location": "/elsewhere"]), .unexpectedAnswer),
     ]
 
-    @Test(arguments: silent.indices) func `A refusal for one package does not end the search`(
+    @Test(arguments: silent.indices) func `a refusal for one package does not end the search`(
         _ index: Int
     ) async throws {
         try await GoogleUnderTest.run { test async throws in
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `A token that Google refuses for every package is refused`() async throws {
+    @Test func `a token that Google refuses for every package is refused`() async throws {
         try await GoogleUnderTest.run { test async throws in
             #expect(try await test.decode(for: Self.packages, "bm8") == .refused(.rejectedByGoogle))
             #expect(test.decodings == 3)
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `An unlinked project is explained once for its package`() async throws {
+    @Test func `an unlinked project is explained once for its package`() async throws {
         try await GoogleUnderTest.run { test async throws in
             for package in Self.packages.dropLast() { test.google.always(Self.denied, for: package) }
             for _ in 0..<3 { #expect(try await test.decode(for: Self.packages) == Self.good) }
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `A package without quota is paused, and the others are tried`() async throws {
+    @Test func `a package without quota is paused, and the others are tried`() async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.always(.text(429, "{}", ["retry-after": "120"]), for: Self.packages[0])
             for _ in 0..<3 { #expect(try await test.decode(for: Self.packages) == Self.good) }
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `An outage ends the search`() async throws {
+    @Test func `an outage ends the search`() async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.always(.text(503, "{}"), for: Self.packages[0])
             #expect(try await test.decode(for: Self.packages) == .couldNotCheck(.providerUnavailable))
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `An account that Google does not accept ends the search`() async throws {
+    @Test func `an account that Google does not accept ends the search`() async throws {
         try await GoogleUnderTest.run { test async throws in
             test.google.tokenScript.then(.text(400, #"{"error":"invalid_grant"}"#))
             #expect(try await test.decode(for: Self.packages) == .couldNotCheck(.unauthenticated))
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `A classic token that no key here opens is decoded by Google`() async throws {
+    @Test func `a classic token that no key here opens is decoded by Google`() async throws {
         try await GoogleUnderTest.run { test async throws in
             let token = try test.google.authority.classicToken(
                 nonce: "bm9uY2Ugbm9uY2U", at: Date(timeIntervalSince1970: TimeInterval(noon.seconds)))

@@ -39,14 +39,14 @@ struct AccessTests {
         zip(columns, row).map { Cell(state: state, operation: $0, expected: $1) }
     }
 
-    @Test("Each cell of the table decides as published", arguments: cells)
+    @Test("each cell of the table decides as published", arguments: cells)
     func cell(_ cell: Cell) async throws {
         let (world, device) = try await Self.world(in: cell.state)
         let refusal = try await refusal { try await Self.attempt(cell.operation, device, world) }
         #expect(refusal?.code == cell.expected, "\(refusal?.reason ?? "accepted")")
     }
 
-    @Test("A signature by an unknown key is refused in every state", arguments: State.allCases)
+    @Test("a signature by an unknown key is refused in every state", arguments: State.allCases)
     func stranger(_ state: State) async throws {
         let (world, device) = try await Self.world(in: state)
         var stranger = device
@@ -60,7 +60,7 @@ struct AccessTests {
         try await expect(expected) { try await world.verify(stranger) }
     }
 
-    @Test("Without a valid signature the answer does not reveal that a device is revoked")
+    @Test("without a valid signature the answer does not reveal that a device is revoked")
     func finerStatesNeedTheKey() async throws {
         let (world, device) = try await Self.world(in: .revoked)
         var stranger = device
@@ -70,7 +70,7 @@ struct AccessTests {
     }
 
     @Test(
-        "A key is too old one second past its age, past grace one second past its grace, past a demand one second past it",
+        "a key is too old one second past its age, past grace one second past its grace, past a demand one second past it",
         arguments: [
             (30 * 86_400, nil, nil), (30 * 86_400 + 1, .keyExpired, nil), (37 * 86_400, .keyExpired, nil),
             (37 * 86_400 + 1, .keyExpired, .keyExpired),
@@ -84,7 +84,7 @@ struct AccessTests {
         #expect(try await refusal { try await world.rotated(device) }?.code == rotation)
     }
 
-    @Test("A device of another app is unknown, whatever its key signs")
+    @Test("a device of another app is unknown, whatever its key signs")
     func otherApp() async throws {
         let world = try await World()
         try await world.add(World.record(["app_id": "com.example.other"]))
@@ -93,7 +93,7 @@ struct AccessTests {
         try await expect(.notRegistered) { try await world.verify(device, request) }
     }
 
-    @Test("A disabled or unknown app is UNKNOWN_APP, and its rows are kept")
+    @Test("a disabled or unknown app is UNKNOWN_APP, and its rows are kept")
     func disabledApp() async throws {
         let world = try await World()
         let device = try await world.device()

@@ -70,7 +70,7 @@ struct AndroidRegistrationTests {
         return try #require(try await world.stores.device(answer.deviceID, of: request.appID)).assurance
     }
 
-    @Test("A proof that the app demands must be sent, and every proof that is sent is verified")
+    @Test("a proof that the app demands must be sent, and every proof that is sent is verified")
     func demanded() async throws {
         let (token, chain) = (Proofs(chain: nil), Proofs(token: nil))
         let expected: [(String, token: ErrorCode?, chain: ErrorCode?)] = [
@@ -92,7 +92,7 @@ struct AndroidRegistrationTests {
         }
     }
 
-    @Test("A token gives assurance play-integrity, and a test response gives test")
+    @Test("a token gives assurance play-integrity, and a test response gives test")
     func assurance() async throws {
         let world = try await Self.world("play_integrity")
         let assurance = try await Self.register(world, Proofs(chain: nil))
@@ -115,7 +115,7 @@ struct AndroidRegistrationTests {
     }
 
     @Test(
-        "Without a list of revoked keys a chain must verify and does not raise the assurance",
+        "without a list of revoked keys a chain must verify and does not raise the assurance",
         arguments: ["play_integrity", "key_attestation", "both", "either"], [nil, "none"])
     func unlistedChain(proof: String, statusList: String?) async throws {
         let world = try await Self.world(proof, statusList: statusList)
@@ -125,7 +125,7 @@ struct AndroidRegistrationTests {
         try await expect(.invalidAttestation) { try await Self.register(world, refused) }
     }
 
-    @Test("A rotation re-attests by a chain with the rotation's challenge")
+    @Test("a rotation re-attests by a chain with the rotation's challenge")
     func rotationWithKeyAttestation() async throws {
         let world = try await Self.world("key_attestation", reattests: true)
         let google = try Self.google.get()
@@ -161,7 +161,7 @@ struct AndroidRegistrationTests {
         #expect(try await world.row(device).assurance.key == .strongbox)
     }
 
-    @Test("Both proofs bind challenge and key")
+    @Test("both proofs bind challenge and key")
     func binding() async throws {
         let world = try await Self.world("either")
         for proofs in [Proofs(chain: nil, isForOther: true), Proofs(token: nil, isForOther: true)] {
@@ -171,7 +171,7 @@ struct AndroidRegistrationTests {
         try await expect(.invalidAttestation) { try await Self.register(world, other) }
     }
 
-    @Test("With either, an outage does not refuse if the other proof verified, and a failed proof does")
+    @Test("with either, an outage does not refuse if the other proof verified, and a failed proof does")
     func eitherInAnOutage() async throws {
         // No response keys, and Google is away.
         let world = try await Self.world("either", keys: false)
@@ -186,7 +186,7 @@ struct AndroidRegistrationTests {
         try await expect(.providerUnavailable) { try await Self.register(both, Proofs()) }
     }
 
-    @Test("Without a usable list of revoked keys a chain cannot be judged")
+    @Test("without a usable list of revoked keys a chain cannot be judged")
     func statusList() async throws {
         let world = try await Self.world("key_attestation")
         world.google.publish(nil)
@@ -196,7 +196,7 @@ struct AndroidRegistrationTests {
         #expect(try await Self.register(either, Proofs()).key == .appVouched)
     }
 
-    @Test("A proof that a local check refuses causes no request to a provider", arguments: ["both", "either"])
+    @Test("a proof that a local check refuses causes no request to a provider", arguments: ["both", "either"])
     func askedLast(proof: String) async throws {
         var badChain = Proofs()
         badChain.chain?.rootOfTrust?.deviceLocked = 0
@@ -214,7 +214,7 @@ struct AndroidRegistrationTests {
         #expect(opaque.google.listsAskedFor == 0 && opaque.google.questions == 0)
     }
 
-    @Test("An iOS registration with a key attestation is refused")
+    @Test("an iOS registration with a key attestation is refused")
     func chainOnIOS() async throws {
         let world = try await AppleWorld()
         let (request, _) = try await world.enrolment(P256.Signing.PrivateKey())

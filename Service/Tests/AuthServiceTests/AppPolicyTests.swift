@@ -49,7 +49,7 @@ struct AppPolicyTests {
         IOSRow(member: "trust_anchors", app: AppleApp(appID: appID), admitting: nil, refusing: []),
     ]
 
-    @Test("Each member of ios admits and refuses", arguments: iosRows)
+    @Test("each member of ios admits and refuses", arguments: iosRows)
     func ios(_ row: IOSRow) async throws {
         for (value, expected) in [(row.admitting, nil), (row.refusing, ErrorCode.invalidAttestation)] {
             var world = try await AppleWorld(ios: value.map { [row.member: $0] } ?? [:])
@@ -135,7 +135,7 @@ struct AppPolicyTests {
         chain("key_attestation", "maximum_patch_age_days", admitting: 3650, refusing: 90) { $0.osPatchLevel = 202_501 },
     ]
 
-    @Test("Each member of android admits and refuses", arguments: androidRows)
+    @Test("each member of android admits and refuses", arguments: androidRows)
     func android(_ row: AndroidRow) async throws {
         for (value, expected) in [(row.admitting, nil), (row.refusing, ErrorCode.invalidAttestation)] {
             let world = try await Self.world(row.path, value)
@@ -144,14 +144,14 @@ struct AppPolicyTests {
         }
     }
 
-    @Test("A StrongBox key is admitted if the app demands StrongBox")
+    @Test("a StrongBox key is admitted if the app demands StrongBox")
     func strongBox() async throws {
         let world = try await Self.world(["key_attestation", "minimum_security_level"], "StrongBox")
         let assurance = try await AndroidRegistrationTests.register(world, Proofs(token: nil, chain: .strongBox))
         #expect(assurance.key == .strongbox)
     }
 
-    @Test("A chain is refused if the app's list names one of its certificates")
+    @Test("a chain is refused if the app's list names one of its certificates")
     func statusList() async throws {
         var proofs = Proofs(token: nil)
         proofs.chain?.serialNumbers = [1: [0x0B, 0xAD]]
@@ -216,7 +216,7 @@ struct AppPolicyTests {
         "ios.flag_risk_metric_above": "ReceiptRefreshTests, and EvidenceTests of the server",
     ]
 
-    @Test("Every member has a test")
+    @Test("every member has a test")
     func complete() throws {
         let record = try AppRecord(JSONFields(AppRecordTests.everything())).json(secrets: .plain)
         let members = Set(AppRecordTests.leaves(.object(record)).map { $0.0.joined(separator: ".") })

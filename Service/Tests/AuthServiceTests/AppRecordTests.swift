@@ -74,7 +74,7 @@ struct AppRecordTests {
 
     private func record(_ json: JSONValue) throws -> AppRecord { try AppRecord(JSONFields(json)) }
 
-    @Test("Every member is read and written, and survives the store")
+    @Test("every member is read and written, and survives the store")
     func roundTrip() async throws {
         let record = try record(Self.everything())
         let written = record.json(secrets: .plain)
@@ -90,7 +90,7 @@ struct AppRecordTests {
         #expect(try await world.anotherNode().apps.record(record.appID) == record)
     }
 
-    @Test("Only app_id and one platform are required, and the defaults are the safe values")
+    @Test("only app_id and one platform are required, and the defaults are the safe values")
     func defaults() throws {
         let record = try record(["app_id": "com.example.app", "ios": ["app_ids": ["TEAMID1234.com.example.app"]]])
         #expect(record.name == "com.example.app" && record.enabled && record.mode == .enforce)
@@ -106,7 +106,7 @@ struct AppRecordTests {
         #expect(record.ios?.flagRiskMetricAbove == nil)
     }
 
-    @Test("Boot keys are read as hexadecimal and as base64url, and written as hexadecimal")
+    @Test("boot keys are read as hexadecimal and as base64url, and written as hexadecimal")
     func bootKeys() throws {
         let key = (0..<32).map { UInt8($0 * 8) }
         let lower = Hexadecimal.encode(key)
@@ -125,7 +125,7 @@ struct AppRecordTests {
         }
     }
 
-    @Test("An unknown member is refused with its path, at every level")
+    @Test("an unknown member is refused with its path, at every level")
     func unknownMembers() throws {
         for path in [
             [], ["ios"], ["android"], ["android", "play_integrity"], ["android", "key_attestation"], ["signature"],
@@ -146,7 +146,7 @@ struct AppRecordTests {
     }
 
     @Test(
-        "A value out of range is refused with its path",
+        "a value out of range is refused with its path",
         arguments: [
             ("app_id", "x_next"), ("enabled", "yes"), ("mode", "dry"), ("build_channel", "prod"), ("ios.app_ids", []),
             ("ios.environments", []), ("ios.environments", ["sandbox"]), ("ios.categories", ["4"]),
@@ -184,7 +184,7 @@ struct AppRecordTests {
         #expect(error?.path == path || (error?.code == .missing && path.hasPrefix(error?.path ?? "-")))
     }
 
-    @Test("Combinations that are unsafe or cannot work are refused")
+    @Test("combinations that are unsafe or cannot work are refused")
     func impossibleCombinations() throws {
         let production: [String: JSONValue] = [
             "app_id": "a", "ios": ["app_ids": ["T.a"]],
@@ -209,7 +209,7 @@ struct AppRecordTests {
         #expect(throws: ContractError.self) { try record(["app_id": "a"]) }
     }
 
-    @Test("A record made in code obeys the same rules")
+    @Test("a record made in code obeys the same rules")
     func mutated() async throws {
         let world = try await World()
         var record = try World.record(["app_id": "com.example.other"])
@@ -231,7 +231,7 @@ struct AppRecordTests {
 
     // MARK: Secrets
 
-    @Test("Secrets do not appear in descriptions, dumps, masked JSON or audit events, and are sealed for one app")
+    @Test("secrets do not appear in descriptions, dumps, masked JSON or audit events, and are sealed for one app")
     func secrets() async throws {
         let record = try record(Self.everything())
         let world = try await World(["app_id": "com.example.first"])
@@ -258,7 +258,7 @@ struct AppRecordTests {
         try await expect(.serviceUnavailable) { try await world.challenge("com.example.thief") }
     }
 
-    @Test("A masked record is not accepted as a record")
+    @Test("a masked record is not accepted as a record")
     func maskedIsNoRecord() throws {
         let masked = try record(Self.everything()).json(secrets: .masked)
         #expect(throws: (any Error).self) { try record(.object(masked)) }
@@ -278,7 +278,7 @@ struct AppRecordTests {
         #expect(try await world.service.apps.remove(device.appID, actor: "test") == false)
     }
 
-    @Test("An id is added only once, and a missing record is not changed")
+    @Test("an id is added only once, and a missing record is not changed")
     func addAndChange() async throws {
         let world = try await World()
         #expect(try await world.service.apps.add(try World.record(), actor: "test") == false)
@@ -291,7 +291,7 @@ struct AppRecordTests {
         try await expect(.unknownApp) { try await world.challenge() }
     }
 
-    @Test("Another node uses a record for five seconds at most")
+    @Test("another node uses a record for five seconds at most")
     func rememberedRecord() async throws {
         let world = try await World()
         let device = try await world.device()

@@ -11,7 +11,7 @@ struct AssertionTests {
     private static let demanding: [String: JSONValue] = ["assertions_required_on": ["/v1/pay"]]
     private let pay = RequestDraft().with { $0.path = "/v1/pay/now" }
 
-    @Test("An assertion is demanded below a prefix, and nowhere else")
+    @Test("an assertion is demanded below a prefix, and nowhere else")
     func demanded() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         var (device, attestKey) = try await world.device()
@@ -26,7 +26,7 @@ struct AssertionTests {
     }
 
     @Test(
-        "Another spelling of the path does not avoid the demand, and the answer names the prefix",
+        "another spelling of the path does not avoid the demand, and the answer names the prefix",
         arguments: [
             "/v1/%70ay", "/%76%31/pay", "//v1/pay", "/v1//pay", "/V1/PAY", "/v1/Pay/now", "/v1/%50AY",
             "/%561/pay/%C3%A9",
@@ -39,7 +39,7 @@ struct AssertionTests {
     }
 
     @Test(
-        "A path that servers read differently always needs an assertion, and the answer names no prefix",
+        "a path that servers read differently always needs an assertion, and the answer names no prefix",
         arguments: [
             #"/x\pay"#, "/pay;x=1", "/;a/pay", "/v1/a%2Fb", "/v1/a%2fb", "/v1%5cpay", "/a%5Cb", "/%2570ay", "/a%3bb",
             "/a%3Bb", "/a%3fb", "/a%3Fb", "/a%23b", "/v1/%zz", "/v1/%7", "/v1/%", "/v1/%+1", "/%%70ay",
@@ -57,7 +57,7 @@ struct AssertionTests {
     }
 
     @Test(
-        "Paths that were bypasses are refused or need an assertion",
+        "paths that were bypasses are refused or need an assertion",
         arguments: [
             "/PAY", "/x/..%2fpay", #"/x/..\pay"#, "/x/..;/pay", "/pay;x=1", "/%2570ay", "/pay%00", "/;a/pay",
         ])
@@ -69,7 +69,7 @@ struct AssertionTests {
     }
 
     @Test(
-        "Escapes that mean other bytes are left alone",
+        "escapes that mean other bytes are left alone",
         arguments: ["/v1/search/%C3%A9", "/v1/a%20b", "/v1/%ff", "/%50ayment"])
     func otherEscapes(path: String) async throws {
         let world = try await AppleWorld(ios: Self.demanding)
@@ -78,7 +78,7 @@ struct AssertionTests {
     }
 
     @Test(
-        "Letters beyond ASCII are compared without case too",
+        "letters beyond ASCII are compared without case too",
         arguments: [
             ("/caf%C3%A9", "/CAF%C3%89"), ("/key", "/%E2%84%AAey"), ("/pass", "/pa%C5%BFs"), ("/a%20b", "/A%20B"),
         ])
@@ -109,7 +109,7 @@ struct AssertionTests {
         try await world.world.verify(world.asserting(try world.world.signed(device, draft), &attestKey))
     }
 
-    @Test("An empty list of exceptions demands assertions on every path, and no list on none")
+    @Test("an empty list of exceptions demands assertions on every path, and no list on none")
     func everyPath() async throws {
         let every = try await AppleWorld(ios: ["assertions_required_except": []])
         let (device, _) = try await every.device()
@@ -119,7 +119,7 @@ struct AssertionTests {
         try await none.world.verify(other)
     }
 
-    @Test("The two lists exclude each other, and an exception that can never match is refused")
+    @Test("the two lists exclude each other, and an exception that can never match is refused")
     func lists() throws {
         func record(_ ios: [String: JSONValue]) throws -> AppRecord {
             let known: [String: JSONValue] = ["app_ids": ["TEAMID1234.com.example.app"]]
@@ -144,7 +144,7 @@ struct AssertionTests {
 
     // MARK: Our own routes
 
-    @Test("Either list may cover our own routes", arguments: [Operation.status, .token, .deregister])
+    @Test("either list may cover our own routes", arguments: [Operation.status, .token, .deregister])
     func ownRoutes(operation: Operation) async throws {
         for list: [String: JSONValue] in [
             ["assertions_required_on": ["/auth/v1"]], ["assertions_required_except": ["/v1"]],
@@ -174,7 +174,7 @@ struct AssertionTests {
             assertion: try world.assertion(&attestKey, over: nonce.bytes))
     }
 
-    @Test("On rotate-key an assertion in the body satisfies the demand, and a repeat needs none")
+    @Test("on rotate-key an assertion in the body satisfies the demand, and a repeat needs none")
     func assertionInTheBody() async throws {
         let world = try await AppleWorld(ios: Self.covering)
         var (device, attestKey) = try await world.device()
@@ -190,7 +190,7 @@ struct AssertionTests {
         #expect(try await world.world.rotate(device, body) == first)
     }
 
-    @Test("On rotate-key a wrong assertion in the body does not satisfy the demand")
+    @Test("on rotate-key a wrong assertion in the body does not satisfy the demand")
     func wrongAssertionInTheBody() async throws {
         let world = try await AppleWorld(ios: Self.covering)
         var (device, attestKey) = try await world.device()
@@ -213,7 +213,7 @@ struct AssertionTests {
         try await world.world.rotate(device, honest)
     }
 
-    @Test("On rotate-key an assertion in the header satisfies the demand")
+    @Test("on rotate-key an assertion in the header satisfies the demand")
     func assertionInTheHeader() async throws {
         let world = try await AppleWorld(ios: Self.covering)
         var (device, attestKey) = try await world.device()
@@ -224,7 +224,7 @@ struct AssertionTests {
         _ = try await world.world.service.rotateKey(body, verified)
     }
 
-    @Test("The prefix is compared with the signed path, after path_prefix_strip")
+    @Test("the prefix is compared with the signed path, after path_prefix_strip")
     func strippedPrefix() async throws {
         let world = try await AppleWorld(["signature": ["path_prefix_strip": "/ingest"]], ios: Self.demanding)
         let (device, _) = try await world.device()
@@ -232,7 +232,7 @@ struct AssertionTests {
         try await expect(.assertionRequired) { try await world.world.verify(device, draft) }
     }
 
-    @Test("An assertion that is sent is verified, also if none is demanded")
+    @Test("an assertion that is sent is verified, also if none is demanded")
     func sentIsVerified() async throws {
         let world = try await AppleWorld()
         let (device, _) = try await world.device()
@@ -246,7 +246,7 @@ struct AssertionTests {
         try await expect(.invalidRequest) { try await world.world.verify(twice) }
     }
 
-    @Test("An assertion over another request, or by another device's key, is INVALID_ASSERTION")
+    @Test("an assertion over another request, or by another device's key, is INVALID_ASSERTION")
     func otherSubject() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         var (device, attestKey) = try await world.device()
@@ -260,7 +260,7 @@ struct AssertionTests {
         try await world.world.verify(first)
     }
 
-    @Test("Under scheme 2 the assertion is over the signature base")
+    @Test("under scheme 2 the assertion is over the signature base")
     func schemeTwo() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         var (device, attestKey) = try await world.device()
@@ -276,7 +276,7 @@ struct AssertionTests {
 
     // MARK: Counters
 
-    @Test("A counter that is not greater is refused, and gaps are accepted")
+    @Test("a counter that is not greater is refused, and gaps are accepted")
     func counters() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         var (device, attestKey) = try await world.device()
@@ -293,7 +293,7 @@ struct AssertionTests {
         #expect(try await world.world.row(device).appAttest?.counter == attestKey.counter)
     }
 
-    @Test("Of 16 parallel assertions with one counter one is accepted")
+    @Test("of 16 parallel assertions with one counter one is accepted")
     func parallel() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         let (device, attestKey) = try await world.device()
@@ -306,7 +306,7 @@ struct AssertionTests {
         #expect(outcomes.count { $0?.code == .invalidAssertion } == 15)
     }
 
-    @Test("A device without an attested key is refused, and an Android device needs no assertion")
+    @Test("a device without an attested key is refused, and an Android device needs no assertion")
     func withoutKey() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         let development = try await world.world.device()
@@ -316,7 +316,7 @@ struct AssertionTests {
         try await world.world.verify(try await world.world.device(platform: .android), pay)
     }
 
-    @Test("A cached row does not refuse the assertion of a key that another node stored")
+    @Test("a cached row does not refuse the assertion of a key that another node stored")
     func replacedElsewhere() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         let (device, _) = try await world.device()
@@ -327,7 +327,7 @@ struct AssertionTests {
         try await world.world.verify(world.asserting(try world.world.signed(device, pay), &attestKey))
     }
 
-    @Test("A store that fails is 503")
+    @Test("a store that fails is 503")
     func storeFails() async throws {
         let world = try await AppleWorld(ios: Self.demanding)
         var (device, attestKey) = try await world.device()
@@ -351,7 +351,7 @@ struct AssertionTests {
         try await world.world.change(["ios": .object(policy), "keys": .object(World.object(keys))])
     }
 
-    @Test("A map in an assertion proves nothing if the key's attestation carried none")
+    @Test("a map in an assertion proves nothing if the key's attestation carried none")
     func movedMap() async throws {
         var world = try await AppleWorld()
         world.system = .iOS("26.4")
@@ -372,7 +372,7 @@ struct AssertionTests {
         try await expect(.invalidAssertion) { try await world.world.verify(updated) }
     }
 
-    @Test("A map in an assertion counts if the key's attestation carried one")
+    @Test("a map in an assertion counts if the key's attestation carried one")
     func provenMap() async throws {
         let world = try await AppleWorld(ios: Self.strict)
         var (device, attestKey) = try await world.device()
@@ -383,7 +383,7 @@ struct AssertionTests {
         try await expect(.invalidAssertion) { try await world.world.verify(old) }
     }
 
-    @Test("A rebind stores the mark of the new key's attestation", arguments: ["26.4", "27.0.1"])
+    @Test("a rebind stores the mark of the new key's attestation", arguments: ["26.4", "27.0.1"])
     func reboundMark(version: String) async throws {
         let keys: [String: JSONValue] = ["rebind_on_rotation": true]
         var world = try await AppleWorld(["keys": .object(World.object(keys))])

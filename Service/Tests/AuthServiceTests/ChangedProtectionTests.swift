@@ -7,7 +7,7 @@ import Testing
 struct ChangedProtectionTests {
     private let now = UnixTime(1_750_000_000)
 
-    @Test("A lower burst bounds a bucket at its next use, and a higher one fills at the new rate")
+    @Test("a lower burst bounds a bucket at its next use, and a higher one fills at the new rate")
     func rates() {
         let buckets = TokenBuckets<String>(Rate(burst: 100, perMinute: 60))
         #expect(buckets.take("a", now: now) == nil)
@@ -21,7 +21,7 @@ struct ChangedProtectionTests {
         #expect(buckets.take("a", now: now + 1) == 1)
     }
 
-    @Test("A lower share of claims refuses until claims end, and a higher one admits at once")
+    @Test("a lower share of claims refuses until claims end, and a higher one admits at once")
     func claims() throws {
         let (shares, app) = (ClaimShares(maximum: 10), try AppID("a"))
         #expect(shares.take(4, of: app, until: now + 660, now: now) == nil)
@@ -31,7 +31,7 @@ struct ChangedProtectionTests {
         #expect(shares.take(1, of: app, until: now + 660, now: now) == nil)
     }
 
-    @Test("Every changed rate takes effect")
+    @Test("every changed rate takes effect")
     func all() throws {
         let protection = Protection(ProtectionSettings(), clock: FixedClock(now: now))
         var settings = ProtectionSettings()

@@ -15,7 +15,7 @@ struct CredentialTests {
             name: "backend", role: role, apps: [AppID(World.appID)], life: life, actor: "test")
     }
 
-    @Test("A credential authenticates with its text")
+    @Test("a credential authenticates with its text")
     func bearer() async throws {
         let world = try await World()
         let (credential, text) = try await made(world)
@@ -28,7 +28,7 @@ struct CredentialTests {
         #expect(credential.secretHash.count == 32)
     }
 
-    @Test("A missing or different credential is UNAUTHORIZED")
+    @Test("a missing or different credential is UNAUTHORIZED")
     func wrong() async throws {
         let world = try await World()
         let text = try await made(world).text.exposed
@@ -48,7 +48,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("A credential expires to the second, and can be revoked once")
+    @Test("a credential expires to the second, and can be revoked once")
     func ends() async throws {
         let world = try await World()
         let (first, firstText) = try await made(world)
@@ -68,7 +68,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("A cached credential is compared, and one that another node revoked ends within seconds")
+    @Test("a cached credential is compared, and one that another node revoked ends within seconds")
     func isNotBelievedFromMemory() async throws {
         let world = try await World()
         let (credential, text) = try await made(world)
@@ -85,7 +85,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("An address that sent too many unknown credentials is refused before the store is read")
+    @Test("an address that sent too many unknown credentials is refused before the store is read")
     func unknownCredentials() async throws {
         let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 1) }
         let known = "Bearer \(try await made(world).text.exposed)"
@@ -124,7 +124,7 @@ struct CredentialTests {
         _ = try await credentials.authenticate(authorization: fresh, from: world.address)
     }
 
-    @Test("A known credential is not refused for failures of others at its address")
+    @Test("a known credential is not refused for failures of others at its address")
     func knownAfterExternalChange() async throws {
         let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 1) }
         let known = "Bearer \(try await made(world).text.exposed)"
@@ -151,7 +151,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("A service credential needs apps, and every credential a name and an expiry")
+    @Test("a service credential needs apps, and every credential a name and an expiry")
     func impossible() async throws {
         let world = try await World()
         let credentials = world.service.credentials
@@ -165,7 +165,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("The secret is in neither the store nor the audit log")
+    @Test("the secret is in neither the store nor the audit log")
     func hashed() async throws {
         let world = try await World()
         let text = try await made(world).text.exposed
@@ -175,7 +175,7 @@ struct CredentialTests {
         #expect(try await world.audited(.credentialCreated).allSatisfy { !"\($0)".contains(secret) })
     }
 
-    @Test("A store that fails is 503, not 401")
+    @Test("a store that fails is 503, not 401")
     func storeFails() async throws {
         let world = try await World()
         let text = try await made(world).text.exposed

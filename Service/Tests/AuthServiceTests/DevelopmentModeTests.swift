@@ -12,7 +12,7 @@ struct DevelopmentModeTests {
     ]
 
     @Test(
-        "A development proof needs the allowance, the channel and the header: all three",
+        "a development proof needs the allowance, the channel and the header: all three",
         arguments: [
             ("dev", true, ["true"], nil), ("staging", true, ["true"], nil),
             ("dev", false, ["true"], .devModeNotAllowed),
@@ -34,7 +34,7 @@ struct DevelopmentModeTests {
         }
     }
 
-    @Test("The header grants nothing by itself")
+    @Test("the header grants nothing by itself")
     func headerAlone() async throws {
         let world = try await World()
         let enrolment = try await world.enrolment(P256.Signing.PrivateKey(), proof: { _ in "AAAA" })
@@ -42,7 +42,7 @@ struct DevelopmentModeTests {
     }
 
     @Test(
-        "On production any such header is 403 on every device route and inside /verify, whatever its value",
+        "on production any such header is 403 on every device route and inside /verify, whatever its value",
         arguments: ["true", "false", "", "0"])
     func production(value: String) async throws {
         let world = try await World(Self.production)
@@ -65,7 +65,7 @@ struct DevelopmentModeTests {
         try await world.status(device)
     }
 
-    @Test("A development header on production is a security event, one a minute for each app and address")
+    @Test("a development header on production is a security event, one a minute for each app and address")
     func securityEvents() async throws {
         let world = try await World(Self.production)
         let device = try await Self.device(world)
@@ -87,7 +87,7 @@ struct DevelopmentModeTests {
         #expect(events.first?.detail["address"] == "192.0.2.7")
     }
 
-    @Test("An app has at most 10 such events a minute, however many addresses send them")
+    @Test("an app has at most 10 such events a minute, however many addresses send them")
     func rowsOfOneApp() async throws {
         let world = try await World(Self.production)
         func attempts(_ numbers: Range<Int>, app: String = World.appID) async throws {
@@ -119,7 +119,7 @@ struct DevelopmentModeTests {
         #expect(try await world.audited(.securityEvent).count == 26)
     }
 
-    @Test("On channels dev and staging the header is no security event", arguments: ["dev", "staging"])
+    @Test("on channels dev and staging the header is no security event", arguments: ["dev", "staging"])
     func otherChannels(channel: String) async throws {
         let world = try await World(["build_channel": .string(channel)])
         let device = try await world.device()

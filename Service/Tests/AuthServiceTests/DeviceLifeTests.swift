@@ -10,7 +10,7 @@ struct DeviceLifeTests {
     private static let aging: [String: JSONValue] = ["keys": ["maximum_age_days": 30, "grace_days": 7]]
 
     @Test(
-        "A key verifies until its age, then only rotates until its grace ends",
+        "a key verifies until its age, then only rotates until its grace ends",
         arguments: [
             (30 * 86_400, nil, nil), (30 * 86_400 + 1, .keyExpired, nil), (37 * 86_400, .keyExpired, nil),
             (37 * 86_400 + 1, .keyExpired, .keyExpired),
@@ -23,7 +23,7 @@ struct DeviceLifeTests {
         #expect(try await refusal { try await world.rotated(device) }?.code == rotation)
     }
 
-    @Test("The age of a key counts from the last rotation")
+    @Test("the age of a key counts from the last rotation")
     func ageAfterRotation() async throws {
         let world = try await World(Self.aging)
         let device = try await world.device()
@@ -34,7 +34,7 @@ struct DeviceLifeTests {
         #expect(try await world.status(after).keyAgeSeconds == 30 * 86_400)
     }
 
-    @Test("The status names the stored state and the server's time")
+    @Test("the status names the stored state and the server's time")
     func status() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -53,7 +53,7 @@ struct DeviceLifeTests {
         }
     }
 
-    @Test("The current key is read from the store, not from the cache")
+    @Test("the current key is read from the store, not from the cache")
     func statusIsFresh() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -64,7 +64,7 @@ struct DeviceLifeTests {
         #expect(try await world.status(device).keyThumbprint == after.publicKey.thumbprint)
     }
 
-    @Test("After DELETE the device is unknown, and its key cannot be registered")
+    @Test("after DELETE the device is unknown, and its key cannot be registered")
     func delete() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -90,7 +90,7 @@ struct DeviceLifeTests {
         #expect(try await world.row(device).status == .revoked)
     }
 
-    @Test("A revocation between the signature and the answer shows in the status")
+    @Test("a revocation between the signature and the answer shows in the status")
     func statusRevokedMeanwhile() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -99,7 +99,7 @@ struct DeviceLifeTests {
         try await expect(.deviceRevoked) { try await world.service.status(verified) }
     }
 
-    @Test("A revocation is permanent for the id; the phone may come back with a new key")
+    @Test("a revocation is permanent for the id; the phone may come back with a new key")
     func revocation() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -115,7 +115,7 @@ struct DeviceLifeTests {
 
     // MARK: Remembered rows
 
-    @Test("A cached row never refuses: the row is re-read first")
+    @Test("a cached row never refuses: the row is re-read first")
     func rememberedRows() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -127,7 +127,7 @@ struct DeviceLifeTests {
         try await world.verify(after, at: node)
     }
 
-    @Test("A cached row accepts for five seconds at most, also if the clock is set back")
+    @Test("a cached row accepts for five seconds at most, also if the clock is set back")
     func rememberedForFiveSeconds() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -146,7 +146,7 @@ struct DeviceLifeTests {
         try await expect(.deviceRevoked) { try await world.verify(other, at: node) }
     }
 
-    @Test("A change by another process counts once it is announced")
+    @Test("a change by another process counts once it is announced")
     func announced() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -180,7 +180,7 @@ struct DeviceLifeTests {
         try await world.verify(device)
     }
 
-    @Test("Through /verify re-reads are bounded for each device")
+    @Test("through /verify re-reads are bounded for each device")
     func foreignRereads() async throws {
         let world = try await World { $0.rereads = Rate(burst: 2, perMinute: 1) }
         let (device, neighbour) = (try await world.device(), try await world.device())
@@ -204,7 +204,7 @@ struct DeviceLifeTests {
         return after
     }
 
-    @Test("Absence is not cached")
+    @Test("absence is not cached")
     func absence() async throws {
         let world = try await World()
         let node = try world.anotherNode()

@@ -40,14 +40,14 @@ struct DeviceRecordTests {
         return try AppRecord(JSONFields(json)).keys
     }
 
-    @Test("A key's age counts from its rotation, or from the registration")
+    @Test("a key's age counts from its rotation, or from the registration")
     func keySince() throws {
         #expect(try record().keySince == Self.start)
         #expect(try record(rotatedAt: Self.start + 5).keySince == Self.start + 5)
     }
 
     @Test(
-        "A compromise demands a rotation of keys made before keys_before, once that time has come",
+        "a compromise demands a rotation of keys made before keys_before, once that time has come",
         arguments: [
             (9, 10, false), (10, 10, true), (11, 10, true), (10, 0, false), (10, 1, true),
         ] as [(Int64, Int64, Bool)])
@@ -56,7 +56,7 @@ struct DeviceRecordTests {
         #expect(demand == (isDemanded ? RotationDemand(by: Self.start + 100, reason: .compromise) : nil))
     }
 
-    @Test("A key that was rotated to at keys_before or later need not rotate", arguments: [(9, true), (10, false)])
+    @Test("a key that was rotated to at keys_before or later need not rotate", arguments: [(9, true), (10, false)])
     func rotatedSince(at: Int64, isDemanded: Bool) throws {
         let demand = try record(rotatedAt: Self.start + at)
             .rotationDemand(under: keys(before: 10, by: 100), at: Self.start + 20)
@@ -64,7 +64,7 @@ struct DeviceRecordTests {
     }
 
     @Test(
-        "Of two demands the device is told the sooner time and the stronger reason",
+        "of two demands the device is told the sooner time and the stronger reason",
         arguments: [
             (50, .scheduled), (150, .scheduled), (50, .compromise), (150, .compromise),
         ] as [(Int64, RotationReason)])
@@ -75,13 +75,13 @@ struct DeviceRecordTests {
         #expect(demand == RotationDemand(by: Self.start + min(by, 100), reason: .compromise))
     }
 
-    @Test("Without a demand the device is told nothing")
+    @Test("without a demand the device is told nothing")
     func noDemand() throws {
         #expect(try record().rotationDemand(under: keys(), at: Self.start) == nil)
     }
 
     @Test(
-        "A risk metric flags the device above the threshold, not at it",
+        "a risk metric flags the device above the threshold, not at it",
         arguments: [(4, 4, false), (5, 4, true), (0, 0, false), (1, 0, true), (nil, 0, false)] as [(Int?, Int, Bool)])
     func risk(metric: Int?, threshold: Int, isFlagged: Bool) throws {
         let json: JSONValue = [
@@ -93,7 +93,7 @@ struct DeviceRecordTests {
         #expect(try !record(metric: metric).isRiskFlagged(by: nil))
     }
 
-    @Test("Only a registered device that was admitted under observation becomes pending once the app enforces")
+    @Test("only a registered device that was admitted under observation becomes pending once the app enforces")
     func statusUnderMode() throws {
         for status in DeviceStatus.allCases {
             for isObserved in [true, false] {

@@ -51,7 +51,7 @@ struct EvidenceTests {
         }
     }
 
-    @Test("By default nothing is recorded")
+    @Test("by default nothing is recorded")
     func off() async throws {
         let world = try await AppleWorld()
         try await attempt(world)
@@ -60,7 +60,7 @@ struct EvidenceTests {
 
     // MARK: What is kept
 
-    @Test("A refused attestation is recorded with its inputs, policy, roots and time")
+    @Test("a refused attestation is recorded with its inputs, policy, roots and time")
     func attestation() async throws {
         let world = try await AppleWorld(Self.recording, ios: ["minimum_bundle_version": "1", "categories": [2, 4]])
         try await attempt(world)
@@ -78,7 +78,7 @@ struct EvidenceTests {
         #expect(checks == [["format", "passed"], ["certificate-chain", "passed"], ["nonce", "failed"]])
     }
 
-    @Test("A chain to an unknown root is recorded as refused by Apple's roots")
+    @Test("a chain to an unknown root is recorded as refused by Apple's roots")
     func foreignRoot() async throws {
         let world = try await AppleWorld(Self.recording)
         let other = try AppleAuthority(from: (World.start - 86_400).date)
@@ -89,7 +89,7 @@ struct EvidenceTests {
         #expect(file.roots == nil)
     }
 
-    @Test("A refused receipt is recorded, although the registration succeeds")
+    @Test("a refused receipt is recorded, although the registration succeeds")
     func receipt() async throws {
         let world = try await AppleWorld(Self.recording)
         let request = try await world.enrolment(P256.Signing.PrivateKey()) { $0.receipt.age = -400 }.0
@@ -99,7 +99,7 @@ struct EvidenceTests {
         #expect(file.verdict.code == "RECEIPT_TOO_OLD")
     }
 
-    @Test("A receipt with trailing bytes is recorded")
+    @Test("a receipt with trailing bytes is recorded")
     func receiptWithMore() async throws {
         let world = try await AppleWorld(Self.recording)
         let request = try await world.enrolment(P256.Signing.PrivateKey()) { $0.receipt.appended = [0] }.0
@@ -107,7 +107,7 @@ struct EvidenceTests {
         #expect(try await replayed(world.world).verdict.code == "MALFORMED_RECEIPT")
     }
 
-    @Test("A refused assertion of a request is recorded with the stored counter")
+    @Test("a refused assertion of a request is recorded with the stored counter")
     func assertion() async throws {
         let world = try await AppleWorld(Self.recording)
         var (device, attestKey) = try await world.device()
@@ -124,7 +124,7 @@ struct EvidenceTests {
         #expect(try await kept(world.world).first?.deviceID == device.id)
     }
 
-    @Test("An assertion whose map is unproven is refused again when it is replayed")
+    @Test("an assertion whose map is unproven is refused again when it is replayed")
     func unprovenMap() async throws {
         var world = try await AppleWorld(Self.recording)
         world.system = .iOS("26.4")
@@ -140,7 +140,7 @@ struct EvidenceTests {
         #expect(file.input["attested_extensions"] == false)
     }
 
-    @Test("A refused assertion of a rotation is recorded")
+    @Test("a refused assertion of a rotation is recorded")
     func rotation() async throws {
         let world = try await AppleWorld(
             Self.recording.merging(["keys": ["reattest_on_rotation": true]]) { $1 })
@@ -156,7 +156,7 @@ struct EvidenceTests {
         #expect(file.about["occasion"] == "rotation")
     }
 
-    @Test("A key attestation is replayed with the app's and Google's roots, and with its key")
+    @Test("a key attestation is replayed with the app's and Google's roots, and with its key")
     func keyAttestation() async throws {
         let google = try Self.google.get()
         for attested in [P256.Signing.PrivateKey().publicKey, nil] {
@@ -179,7 +179,7 @@ struct EvidenceTests {
         }
     }
 
-    @Test("A classic token is replayed without the keys, which the file does not contain")
+    @Test("a classic token is replayed without the keys, which the file does not contain")
     func classicToken() async throws {
         let google = try Self.google.get()
         let world = try await androidWorld("play_integrity")
@@ -203,7 +203,7 @@ struct EvidenceTests {
         _ = try await replayed(world, playKeys: pair)
     }
 
-    @Test("A standard token is replayed from Google's verdict")
+    @Test("a standard token is replayed from Google's verdict")
     func standardToken() async throws {
         let world = try await World(Self.recording)
         let now = world.clock.now
@@ -215,7 +215,7 @@ struct EvidenceTests {
         #expect(file.input["recorded_verdict"]?.object?["decoded_by"] == "google")
     }
 
-    @Test("A classic token that only Google decoded is replayed from Google's verdict")
+    @Test("a classic token that only Google decoded is replayed from Google's verdict")
     func classicTokenByGoogle() async throws {
         let (old, new) = (try GoogleAuthority(), try Self.google.get())
         let pair: JSONValue = [
@@ -245,7 +245,7 @@ struct EvidenceTests {
         _ = try await replayed(world, playKeys: pair)
     }
 
-    @Test("A proof that is refused after an outage is recorded")
+    @Test("a proof that is refused after an outage is recorded")
     func pendingProof() async throws {
         let world = try await World(
             Self.recording.merging(["registration": ["provider_outage": "pending"]]) { $1 })
@@ -265,7 +265,7 @@ struct EvidenceTests {
         #expect(file.input["evaluate_at"] == .string(now.iso8601))
     }
 
-    @Test("A refusal without a judged proof records nothing")
+    @Test("a refusal without a judged proof records nothing")
     func nothingToKeep() async throws {
         let world = try await World(Self.recording)
         world.google.goAway()
@@ -283,7 +283,7 @@ struct EvidenceTests {
 
     // MARK: How it is kept
 
-    @Test("Stored evidence is encrypted, and opens only under its own id and app")
+    @Test("stored evidence is encrypted, and opens only under its own id and app")
     func sealed() async throws {
         let world = try await AppleWorld(Self.recording)
         try await attempt(world)
@@ -304,7 +304,7 @@ struct EvidenceTests {
         }
     }
 
-    @Test("Exporting and erasing are audited, and limited to the app")
+    @Test("exporting and erasing are audited, and limited to the app")
     func audited() async throws {
         let world = try await AppleWorld(Self.recording)
         try await attempt(world)
@@ -319,7 +319,7 @@ struct EvidenceTests {
         #expect(try await kept(world.world).isEmpty)
     }
 
-    @Test("Evidence expires after the days of the policy")
+    @Test("evidence expires after the days of the policy")
     func expiry() async throws {
         let world = try await AppleWorld(["evidence": ["record": true, "keep_days": 2]])
         try await attempt(world)
@@ -331,7 +331,7 @@ struct EvidenceTests {
         #expect(try await kept(world.world).isEmpty)
     }
 
-    @Test("A failure of the evidence store changes no answer")
+    @Test("a failure of the evidence store changes no answer")
     func storeFails() async throws {
         let world = try await AppleWorld(Self.recording)
         await world.world.stores.fail(.keepEvidence)
@@ -340,7 +340,7 @@ struct EvidenceTests {
         #expect(try await kept(world.world).isEmpty)
     }
 
-    @Test("Recording is limited to six a minute for each code and one a second for an app")
+    @Test("recording is limited to six a minute for each code and one a second for an app")
     func rate() async throws {
         let world = try await AppleWorld(Self.recording)
         func refuse(_ count: Int, _ change: (inout AppleAttestationOptions) -> Void) async throws {
@@ -366,7 +366,7 @@ struct EvidenceTests {
 
     // MARK: Android
 
-    @Test("A revoked chain is replayed with its own entries of the list")
+    @Test("a revoked chain is replayed with its own entries of the list")
     func revokedChain() async throws {
         let google = try Self.google.get()
         let world = try await androidWorld("key_attestation", statusList: "https://example.com/status")

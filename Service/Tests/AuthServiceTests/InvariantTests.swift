@@ -16,7 +16,7 @@ struct InvariantTests {
     }
 
     @Test(
-        "The invariants hold in random sequences of register, rotate, revoke, deregister and verify", arguments: 0..<24)
+        "the invariants hold in random sequences of register, rotate, revoke, deregister and verify", arguments: 0..<24)
     func sequences(seed: UInt64) async throws {
         let world = try await World(seed: seed)
         var known: [Known] = []
@@ -101,7 +101,7 @@ struct InvariantTests {
         #expect(try await world.stores.firstBrokenLink() == nil)
     }
 
-    @Test("The invariants hold for concurrent rotations, revocations and requests of one device", arguments: 0..<8)
+    @Test("the invariants hold for concurrent rotations, revocations and requests of one device", arguments: 0..<8)
     func concurrently(seed: UInt64) async throws {
         let world = try await World(seed: seed)
         let device = try await world.device()

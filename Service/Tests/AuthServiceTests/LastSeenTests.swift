@@ -34,13 +34,13 @@ struct LastSeenTests {
     }
 
     // The stores refuse more than a step.
-    @Test func `Every device is written, in steps`() async throws {
+    @Test func `every device is written, in steps`() async throws {
         for device in devices { world.service.seen.record(device, at: world.clock.now) }
         await world.service.noteSeen()
         #expect(try await seen() == devices.count)
     }
 
-    @Test func `A store that fails is not asked for the other steps`() async throws {
+    @Test func `a store that fails is not asked for the other steps`() async throws {
         for device in devices { world.service.seen.record(device, at: world.clock.now) }
         await world.stores.interrupt(.noteSeen) { $0.fail(.noteSeen) }
         await world.service.noteSeen()

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Protection")
 struct ProtectionTests {
-    @Test("By default one device holds at most 20,000 live claims")
+    @Test("by default one device holds at most 20,000 live claims")
     func liveClaims() {
         var settings = ProtectionSettings()
         // 4,000 requests at once, then 360 a minute for 660 s and the 300 s that a request may be dated ahead; two claims each.
@@ -16,7 +16,7 @@ struct ProtectionTests {
         #expect(settings.liveClaimsOfOneDevice == 2)
     }
 
-    @Test("A request beyond the device's rate takes no claims")
+    @Test("a request beyond the device's rate takes no claims")
     func deviceBeforeClaims() async throws {
         let world = try await World { $0.device = Rate(burst: 1, perMinute: 60) }
         let device = try await world.device()
@@ -27,7 +27,7 @@ struct ProtectionTests {
         try await world.verify(second)
     }
 
-    @Test("An address that named too many unknown apps is refused before the store is read: challenge and registration")
+    @Test("an address that named too many unknown apps is refused before the store is read: challenge and registration")
     func unknownApps() async throws {
         let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 1) }
         let enrolment = try await world.enrolment(P256.Signing.PrivateKey())
@@ -50,7 +50,7 @@ struct ProtectionTests {
         try await expect(.unknownApp) { try await world.challenge("com.example.no9") }
     }
 
-    @Test("Signed requests of unknown apps count as failures on our own routes, and never in other services' requests")
+    @Test("signed requests of unknown apps count as failures on our own routes, and never in other services' requests")
     func unknownAppsOfSignedRequests() async throws {
         let world = try await World { $0.failedSignatures = Rate(burst: 2, perMinute: 1) }
         let device = try await world.device()
@@ -105,7 +105,7 @@ struct ProtectionTests {
         #expect(seen.take().isEmpty)
     }
 
-    @Test("A provider that does not answer delays no other background work", .timeLimit(.minutes(15)))
+    @Test("a provider that does not answer delays no other background work", .timeLimit(.minutes(15)))
     func independentLoops() async throws {
         let world = try await World(["registration": ["provider_outage": "pending"]])
         world.google.goAway()

@@ -59,7 +59,7 @@ struct ProtocolVectorTests {
 
     private struct Malformed: Error { let what: String }
 
-    @Test("Each request of the vectors is answered as its case says")
+    @Test("each request of the vectors is answered as its case says")
     func requests() async throws {
         let file: Requests = try ProtocolVectors.load("requests")
         let names: Keys = try ProtocolVectors.load("keys")
@@ -145,7 +145,7 @@ struct ProtocolVectorTests {
         }
     }
 
-    @Test("The published table Who may do what is the table of the code")
+    @Test("the published table Who may do what is the table of the code")
     func access() throws {
         let file: Access = try ProtocolVectors.load("access")
         #expect(file.rows.count == AccessTests.State.allCases.count)
@@ -161,7 +161,7 @@ struct ProtocolVectorTests {
 
     // MARK: tokens.json
 
-    @Test("An issued token has the header and the claims of the published one")
+    @Test("an issued token has the header and the claims of the published one")
     func tokens() async throws {
         struct File: Decodable {
             let tokens: [Token]

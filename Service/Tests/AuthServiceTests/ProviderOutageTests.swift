@@ -28,7 +28,7 @@ struct ProviderOutageTests {
         return TestDevice(appID: try AppID(World.appID), id: answer.deviceID, key: key)
     }
 
-    @Test("A device is registered with the labels that Google returned")
+    @Test("a device is registered with the labels that Google returned")
     func vouched() async throws {
         let world = try await World()
         let answer = try await world.register(try await enrolment(world, P256.Signing.PrivateKey()), [])
@@ -39,7 +39,7 @@ struct ProviderOutageTests {
                 == Assurance(app: .playIntegrity, key: .appVouched, labels: ["MEETS_DEVICE_INTEGRITY"]))
     }
 
-    @Test("By default an outage is PROVIDER_UNAVAILABLE with Retry-After, uses up the challenge and stores nothing")
+    @Test("by default an outage is PROVIDER_UNAVAILABLE with Retry-After, uses up the challenge and stores nothing")
     func refused() async throws {
         let world = try await World()
         world.google.goAway()
@@ -51,7 +51,7 @@ struct ProviderOutageTests {
         #expect(try await world.stores.count(of: AppID(World.appID)) == [:])
     }
 
-    @Test("A wrong key proof or challenge costs no quota, because Google is asked last")
+    @Test("a wrong key proof or challenge costs no quota, because Google is asked last")
     func askedLast() async throws {
         let world = try await World()
         let enrolment = try await enrolment(world, P256.Signing.PrivateKey())
@@ -60,7 +60,7 @@ struct ProviderOutageTests {
         #expect(world.google.questions == 0)
     }
 
-    @Test("If the policy says pending, the proof is sealed and the device is pending")
+    @Test("if the policy says pending, the proof is sealed and the device is pending")
     func pending() async throws {
         let world = try await World(Self.waiting)
         let device = try await waitingDevice(world)
@@ -71,7 +71,7 @@ struct ProviderOutageTests {
         #expect(!String(decoding: proof.sealedRequest, as: UTF8.self).contains(device.publicKey.base64))
     }
 
-    @Test("After the outage the proof is judged as of its arrival, and erased")
+    @Test("after the outage the proof is judged as of its arrival, and erased")
     func settled() async throws {
         let world = try await World(Self.waiting)
         let device = try await waitingDevice(world)
@@ -87,7 +87,7 @@ struct ProviderOutageTests {
         #expect(try await world.audited(.deviceApproved).map(\.actor) == ["service"])
     }
 
-    @Test("A proof that does not verify rejects the device")
+    @Test("a proof that does not verify rejects the device")
     func rejected() async throws {
         let world = try await World(Self.waiting)
         let device = try await waitingDevice(world, package: "com.example.evil")
@@ -98,7 +98,7 @@ struct ProviderOutageTests {
     }
 
     @Test(
-        "A proof that is not settled within a day is rejected and erased",
+        "a proof that is not settled within a day is rejected and erased",
         arguments: [(86_400, false), (86_401, true)] as [(Int64, Bool)])
     func patience(seconds: Int64, isRejected: Bool) async throws {
         let world = try await World(Self.waiting)
@@ -109,7 +109,7 @@ struct ProviderOutageTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty == isRejected)
     }
 
-    @Test("With manual approval a device whose proof verified waits for an operator")
+    @Test("with manual approval a device whose proof verified waits for an operator")
     func manual() async throws {
         let world = try await World(["registration": ["provider_outage": "pending", "approval": "manual"]])
         let device = try await waitingDevice(world)
@@ -122,7 +122,7 @@ struct ProviderOutageTests {
         try await world.verify(device)
     }
 
-    @Test("A decision of an operator wins, and the proof is erased")
+    @Test("a decision of an operator wins, and the proof is erased")
     func decidedMeanwhile() async throws {
         let world = try await World(Self.waiting)
         let (revoked, rejected) = (try await waitingDevice(world), try await waitingDevice(world))
@@ -135,7 +135,7 @@ struct ProviderOutageTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
     }
 
-    @Test("During an outage the holder of a pending key learns its status, and a stranger learns nothing")
+    @Test("during an outage the holder of a pending key learns its status, and a stranger learns nothing")
     func againWhileAway() async throws {
         let world = try await World(Self.waiting)
         let device = try await waitingDevice(world)
@@ -149,7 +149,7 @@ struct ProviderOutageTests {
         try await expect(.providerUnavailable) { try await world.register(bare, []) }
     }
 
-    @Test("After the outage the same key registers, and the old proof is erased")
+    @Test("after the outage the same key registers, and the old proof is erased")
     func againWhenBack() async throws {
         let world = try await World(Self.waiting)
         let device = try await waitingDevice(world, package: "com.example.evil")
@@ -162,7 +162,7 @@ struct ProviderOutageTests {
         try await world.verify(device)
     }
 
-    @Test("Only the holder of the key can prove a device that waits for its provider")
+    @Test("only the holder of the key can prove a device that waits for its provider")
     func provenByAnother() async throws {
         let world = try await World(Self.waiting)
         let device = try await waitingDevice(world)
@@ -173,7 +173,7 @@ struct ProviderOutageTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).count == 1)
     }
 
-    @Test("Pending rows are bounded during an outage, and a refused one leaves no proof")
+    @Test("pending rows are bounded during an outage, and a refused one leaves no proof")
     func bounded() async throws {
         let world = try await World(["registration": ["provider_outage": "pending", "maximum_unproven": 1]])
         _ = try await waitingDevice(world)
@@ -182,7 +182,7 @@ struct ProviderOutageTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).count == 1)
     }
 
-    @Test("The proof of a failed registration is erased", arguments: [MemoryStores.Call.insertDevice])
+    @Test("the proof of a failed registration is erased", arguments: [MemoryStores.Call.insertDevice])
     func leftOver(call: MemoryStores.Call) async throws {
         let world = try await World(Self.waiting)
         world.google.goAway()
@@ -196,7 +196,7 @@ struct ProviderOutageTests {
     }
 
     @Test(
-        "Settling continues after a failure of the store",
+        "settling continues after a failure of the store",
         arguments: [MemoryStores.Call.replaceEvidence, .setStatus, .eraseProof])
     func interrupted(call: MemoryStores.Call) async throws {
         let world = try await World(Self.waiting)
@@ -210,7 +210,7 @@ struct ProviderOutageTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
     }
 
-    @Test("A device that proves itself while its stored proof is settled is not rejected")
+    @Test("a device that proves itself while its stored proof is settled is not rejected")
     func overtaken() async throws {
         let world = try await World(Self.waiting)
         let device = try await waitingDevice(world)
@@ -224,7 +224,7 @@ struct ProviderOutageTests {
         #expect(try await world.row(device).assurance.app == .playIntegrity)
     }
 
-    @Test("During an outage one proof of an app is tried in each round")
+    @Test("during an outage one proof of an app is tried in each round")
     func askedOnce() async throws {
         let world = try await World(Self.waiting)
         for _ in 0..<5 { _ = try await waitingDevice(world) }
@@ -233,7 +233,7 @@ struct ProviderOutageTests {
         #expect(world.google.questions == before + 1)
     }
 
-    @Test("A proof that Google cannot judge is retried at growing intervals, and the others are settled")
+    @Test("a proof that Google cannot judge is retried at growing intervals, and the others are settled")
     func postponed() async throws {
         let world = try await World(Self.waiting)
         world.google.goAway()

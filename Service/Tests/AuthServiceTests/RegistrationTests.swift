@@ -10,7 +10,7 @@ import struct Foundation.Data
 
 @Suite("Registration")
 struct RegistrationTests {
-    @Test("A challenge has 32 bytes and lives 90 seconds")
+    @Test("a challenge has 32 bytes and lives 90 seconds")
     func challenge() async throws {
         let world = try await World()
         let answer = try await world.service.issueChallenge(
@@ -21,7 +21,7 @@ struct RegistrationTests {
         #expect(try await world.challenge() != world.challenge())
     }
 
-    @Test("A development proof registers a device, which is stored before the answer")
+    @Test("a development proof registers a device, which is stored before the answer")
     func registers() async throws {
         let world = try await World()
         let key = P256.Signing.PrivateKey()
@@ -36,7 +36,7 @@ struct RegistrationTests {
 
     // MARK: The challenge
 
-    @Test("A challenge is used up whatever happens next")
+    @Test("a challenge is used up whatever happens next")
     func challengeIsUsedUp() async throws {
         let world = try await World()
         let key = P256.Signing.PrivateKey()
@@ -54,7 +54,7 @@ struct RegistrationTests {
     }
 
     @Test(
-        "A request that is refused earlier does not use up its challenge"
+        "a request that is refused earlier does not use up its challenge"
     )
     func challengeIsTakenAfterAppAndPlatform() async throws {
         let world = try await World(["android": .null])
@@ -65,7 +65,7 @@ struct RegistrationTests {
         try await world.register(try await world.enrolment(key, challenge: challenge))
     }
 
-    @Test("A challenge of another app or purpose is used up and is INVALID_CHALLENGE")
+    @Test("a challenge of another app or purpose is used up and is INVALID_CHALLENGE")
     func foreignChallenge() async throws {
         let world = try await World()
         try await world.add(World.record(["app_id": "com.example.other"]))
@@ -81,7 +81,7 @@ struct RegistrationTests {
     }
 
     @Test(
-        "An expired challenge is CHALLENGE_EXPIRED for ten minutes, then INVALID_CHALLENGE",
+        "an expired challenge is CHALLENGE_EXPIRED for ten minutes, then INVALID_CHALLENGE",
         arguments: [
             (0, nil), (90, nil), (91, .challengeExpired), (690, .challengeExpired), (691, .invalidChallenge),
         ] as [(Int64, ErrorCode?)])
@@ -93,7 +93,7 @@ struct RegistrationTests {
         #expect(refusal?.code == expected)
     }
 
-    @Test("Of 64 registrations with one challenge, each with its own key, one wins")
+    @Test("of 64 registrations with one challenge, each with its own key, one wins")
     func oneChallengeManyKeys() async throws {
         let world = try await World()
         let challenge = try await world.challenge()
@@ -107,7 +107,7 @@ struct RegistrationTests {
 
     // MARK: Key and key proof
 
-    @Test("Keys that are not points of P-256 in SPKI or X9.63 are INVALID_REQUEST")
+    @Test("keys that are not points of P-256 in SPKI or X9.63 are INVALID_REQUEST")
     func keys() async throws {
         let world = try await World()
         let key = P256.Signing.PrivateKey()
@@ -124,7 +124,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test("A key in X9.63 is the same key as in SPKI")
+    @Test("a key in X9.63 is the same key as in SPKI")
     func pointIsKept() async throws {
         let world = try await World()
         let key = P256.Signing.PrivateKey()
@@ -138,7 +138,7 @@ struct RegistrationTests {
         #expect(try await world.register(again).deviceID == first.deviceID)
     }
 
-    @Test("A key proof that does not verify is refused, required or not")
+    @Test("a key proof that does not verify is refused, required or not")
     func wrongKeyProof() async throws {
         for policy in ["optional", "required"] {
             let world = try await World(["keys": ["key_proof": .string(policy)]])
@@ -159,7 +159,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test("A missing key proof is refused if the policy requires one, and always with a development proof")
+    @Test("a missing key proof is refused if the policy requires one, and always with a development proof")
     func missingKeyProof() async throws {
         let world = try await AppleWorld(["keys": ["key_proof": "required"]])
         let (bare, _) = try await world.enrolment(P256.Signing.PrivateKey(), proving: false)
@@ -173,7 +173,7 @@ struct RegistrationTests {
 
     // MARK: Apple's attestation
 
-    @Test("An attestation by a trust anchor of the app registers with assurance test")
+    @Test("an attestation by a trust anchor of the app registers with assurance test")
     func attested() async throws {
         let world = try await AppleWorld()
         let (enrolment, key) = try await world.enrolment(P256.Signing.PrivateKey())
@@ -186,7 +186,7 @@ struct RegistrationTests {
         #expect(row.appAttest?.receiptOutcome == "verified")
     }
 
-    @Test("An attestation that binds another challenge or another key is INVALID_ATTESTATION")
+    @Test("an attestation that binds another challenge or another key is INVALID_ATTESTATION")
     func wrongNonce() async throws {
         let world = try await AppleWorld()
         let key = P256.Signing.PrivateKey()
@@ -202,7 +202,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test("An attestation by an authority that the app does not name is INVALID_ATTESTATION")
+    @Test("an attestation by an authority that the app does not name is INVALID_ATTESTATION")
     func foreignAuthority() async throws {
         let world = try await AppleWorld()
         let stranger = try AppleAuthority(from: (World.start - 86_400).date)
@@ -210,7 +210,7 @@ struct RegistrationTests {
         try await expect(.invalidAttestation) { try await world.world.register(enrolment, []) }
     }
 
-    @Test("An App Attest key that is bound to a device is refused for another one")
+    @Test("an App Attest key that is bound to a device is refused for another one")
     func oneAttestedKeyTwoDevices() async throws {
         let world = try await AppleWorld()
         let (first, attestKey) = try await world.enrolment(P256.Signing.PrivateKey())
@@ -221,7 +221,7 @@ struct RegistrationTests {
 
     // MARK: Policy
 
-    @Test("With manual approval a device is pending until an operator decides")
+    @Test("with manual approval a device is pending until an operator decides")
     func manualApproval() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -234,7 +234,7 @@ struct RegistrationTests {
         #expect(try await administration.reject(device.id, of: device.appID, actor: "test") == false)
     }
 
-    @Test("Pending devices of an app are bounded")
+    @Test("pending devices of an app are bounded")
     func pendingBound() async throws {
         let world = try await World(["registration": ["approval": "manual", "maximum_pending": 2]])
         let first = try await world.device()
@@ -246,7 +246,7 @@ struct RegistrationTests {
     }
 
     @Test(
-        "A production app refuses a development proof, and what a test or development vouched for at every verification"
+        "a production app refuses a development proof, and what a test or development vouched for at every verification"
     )
     func production() async throws {
         let world = try await World()
@@ -270,7 +270,7 @@ struct RegistrationTests {
     }
 
     @Test(
-        "A store that fails refuses with 503, and nothing is stored",
+        "a store that fails refuses with 503, and nothing is stored",
         arguments: [MemoryStores.Call.take, .insertDevice])
     func storeFails(call: MemoryStores.Call) async throws {
         let world = try await World()
@@ -282,7 +282,7 @@ struct RegistrationTests {
         #expect(try await world.stores.count(of: AppID(World.appID)) == [:])
     }
 
-    @Test("Enrolments of one address, or one /64 of IPv6, are limited: 429 with Retry-After")
+    @Test("enrolments of one address, or one /64 of IPv6, are limited: 429 with Retry-After")
     func enrolmentRate() async throws {
         let world = try await World { $0.enrolment = Rate(burst: 2, perMinute: 6) }
         let addresses = ["2001:db8::1", "2001:db8::2", "2001:db8::3"].map { ClientAddress($0) }

@@ -26,7 +26,7 @@ struct ReplayTests {
         ),
     ]
 
-    @Test("A captured request is refused in every variation", arguments: disguises.indices)
+    @Test("a captured request is refused in every variation", arguments: disguises.indices)
     func captured(disguise: Int) async throws {
         let world = try await World()
         let device = try await world.device()
@@ -40,7 +40,7 @@ struct ReplayTests {
         try await expect(.nonceReplay) { try await world.service.authenticate(ownReplay, for: .status) }
     }
 
-    @Test("A used nonce is refused, whatever is signed with it", arguments: [SignatureScheme.one])
+    @Test("a used nonce is refused, whatever is signed with it", arguments: [SignatureScheme.one])
     func nonceAgain(scheme: SignatureScheme) async throws {
         let world = try await World()
         let device = try await world.device()
@@ -53,7 +53,7 @@ struct ReplayTests {
         try await world.verify(try await world.device(), RequestDraft().with { $0.nonce = nonce })
     }
 
-    @Test("Of 64 concurrent copies and variations one is accepted")
+    @Test("of 64 concurrent copies and variations one is accepted")
     func concurrent() async throws {
         let world = try await World()
         let request = try world.signed(try await world.device())
@@ -63,7 +63,7 @@ struct ReplayTests {
         #expect(outcomes.count { $0?.code == .nonceReplay } == 63)
     }
 
-    @Test("A replay is refused by another node, and after a restart")
+    @Test("a replay is refused by another node, and after a restart")
     func otherNode() async throws {
         let world = try await World()
         let request = try world.signed(try await world.device())
@@ -73,7 +73,7 @@ struct ReplayTests {
         try await expect(.nonceReplay) { try await world.verify(request.underNewNonce(world.random), at: node) }
     }
 
-    @Test("A replay dated 300 s ahead is refused while it is fresh, and after")
+    @Test("a replay dated 300 s ahead is refused while it is fresh, and after")
     func datedAhead() async throws {
         let world = try await World([
             "signature": ["future_window_seconds": 300, "past_window_seconds": 600]
@@ -88,7 +88,7 @@ struct ReplayTests {
         try await expect(.clockSkew) { try await world.verify(request.underNewNonce(world.random)) }
     }
 
-    @Test("A replay is refused after the window was raised")
+    @Test("a replay is refused after the window was raised")
     func windowRaised() async throws {
         let world = try await World(["signature": ["past_window_seconds": 60]])
         let request = try world.signed(try await world.device())
@@ -99,7 +99,7 @@ struct ReplayTests {
         try await expect(.nonceReplay) { try await world.verify(request.underNewNonce(world.random)) }
     }
 
-    @Test("A replay is refused after the service's clock stepped back")
+    @Test("a replay is refused after the service's clock stepped back")
     func clockStepsBack() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -112,7 +112,7 @@ struct ReplayTests {
         try await expect(.clockSkew) { try await world.verify(request.underNewNonce(world.random)) }
     }
 
-    @Test("After a loss of history requests are 503 until no older request is fresh")
+    @Test("after a loss of history requests are 503 until no older request is fresh")
     func historyLost() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -130,7 +130,7 @@ struct ReplayTests {
         try await expect(.serviceUnavailable) { try await world.verify(request.underNewNonce(world.random)) }
     }
 
-    @Test("Claims stay taken, whatever happens to the request")
+    @Test("claims stay taken, whatever happens to the request")
     func claimsStay() async throws {
         let world = try await AppleWorld(ios: ["assertions_required_on": ["/v1/pay"]])
         let (device, _) = try await world.device()
@@ -139,7 +139,7 @@ struct ReplayTests {
         try await expect(.nonceReplay) { try await world.world.verify(request) }
     }
 
-    @Test("A request that was refused before its claims may be repeated")
+    @Test("a request that was refused before its claims may be repeated")
     func refusedBeforeClaims() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -149,7 +149,7 @@ struct ReplayTests {
         try await world.verify(request)
     }
 
-    @Test("Two correct requests with the same content in one second both pass")
+    @Test("two correct requests with the same content in one second both pass")
     func identicalRequests() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -158,7 +158,7 @@ struct ReplayTests {
         }
     }
 
-    @Test("Reads are protected unless the app says otherwise, and writes always")
+    @Test("reads are protected unless the app says otherwise, and writes always")
     func reads() async throws {
         let protected = try await World()
         let open = try await World(["signature": ["replay_on_reads": false]])
@@ -174,7 +174,7 @@ struct ReplayTests {
         }
     }
 
-    @Test("Scheme 2: a captured request is refused under other headers too")
+    @Test("scheme 2: a captured request is refused under other headers too")
     func schemeTwo() async throws {
         let world = try await World()
         let request = try world.signed(try await world.device(), RequestDraft().with { $0.scheme = .two })

@@ -10,7 +10,7 @@ import struct Foundation.Data
 
 @Suite("Rotation")
 struct RotationTests {
-    @Test("The new key is the current one, the old one the previous one")
+    @Test("the new key is the current one, the old one the previous one")
     func rotates() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -26,7 +26,7 @@ struct RotationTests {
     }
 
     @Test(
-        "The previous key verifies for the overlap, to the second",
+        "the previous key verifies for the overlap, to the second",
         arguments: [(60, nil), (61, .invalidSignature)] as [(Int64, ErrorCode?)])
     func overlap(seconds: Int64, expected: ErrorCode?) async throws {
         let world = try await World()
@@ -39,7 +39,7 @@ struct RotationTests {
         try await world.verify(after)
     }
 
-    @Test("The overlap is the app's", arguments: [0, 10] as [Int64])
+    @Test("the overlap is the app's", arguments: [0, 10] as [Int64])
     func overlapOfTheApp(overlap: Int64) async throws {
         let world = try await World(["keys": ["overlap_seconds": .integer(overlap)]])
         let device = try await world.device()
@@ -52,7 +52,7 @@ struct RotationTests {
         try await expect(.invalidSignature) { try await world.verify(device) }
     }
 
-    @Test("After a compromise the previous key verifies nothing")
+    @Test("after a compromise the previous key verifies nothing")
     func compromise() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -65,7 +65,7 @@ struct RotationTests {
         try await world.verify(after)
     }
 
-    @Test("After two rotations the first key no longer verifies")
+    @Test("after two rotations the first key no longer verifies")
     func retired() async throws {
         let world = try await World()
         let first = try await world.device()
@@ -79,7 +79,7 @@ struct RotationTests {
 
     // MARK: Rate
 
-    @Test("Five rotations at once, then one in five minutes; repeats do not count")
+    @Test("five rotations at once, then one in five minutes; repeats do not count")
     func rate() async throws {
         let world = try await World { $0.rotations = ProtectionSettings().rotations }
         var device = try await world.device()
@@ -102,7 +102,7 @@ struct RotationTests {
         try await expect(.rateLimited) { try await world.rotated(device) }
     }
 
-    @Test("A refused rotation does not count for the rate, and one beyond the rate costs no challenge")
+    @Test("a refused rotation does not count for the rate, and one beyond the rate costs no challenge")
     func rateCountsWhatWasAccepted() async throws {
         let world = try await World { $0.rotations = Rate(burst: 1, perHour: 1) }
         let device = try await world.device()
@@ -121,7 +121,7 @@ struct RotationTests {
 
     // MARK: Idempotence
 
-    @Test("A repeated rotation, signed by either key, gets the first effective_at")
+    @Test("a repeated rotation, signed by either key, gets the first effective_at")
     func idempotent() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -140,7 +140,7 @@ struct RotationTests {
         #expect(try await world.row(device).keyRotatedAt == first.effectiveAt)
     }
 
-    @Test("A repeat that says compromise ends the overlap at once, and is the same answer", arguments: [true, false])
+    @Test("a repeat that says compromise ends the overlap at once, and is the same answer", arguments: [true, false])
     func repeatedForCompromise(byThePreviousKey: Bool) async throws {
         let world = try await World()
         let device = try await world.device()
@@ -161,7 +161,7 @@ struct RotationTests {
         #expect(try await world.audited(.overlapEnded).count == 1)
     }
 
-    @Test("A scheduled repeat leaves the overlap alone")
+    @Test("a scheduled repeat leaves the overlap alone")
     func repeatedAsScheduled() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -173,14 +173,14 @@ struct RotationTests {
         try await world.verify(device)
     }
 
-    @Test("A rotation to the registered key is 409 if no rotation happened before")
+    @Test("a rotation to the registered key is 409 if no rotation happened before")
     func neverRotated() async throws {
         let world = try await World()
         let device = try await world.device()
         try await expect(.rotationFailed) { try await world.rotate(device, world.rotation(device, to: device.key)) }
     }
 
-    @Test("Of 64 concurrent rotations to different keys one wins, the others get 409")
+    @Test("of 64 concurrent rotations to different keys one wins, the others get 409")
     func race() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -203,7 +203,7 @@ struct RotationTests {
         #expect(try await world.audited(.keyRotated).count == 1)
     }
 
-    @Test("A revocation is never overwritten, whichever comes first", arguments: 0..<16)
+    @Test("a revocation is never overwritten, whichever comes first", arguments: 0..<16)
     func raceWithRevocation(seed: UInt64) async throws {
         let world = try await World(seed: seed)
         let device = try await world.device()
@@ -215,7 +215,7 @@ struct RotationTests {
         #expect(try await world.row(device).status == .revoked)
     }
 
-    @Test("A revocation between the signature and the change is DEVICE_REVOKED, and the key stays")
+    @Test("a revocation between the signature and the change is DEVICE_REVOKED, and the key stays")
     func revokedMeanwhile() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -227,7 +227,7 @@ struct RotationTests {
         #expect(try await world.row(device).key == device.publicKey)
     }
 
-    @Test("A rotation signed by a key that was replaced meanwhile is ROTATION_FAILED")
+    @Test("a rotation signed by a key that was replaced meanwhile is ROTATION_FAILED")
     func rotatedMeanwhile() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -241,7 +241,7 @@ struct RotationTests {
 
     // MARK: The new key
 
-    @Test("A new key that is or was bound is 409")
+    @Test("a new key that is or was bound is 409")
     func keyTaken() async throws {
         let world = try await World()
         let first = try await world.device()
@@ -255,7 +255,7 @@ struct RotationTests {
         #expect(try await world.row(other).key == other.publicKey)
     }
 
-    @Test("A wrong new_key_proof is refused, and a missing one if the app requires it")
+    @Test("a wrong new_key_proof is refused, and a missing one if the app requires it")
     func newKeyProof() async throws {
         for policy in ["optional", "required"] {
             let world = try await World(["keys": ["key_proof": .string(policy)]])
@@ -275,7 +275,7 @@ struct RotationTests {
         }
     }
 
-    @Test("A key that is no P-256 key is 400")
+    @Test("a key that is no P-256 key is 400")
     func malformedKey() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -285,7 +285,7 @@ struct RotationTests {
 
     // MARK: Attesting again
 
-    @Test("If the policy demands it, the stored App Attest key asserts the rotation nonce")
+    @Test("if the policy demands it, the stored App Attest key asserts the rotation nonce")
     func reattestation() async throws {
         let world = try await AppleWorld(["keys": ["reattest_on_rotation": true]])
         var (device, attestKey) = try await world.device()
@@ -323,7 +323,7 @@ struct RotationTests {
     }
 
     @Test(
-        "A new App Attest key replaces a lost one if the policy allows it, and the audit log says so",
+        "a new App Attest key replaces a lost one if the policy allows it, and the audit log says so",
         arguments: [true, false], [true, false])
     func rebound(isAllowed: Bool, isDemanded: Bool) async throws {
         let world = try await AppleWorld([
@@ -352,14 +352,14 @@ struct RotationTests {
         }
     }
 
-    @Test("The audit log says that a rotation did not rebind")
+    @Test("the audit log says that a rotation did not rebind")
     func notRebound() async throws {
         let world = try await World()
         _ = try await world.rotated(try await world.device())
         #expect(try await world.audited(.keyRotated).first?.detail["rebound"] == false)
     }
 
-    @Test("A rebind needs a genuine attestation of an unbound key for this rotation")
+    @Test("a rebind needs a genuine attestation of an unbound key for this rotation")
     func wrongRebinding() async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
         let (device, attestKey) = try await world.device()
@@ -407,7 +407,7 @@ struct RotationTests {
         return (request, key, attestKey)
     }
 
-    @Test("A rebind needs new_key_proof, and is refused with reason compromise")
+    @Test("a rebind needs new_key_proof, and is refused with reason compromise")
     func rebindingRules() async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
         let (device, attestKey) = try await world.device()
@@ -421,7 +421,7 @@ struct RotationTests {
         try await world.world.rotate(device, try await Self.rebinding(device, in: world).request)
     }
 
-    @Test("A rebind is refused while policy on compromise demands the rotation, whatever the body says")
+    @Test("a rebind is refused while policy on compromise demands the rotation, whatever the body says")
     func rebindingOfACompromisedKey() async throws {
         let members: [String: JSONValue] = ["rebind_on_rotation": true]
         let world = try await AppleWorld(["keys": .object(World.object(members))])
@@ -433,7 +433,7 @@ struct RotationTests {
         try await expect(.invalidAttestation) { try await world.world.rotate(device, body) }
     }
 
-    @Test("A rotation with the other platform's proof is refused")
+    @Test("a rotation with the other platform's proof is refused")
     func evidenceOfTheOtherPlatform() async throws {
         let world = try await AppleWorld()
         var (device, attestKey) = try await world.device()
@@ -487,7 +487,7 @@ struct RotationTests {
         #expect(try await world.row(device).assurance.key == .appVouched)
     }
 
-    @Test("A proof in a rotation without a challenge is refused")
+    @Test("a proof in a rotation without a challenge is refused")
     func proofWithoutChallenge() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -497,7 +497,7 @@ struct RotationTests {
         try await expect(.invalidRequest) { try await world.rotate(device, body) }
     }
 
-    @Test("A device in development mode rotates without a proof")
+    @Test("a device in development mode rotates without a proof")
     func developmentRotates() async throws {
         let world = try await World(["keys": ["reattest_on_rotation": true]])
         _ = try await world.rotated(try await world.device())
@@ -505,7 +505,7 @@ struct RotationTests {
 
     // MARK: Must rotate
 
-    @Test("A demand to rotate shows in the status, then is KEY_EXPIRED, and a rotation ends it")
+    @Test("a demand to rotate shows in the status, then is KEY_EXPIRED, and a rotation ends it")
     func mustRotate() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -533,7 +533,7 @@ struct RotationTests {
         .object(JSONObject([("keys_before", .string(before.iso8601)), ("rotate_by", .string(by.iso8601))]))
     }
 
-    @Test("Past rotate_by a compromised key counts as past grace: it can no longer rotate")
+    @Test("past rotate_by a compromised key counts as past grace: it can no longer rotate")
     func compromisedKeyPastItsTime() async throws {
         let world = try await World()
         let (early, late) = (try await world.device(), try await world.device())
@@ -554,7 +554,7 @@ struct RotationTests {
         try await world.deregister(late)
     }
 
-    @Test("A rotation away from a compromised key has no overlap, whatever the body says")
+    @Test("a rotation away from a compromised key has no overlap, whatever the body says")
     func noOverlapOfACompromisedKey() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -568,7 +568,7 @@ struct RotationTests {
         try await world.verify(after)
     }
 
-    @Test("A demand of compromise during a rotation ends the old key's overlap")
+    @Test("a demand of compromise during a rotation ends the old key's overlap")
     func compromisedMeanwhile() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -579,7 +579,7 @@ struct RotationTests {
         try await world.verify(after)
     }
 
-    @Test("A demand of compromise during a rebind refuses it")
+    @Test("a demand of compromise during a rebind refuses it")
     func rebindingOfAKeyCompromisedMeanwhile() async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
         let (device, attestKey) = try await world.device()
@@ -600,7 +600,7 @@ struct RotationTests {
         }
     }
 
-    @Test("A store that fails is 503, and the key stays")
+    @Test("a store that fails is 503, and the key stays")
     func storeFails() async throws {
         let world = try await World()
         let device = try await world.device()

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The same key again")
 struct SameKeyAgainTests {
-    @Test("A registered key gets the same id, and nothing changes")
+    @Test("a registered key gets the same id, and nothing changes")
     func registered() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -20,7 +20,7 @@ struct SameKeyAgainTests {
         #expect(try await world.row(device) == before)
     }
 
-    @Test("Evidence of a registered key is replaced only with a valid key proof")
+    @Test("evidence of a registered key is replaced only with a valid key proof")
     func evidence() async throws {
         let world = try await AppleWorld()
         let (device, first) = try await world.device()
@@ -33,7 +33,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.audited(.deviceEvidenceReplaced).count == 1)
     }
 
-    @Test("The same App Attest key again keeps its counter")
+    @Test("the same App Attest key again keeps its counter")
     func counterIsKept() async throws {
         let world = try await AppleWorld()
         var (device, attestKey) = try await world.device()
@@ -48,7 +48,7 @@ struct SameKeyAgainTests {
     // MARK: Another App Attest key
 
     @Test(
-        "After a lost answer the same key with a new App Attest key gets the same id",
+        "after a lost answer the same key with a new App Attest key gets the same id",
         arguments: [0, 6])
     func lostAnswer(days: Int64) async throws {
         let world = try await AppleWorld(ios: ["assertions_required_except": []])
@@ -69,7 +69,7 @@ struct SameKeyAgainTests {
     }
 
     @Test(
-        "The signing key alone cannot replace the App Attest key of a device in use",
+        "the signing key alone cannot replace the App Attest key of a device in use",
         arguments: Use.allCases)
     func stolenKey(use: Use) async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": false]])
@@ -97,7 +97,7 @@ struct SameKeyAgainTests {
         try await world.world.verify(world.asserting(try world.world.signed(device), &keys.owner))
     }
 
-    @Test("A node relies on the last-seen times that other nodes stored")
+    @Test("a node relies on the last-seen times that other nodes stored")
     func stolenKeyAtAnotherNode() async throws {
         let world = try await AppleWorld()
         let (device, owner) = try await world.device()
@@ -108,7 +108,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.row(device).appAttest?.keyID == owner.keyID)
     }
 
-    @Test("If the policy allows it, a device in use may bring another App Attest key, and the audit log says so")
+    @Test("if the policy allows it, a device in use may bring another App Attest key, and the audit log says so")
     func rebound() async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
         let (device, _) = try await world.device()
@@ -126,7 +126,7 @@ struct SameKeyAgainTests {
     }
 
     @Test(
-        "A registration replaces nothing while the key must rotate because of a compromise",
+        "a registration replaces nothing while the key must rotate because of a compromise",
         arguments: [true, false], [true, false])
     func compromised(byPolicy: Bool, isInUse: Bool) async throws {
         let keys: [String: JSONValue] = ["rebind_on_rotation": true]
@@ -148,7 +148,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.row(device) == before)
     }
 
-    @Test("A demand of compromise during a registration keeps the App Attest key")
+    @Test("a demand of compromise during a registration keeps the App Attest key")
     func compromisedMeanwhile() async throws {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
         let (device, owner) = try await world.device()
@@ -163,7 +163,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.row(device).appAttest?.keyID == owner.keyID)
     }
 
-    @Test("An assertion during a registration keeps the App Attest key and its counter")
+    @Test("an assertion during a registration keeps the App Attest key and its counter")
     func assertedMeanwhile() async throws {
         let world = try await AppleWorld()
         let (device, owner) = try await world.device()
@@ -176,7 +176,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.row(device).appAttest?.counter == 1)
     }
 
-    @Test("A pending device may bring another App Attest key until it asked for its status")
+    @Test("a pending device may bring another App Attest key until it asked for its status")
     func pendingLostAnswer() async throws {
         let world = try await AppleWorld(["registration": ["approval": "manual"]])
         let (device, first) = try await world.device()
@@ -192,7 +192,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.row(device).appAttest?.keyID == second.keyID)
     }
 
-    @Test("A new verdict of Google replaces the old one")
+    @Test("a new verdict of Google replaces the old one")
     func android() async throws {
         let world = try await World()
         let key = P256.Signing.PrivateKey()
@@ -229,7 +229,7 @@ struct SameKeyAgainTests {
     private static let development = Assurance.of(.development, .unattested)
 
     @Test(
-        "A weaker proof does not lower the assurance, and its parts are not mixed with a stronger one's",
+        "a weaker proof does not lower the assurance, and its parts are not mixed with a stronger one's",
         arguments: proofs)
     func joined(before: Assurance, sent: Assurance, after: Assurance?) async throws {
         let world = try await World()
@@ -255,7 +255,7 @@ struct SameKeyAgainTests {
         #expect(try await world.row(device).appAttest == evidence)
     }
 
-    @Test("A proof that another one overtakes is joined with it")
+    @Test("a proof that another one overtakes is joined with it")
     func overtaken() async throws {
         let world = try await World()
         let key = P256.Signing.PrivateKey()
@@ -267,7 +267,7 @@ struct SameKeyAgainTests {
         #expect(try await world.row(device).assurance == .of(.playIntegrity, .strongbox, Self.device))
     }
 
-    @Test("Proofs of two providers join in either order, and a weaker app assurance does not raise the key's")
+    @Test("proofs of two providers join in either order, and a weaker app assurance does not raise the key's")
     func joinedEitherWay() {
         let (hardware, google) = (Assurance.of(.none, .strongbox), Self.google)
         #expect(google.joined(with: hardware) == (.of(.playIntegrity, .strongbox, Self.device), false))
@@ -277,7 +277,7 @@ struct SameKeyAgainTests {
         #expect(xcode.joined(with: .of(.appAttest, .appVouched)) == (.of(.appAttest, .appVouched), true))
     }
 
-    @Test("A pending key gets the same id, and the policy is judged again")
+    @Test("a pending key gets the same id, and the policy is judged again")
     func pending() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -289,7 +289,7 @@ struct SameKeyAgainTests {
         try await world.verify(device)
     }
 
-    @Test("A pending device is not admitted under observation if it cannot be marked")
+    @Test("a pending device is not admitted under observation if it cannot be marked")
     func pendingUnderObservation() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -298,7 +298,7 @@ struct SameKeyAgainTests {
         #expect(answer == RegisterResponse(deviceID: device.id, status: .pending))
     }
 
-    @Test("A rejected key gets the same id and status rejected")
+    @Test("a rejected key gets the same id and status rejected")
     func rejected() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
@@ -307,7 +307,7 @@ struct SameKeyAgainTests {
         #expect(answer == RegisterResponse(deviceID: device.id, status: .rejected))
     }
 
-    @Test("A revoked key is DEVICE_REVOKED")
+    @Test("a revoked key is DEVICE_REVOKED")
     func revoked() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -316,7 +316,7 @@ struct SameKeyAgainTests {
         try await expect(.deviceRevoked) { try await world.register(enrolment) }
     }
 
-    @Test("A deregistered key stays refused, and a new key registers")
+    @Test("a deregistered key stays refused, and a new key registers")
     func deregistered() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -326,7 +326,7 @@ struct SameKeyAgainTests {
         _ = try await world.device()
     }
 
-    @Test("A key in another role, app or platform is INVALID_ATTESTATION")
+    @Test("a key in another role, app or platform is INVALID_ATTESTATION")
     func otherRoles() async throws {
         let world = try await World()
         try await world.add(World.record(["app_id": "com.example.other"]))
@@ -344,7 +344,7 @@ struct SameKeyAgainTests {
         #expect(try await world.register(try await world.enrolment(third.key)).deviceID == first.id)
     }
 
-    @Test("Whether a key is known shows only after the proof verified")
+    @Test("whether a key is known shows only after the proof verified")
     func lookedUpLast() async throws {
         let world = try await AppleWorld()
         let (device, _) = try await world.device()

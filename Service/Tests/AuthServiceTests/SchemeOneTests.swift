@@ -9,7 +9,7 @@ import struct Foundation.Data
 
 @Suite("Signed requests, scheme 1")
 struct SchemeOneTests {
-    @Test("A correct request verifies, and the answer names the signer")
+    @Test("a correct request verifies, and the answer names the signer")
     func honest() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -21,7 +21,7 @@ struct SchemeOneTests {
         #expect(answer == .verified(identity))
     }
 
-    @Test("A change of the method, the path, the timestamp or the body is refused")
+    @Test("a change of the method, the path, the timestamp or the body is refused")
     func covered() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -35,7 +35,7 @@ struct SchemeOneTests {
         try await expect(.invalidSignature) { try await world.verify(later) }
     }
 
-    @Test("The method is signed in upper case, however it is sent")
+    @Test("the method is signed in upper case, however it is sent")
     func methodCase() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -49,7 +49,7 @@ struct SchemeOneTests {
         HeaderName.signatureVersion,
     ]
 
-    @Test("A missing or repeated header is refused", arguments: headers)
+    @Test("a missing or repeated header is refused", arguments: headers)
     func exactlyOne(header: String) async throws {
         let world = try await World()
         let device = try await world.device()
@@ -65,7 +65,7 @@ struct SchemeOneTests {
     }
 
     @Test(
-        "A malformed value is 400",
+        "a malformed value is 400",
         arguments: [
             (HeaderName.timestamp, ["", "178027200", "17802720000", "+780272000", "1780272000.0", "١٧٨٠٢٧٢٠٠٠"]),
             (
@@ -86,7 +86,7 @@ struct SchemeOneTests {
         }
     }
 
-    @Test("The signature is strict DER in strict base64")
+    @Test("the signature is strict DER in strict base64")
     func signatureForm() async throws {
         let world = try await World()
         let request = try world.signed(try await world.device())
@@ -110,7 +110,7 @@ struct SchemeOneTests {
     }
 
     @Test(
-        "A path that two servers could read differently is 400",
+        "a path that two servers could read differently is 400",
         arguments: [
             "", "v1/data", "https://api.example.com/v1/data", "*", "/v1/./data", "/v1/../data", "/..",
             "/v1/%2e%2E/data",
@@ -123,14 +123,14 @@ struct SchemeOneTests {
     }
 
     @Test(
-        "Other paths are signed as they are sent", arguments: ["/", "/v1/%0A", "/v1/a%2fb", "//x", "/v1/..x/...", "/~"])
+        "other paths are signed as they are sent", arguments: ["/", "/v1/%0A", "/v1/a%2fb", "//x", "/v1/..x/...", "/~"])
     func plainPaths(path: String) async throws {
         let world = try await World()
         let device = try await world.device()
         try await world.verify(device, RequestDraft().with { $0.path = path })
     }
 
-    @Test("A signature version other than 1 is UNSUPPORTED_SIG_VERSION, and 400 beside Signature-Input")
+    @Test("a signature version other than 1 is UNSUPPORTED_SIG_VERSION, and 400 beside Signature-Input")
     func version() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -145,7 +145,7 @@ struct SchemeOneTests {
         try await expect(.invalidRequest) { try await world.verify(both) }
     }
 
-    @Test("Scheme 1 needs the body itself, not its digest")
+    @Test("scheme 1 needs the body itself, not its digest")
     func digestOnly() async throws {
         let world = try await World()
         var request = try world.signed(try await world.device())
@@ -168,7 +168,7 @@ struct SchemeOneTests {
     }
 
     @Test(
-        "The app's record sets the time windows",
+        "the app's record sets the time windows",
         arguments: [(-10, nil), (-11, .clockSkew), (300, nil), (301, .clockSkew)] as [(Int64, ErrorCode?)])
     func windows(ahead: Int64, expected: ErrorCode?) async throws {
         let world = try await World(["signature": ["past_window_seconds": 10, "future_window_seconds": 300]])
@@ -191,7 +191,7 @@ struct SchemeOneTests {
     // MARK: Policies
 
     @Test(
-        "The app's policy decides about a query, which scheme 1 does not sign",
+        "the app's policy decides about a query, which scheme 1 does not sign",
         arguments: [
             ("allow", "POST", nil), ("allow", "GET", nil), ("refuse_on_writes", "POST", .invalidRequest),
             ("refuse_on_writes", "DELETE", .invalidRequest), ("refuse_on_writes", "get", nil),
@@ -210,7 +210,7 @@ struct SchemeOneTests {
         try await world.verify(device, RequestDraft().with { $0.method = method })
     }
 
-    @Test("A path below path_prefix_strip is verified without the prefix, and any other path is 400")
+    @Test("a path below path_prefix_strip is verified without the prefix, and any other path is 400")
     func prefix() async throws {
         let world = try await World(["signature": ["path_prefix_strip": "/ingest"]])
         let device = try await world.device()
@@ -227,7 +227,7 @@ struct SchemeOneTests {
         try await world.status(device)
     }
 
-    @Test("On our own routes, ids in the body that differ from the headers' are 400, and nothing changes")
+    @Test("on our own routes, ids in the body that differ from the headers' are 400, and nothing changes")
     func bodyIDs() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -241,7 +241,7 @@ struct SchemeOneTests {
 
     // MARK: Rates
 
-    @Test("Failed signatures of one address are limited on our own routes")
+    @Test("failed signatures of one address are limited on our own routes")
     func failedSignatures() async throws {
         let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 60) }
         let device = try await world.device()
@@ -256,7 +256,7 @@ struct SchemeOneTests {
         try await world.status(device)
     }
 
-    @Test("The verified requests of one device are limited before their claims, and other devices are not affected")
+    @Test("the verified requests of one device are limited before their claims, and other devices are not affected")
     func deviceRate() async throws {
         let world = try await World { $0.device = Rate(burst: 2, perMinute: 60) }
         let (device, other) = (try await world.device(), try await world.device())
@@ -276,7 +276,7 @@ struct SchemeOneTests {
     }
 
     @Test(
-        "An app holds at most its share of live claims, until they end; other apps and replays do not count against it")
+        "an app holds at most its share of live claims, until they end; other apps and replays do not count against it")
     func claimsOfOneApp() async throws {
         let world = try await World { $0.claimsOfOneApp = 4 }
         try await world.add(World.record(["app_id": "com.example.other"]))
@@ -315,7 +315,7 @@ struct SchemeOneTests {
         #expect(refusal?.retryAfter == 300)
     }
 
-    @Test("A clock that was set back does not stop the rates from filling")
+    @Test("a clock that was set back does not stop the rates from filling")
     func rateAfterStepBack() async throws {
         let world = try await World { $0.device = Rate(burst: 1, perMinute: 60) }
         let device = try await world.device()
@@ -329,7 +329,7 @@ struct SchemeOneTests {
     // MARK: Stores
 
     @Test(
-        "A store that fails is 503, and nothing is accepted",
+        "a store that fails is 503, and nothing is accepted",
         arguments: [(.app, true), (.device, true), (.claim, false)] as [(MemoryStores.Call, Bool)])
     func storeFails(call: MemoryStores.Call, forgets: Bool) async throws {
         let world = try await World()

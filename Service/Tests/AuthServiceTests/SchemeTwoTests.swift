@@ -10,7 +10,7 @@ import struct Foundation.Data
 struct SchemeTwoTests {
     private let two = RequestDraft().with { $0.scheme = .two }
 
-    @Test("A correct request verifies, with its query")
+    @Test("a correct request verifies, with its query")
     func honest() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -24,7 +24,7 @@ struct SchemeTwoTests {
         }
     }
 
-    @Test("A change of method, scheme, authority, path, query, body, app, device or time is refused")
+    @Test("a change of method, scheme, authority, path, query, body, app, device or time is refused")
     func covered() async throws {
         let world = try await World(["signature": ["authorities": ["api.example.com", "http://api.example.com"]]])
         let device = try await world.device()
@@ -51,7 +51,7 @@ struct SchemeTwoTests {
         try await expect(.invalidSignature) { try await world.verify(request.with(HeaderName.signatureInput, later)) }
     }
 
-    @Test("A keyid that does not name the signing key is refused")
+    @Test("a keyid that does not name the signing key is refused")
     func keyID() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -65,7 +65,7 @@ struct SchemeTwoTests {
         }
     }
 
-    @Test("The body or its digest must match Content-Digest")
+    @Test("the body or its digest must match Content-Digest")
     func digest() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -80,7 +80,7 @@ struct SchemeTwoTests {
         try await world.verify(device, two.with { $0.body = [] })
     }
 
-    @Test("Another component list, tag, algorithm or parameter is UNSUPPORTED_SIG_VERSION")
+    @Test("another component list, tag, algorithm or parameter is UNSUPPORTED_SIG_VERSION")
     func profile() async throws {
         let world = try await World()
         let request = try world.signed(try await world.device(), two)
@@ -101,7 +101,7 @@ struct SchemeTwoTests {
     }
 
     @Test(
-        "The windows apply to created",
+        "the windows apply to created",
         arguments: [(-300, nil), (-301, .clockSkew), (60, nil), (61, .clockSkew)] as [(Int64, ErrorCode?)])
     func freshness(ahead: Int64, expected: ErrorCode?) async throws {
         let world = try await World()
@@ -112,7 +112,7 @@ struct SchemeTwoTests {
 
     // MARK: Authorities
 
-    @Test("Without authorities of the app scheme 2 is refused")
+    @Test("without authorities of the app scheme 2 is refused")
     func noAuthorities() async throws {
         let world = try await World(["signature": .null])
         let device = try await world.device()
@@ -121,7 +121,7 @@ struct SchemeTwoTests {
     }
 
     @Test(
-        "The authority is one of the app's, normalised, and https unless it says otherwise",
+        "the authority is one of the app's, normalised, and https unless it says otherwise",
         arguments: [
             ("https://api.example.com", true), ("https://API.example.com:443", true), ("http://api.example.com", false),
             ("https://api.example.com:8443", false), ("https://evil.example.com", false),
@@ -136,7 +136,7 @@ struct SchemeTwoTests {
         #expect(refusal?.code == (isOurs ? nil : .invalidSignature))
     }
 
-    @Test("On our own routes the public origin counts, whatever the Host header says")
+    @Test("on our own routes the public origin counts, whatever the Host header says")
     func publicOrigin() async throws {
         let world = try await World(origin: "https://auth.example.com")
         let device = try await world.device()
@@ -150,7 +150,7 @@ struct SchemeTwoTests {
         }
     }
 
-    @Test("Without a public origin loopback alone counts on our own routes")
+    @Test("without a public origin loopback alone counts on our own routes")
     func loopback() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -165,7 +165,7 @@ struct SchemeTwoTests {
 
     // MARK: The floor
 
-    @Test("A request below the app's minimum scheme is UNSUPPORTED_SIG_VERSION")
+    @Test("a request below the app's minimum scheme is UNSUPPORTED_SIG_VERSION")
     func minimumScheme() async throws {
         let world = try await World(["signature": ["minimum_scheme": 2, "authorities": ["api.example.com"]]])
         let device = try await world.device()
@@ -173,7 +173,7 @@ struct SchemeTwoTests {
         try await world.verify(device, two)
     }
 
-    @Test("A device that used scheme 2 must use it until an operator lowers the floor")
+    @Test("a device that used scheme 2 must use it until an operator lowers the floor")
     func deviceFloor() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -188,7 +188,7 @@ struct SchemeTwoTests {
         #expect(try await world.audited(.deviceSchemeLowered).count == 1)
     }
 
-    @Test("A request of scheme 2 that is refused does not raise the floor")
+    @Test("a request of scheme 2 that is refused does not raise the floor")
     func refusedDoesNotRaise() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -198,7 +198,7 @@ struct SchemeTwoTests {
         try await world.verify(device)
     }
 
-    @Test("Under scheme 2 the policy for unsigned queries does not apply")
+    @Test("under scheme 2 the policy for unsigned queries does not apply")
     func query() async throws {
         let world = try await World(["signature": ["unsigned_query": "refuse", "authorities": ["api.example.com"]]])
         try await world.verify(try await world.device(), two.with { $0.query = "a=1" })
@@ -207,7 +207,7 @@ struct SchemeTwoTests {
     // MARK: Without a public origin
 
     @Test(
-        "Without a public origin scheme 2 is refused at an authority that is not loopback, and scheme 1 is not below a floor"
+        "without a public origin scheme 2 is refused at an authority that is not loopback, and scheme 1 is not below a floor"
     )
     func floorWithoutOrigin() async throws {
         let world = try await World()
@@ -227,7 +227,7 @@ struct SchemeTwoTests {
         try await expect(.unsupportedSigVersion) { try await world.verify(device) }
     }
 
-    @Test("Without a public origin the app's minimum_scheme still holds")
+    @Test("without a public origin the app's minimum_scheme still holds")
     func minimumWithoutOrigin() async throws {
         let world = try await World(["signature": ["minimum_scheme": 2, "authorities": ["api.example.com"]]])
         let device = try await world.device()
@@ -237,7 +237,7 @@ struct SchemeTwoTests {
         }
     }
 
-    @Test("With a public origin the whole floor holds on our own routes")
+    @Test("with a public origin the whole floor holds on our own routes")
     func floorWithOrigin() async throws {
         let world = try await World(origin: "https://auth.example.com")
         let device = try await world.device()

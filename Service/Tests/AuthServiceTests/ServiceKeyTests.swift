@@ -75,7 +75,7 @@ struct ServiceKeyTests {
 
     // MARK: Keys
 
-    @Test func `A key is 32 bytes, and a list has 1 to 8 different keys`() {
+    @Test func `a key is 32 bytes, and a list has 1 to 8 different keys`() {
         #expect(ServiceKey([UInt8](repeating: 1, count: 31)) == nil)
         #expect(ServiceKey([UInt8](repeating: 1, count: 33)) == nil)
         #expect(ServiceKey([[UInt8]]()) == nil)
@@ -84,7 +84,7 @@ struct ServiceKeyTests {
         #expect(ServiceKey((0..<8).map { [UInt8](repeating: $0, count: 32) }) != nil)
     }
 
-    @Test func `The first key seals, and every key opens for the same context`() throws {
+    @Test func `the first key seals, and every key opens for the same context`() throws {
         let (both, first, second) = (ServiceKey([new, old]), ServiceKey(new), ServiceKey(old))
         let sealed = try #require(both).seal([7], context: "a")
         #expect(try first?.open(sealed, context: "a") == [7])
@@ -96,7 +96,7 @@ struct ServiceKeyTests {
         }
     }
 
-    @Test func `A check value belongs to one key, and is parsed as it is written`() throws {
+    @Test func `a check value belongs to one key, and is parsed as it is written`() throws {
         #expect(try check(old) != check(new))
         #expect(try ServiceKeyCheck(check(old).text) == check(old))
         #expect(ServiceKeyCheck("") == nil && ServiceKeyCheck("AAAA") == nil)
@@ -105,7 +105,7 @@ struct ServiceKeyTests {
 
     // MARK: Admission
 
-    @Test func `A database without a check value is adopted by the key that opens it, and by no other`() async throws {
+    @Test func `a database without a check value is adopted by the key that opens it, and by no other`() async throws {
         try await seal(with: old)
         #expect(try await code { try await rules(new).admit(writing: true) } == .unopened)
         #expect(try await checks() == [])
@@ -117,7 +117,7 @@ struct ServiceKeyTests {
     }
 
     @Test(arguments: SealedRow.Kind.allCases)
-    func `A database with a row that the key does not open is not adopted`(_ kind: SealedRow.Kind) async throws {
+    func `a database with a row that the key does not open is not adopted`(_ kind: SealedRow.Kind) async throws {
         try await seal(with: old)
         let row = try #require(try await world.stores.sealedRows(kind, after: "", limit: 1).first)
         _ = try await world.stores.reseal([(row, Array("{\"record\":{},\"sealed\":\"AAAA\"}".utf8))])
@@ -126,14 +126,14 @@ struct ServiceKeyTests {
         #expect(try await checks() == [])
     }
 
-    @Test func `An empty database belongs to the first key that is used with it`() async throws {
+    @Test func `an empty database belongs to the first key that is used with it`() async throws {
         let stores = MemoryStores(clock: world.clock)
         try await ServiceKeyRules(store: stores, key: #require(ServiceKey(new)), clock: world.clock).admit(
             writing: false)
         #expect(try await stores.keyChecks() == [check(new)])
     }
 
-    @Test func `A database that two keys sealed is adopted by both together`() async throws {
+    @Test func `a database that two keys sealed is adopted by both together`() async throws {
         try await seal(with: new)
         #expect(try await code { try await rules(old).admit(writing: false) } == .unopened)
         try await rules(new, old).admit(writing: false)
@@ -143,7 +143,7 @@ struct ServiceKeyTests {
         try await opens(new)
     }
 
-    @Test func `A new first key is needed from the moment at which it may seal`() async throws {
+    @Test func `a new first key is needed from the moment at which it may seal`() async throws {
         try await rules(old).admit(writing: true)
         try await rules(new, old).admit(writing: false)
         #expect(try await checks() == [check(old)])
@@ -158,7 +158,7 @@ struct ServiceKeyTests {
         #expect(try await checks() == [check(new), check(old)])
     }
 
-    @Test func `An inspection changes nothing`() async throws {
+    @Test func `an inspection changes nothing`() async throws {
         try await rules(old).inspect()
         #expect(try await checks() == [])
         #expect(try await code { try await rules(new).inspect() } == .unopened)
@@ -166,7 +166,7 @@ struct ServiceKeyTests {
         #expect(try await code { try await rules(new).inspect() } == .anotherKey)
     }
 
-    @Test func `Two processes can adopt a database with the same key`() async throws {
+    @Test func `two processes can adopt a database with the same key`() async throws {
         let first = try check(old)
         await world.stores.interrupt(.replaceKeyChecks) { stores in
             _ = try? stores.replaceKeyChecks([], with: [first], recording: nil)
@@ -177,7 +177,7 @@ struct ServiceKeyTests {
 
     // MARK: Rotation
 
-    @Test func `A rotation seals every row again, and removes the old key`() async throws {
+    @Test func `a rotation seals every row again, and removes the old key`() async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
         // An app record, a pending proof, evidence, and three signing keys: retiring, signing and standby.
@@ -193,7 +193,7 @@ struct ServiceKeyTests {
     }
 
     @Test(arguments: [MemoryStores.Call.replaceKeyChecks, .sealedRows, .reseal])
-    func `An interrupted rotation needs both keys, and can be continued`(_ call: MemoryStores.Call) async throws {
+    func `an interrupted rotation needs both keys, and can be continued`(_ call: MemoryStores.Call) async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
         for attempt in 0..<6 {
@@ -226,7 +226,7 @@ struct ServiceKeyTests {
         stores.interrupt(call) { passOrFail($0, call, left) }
     }
 
-    @Test func `A rotation beside a service that does not know the new key is refused`() async throws {
+    @Test func `a rotation beside a service that does not know the new key is refused`() async throws {
         try await rules(old).admit(writing: true)
         #expect(
             try await code { _ = try await rules(new, old).rotate(actor: "test", lock: TakenLock()) } == .serviceRunning
@@ -238,7 +238,7 @@ struct ServiceKeyTests {
         #expect(try await checks() == [check(new)])
     }
 
-    @Test func `A new first key is not recorded beside a service that does not know it`() async throws {
+    @Test func `a new first key is not recorded beside a service that does not know it`() async throws {
         try await rules(old).admit(writing: true)
         // Reading commands work, because they seal nothing.
         try await rules(new, old).admit(writing: false, lock: TakenLock())
@@ -253,7 +253,7 @@ struct ServiceKeyTests {
         #expect(try await checks() == [check(new), check(old)])
     }
 
-    @Test func `A database that two keys sealed is not adopted beside a running service`() async throws {
+    @Test func `a database that two keys sealed is not adopted beside a running service`() async throws {
         try await seal(with: new)
         for writing in [false, true] {
             #expect(
@@ -266,7 +266,7 @@ struct ServiceKeyTests {
         #expect(try await checks() == [])
     }
 
-    @Test func `A rotation back to the old key is refused beside a service that seals with the new one`() async throws {
+    @Test func `a rotation back to the old key is refused beside a service that seals with the new one`() async throws {
         try await rules(old).admit(writing: true)
         try await rules(new, old).admit(writing: true)
         #expect(
@@ -275,7 +275,7 @@ struct ServiceKeyTests {
         #expect(try await checks() == [check(new), check(old)])
     }
 
-    @Test func `A rotation keeps the old key while another process still seals with it`() async throws {
+    @Test func `a rotation keeps the old key while another process still seals with it`() async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
         await sealAgain(with: try #require(ServiceKey(old)))
@@ -299,7 +299,7 @@ struct ServiceKeyTests {
         stores.interrupt(.reseal) { sealAgain($0, with: key) }
     }
 
-    @Test func `A rotation can be reverted`() async throws {
+    @Test func `a rotation can be reverted`() async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
         try await rules(new, old).admit(writing: true)
@@ -309,7 +309,7 @@ struct ServiceKeyTests {
         try await opens(old)
     }
 
-    @Test func `A rotation keeps a key that a row still needs`() async throws {
+    @Test func `a rotation keeps a key that a row still needs`() async throws {
         try await seal(with: third)
         try await rules(old, third).admit(writing: true)
         #expect(try await code { _ = try await rules(new, old).rotate(actor: "test", lock: FreeLock()) } == .keyMissing)
@@ -321,7 +321,7 @@ struct ServiceKeyTests {
         #expect(try await checks().count == 3)
     }
 
-    @Test func `Audit heads of either key are valid while both are listed`() async throws {
+    @Test func `audit heads of either key are valid while both are listed`() async throws {
         func trail(_ keys: [UInt8]...) throws -> AuditTrail {
             AuditTrail(log: world.stores, key: try #require(ServiceKey(keys)), clock: world.clock)
         }
@@ -331,7 +331,7 @@ struct ServiceKeyTests {
         #expect(try await trail(new, old).head().signature != head.signature)
     }
 
-    @Test func `Audit heads of former keys stay valid after rotations, and those of other keys do not become valid`()
+    @Test func `audit heads of former keys stay valid after rotations, and those of other keys do not become valid`()
         async throws
     {
         func trail(_ key: [UInt8]) throws -> AuditTrail {

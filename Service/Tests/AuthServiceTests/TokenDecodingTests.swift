@@ -61,14 +61,14 @@ struct TokenDecodingTests {
         return try await world.register(request, [])
     }
 
-    @Test("A classic token that no configured key opens is decoded by Google: Play Console may have replaced the keys")
+    @Test("a classic token that no configured key opens is decoded by Google: Play Console may have replaced the keys")
     func rotatedKeys() async throws {
         let world = try await Self.world()
         #expect(try await register(world).status == .registered)
         #expect(world.google.questions == 1)
     }
 
-    @Test("A token that a configured key opens is decoded here, even if it is then refused")
+    @Test("a token that a configured key opens is decoded here, even if it is then refused")
     func decodedHere() async throws {
         let world = try await Self.world()
         #expect(try await register(world, by: try Self.old.get()).status == .registered)
@@ -83,7 +83,7 @@ struct TokenDecodingTests {
         #expect(world.google.questions == 0)
     }
 
-    @Test("A verdict from Google is judged like one that was decoded here")
+    @Test("a verdict from Google is judged like one that was decoded here")
     func judged() async throws {
         let world = try await Self.world()
         try await expect(.invalidAttestation) { try await register(world) { $0.deviceLabels = [] } }
@@ -93,7 +93,7 @@ struct TokenDecodingTests {
         try await expect(.invalidAttestation) { try await register(world, by: other) }
     }
 
-    @Test("An outage of Google is PROVIDER_UNAVAILABLE, and is settled after it")
+    @Test("an outage of Google is PROVIDER_UNAVAILABLE, and is settled after it")
     func outage() async throws {
         let world = try await Self.world(registration: ["provider_outage": "pending"])
         world.google.goAway()
@@ -108,7 +108,7 @@ struct TokenDecodingTests {
         try await expect(.providerUnavailable) { try await register(refusing) }
     }
 
-    @Test("A token that no configured means can decode is refused, and not an outage", arguments: [true, false])
+    @Test("a token that no configured means can decode is refused, and not an outage", arguments: [true, false])
     func noMeans(keys: Bool) async throws {
         let world = try await Self.world(keys: keys, account: false, registration: ["provider_outage": "pending"])
         try await expect(.invalidAttestation) { try await register(world) }
@@ -123,7 +123,7 @@ struct TokenDecodingTests {
         #expect(world.google.questions == 0)
     }
 
-    @Test("A token that is malformed is refused here, and Google is not asked")
+    @Test("a token that is malformed is refused here, and Google is not asked")
     func malformed() async throws {
         let world = try await Self.world()
         for proof in ["a.b.c.d.e", "a.b", "****", String(repeating: "A", count: 16 * 1024 + 1)] {
@@ -141,7 +141,7 @@ struct TokenDecodingTests {
     /// Answers about one package that say nothing about the token.
     static let silent: [PlayIntegrityUnavailable.Code] = [.projectNotLinked, .quotaExceeded, .unexpectedAnswer]
 
-    @Test("An answer about one package says nothing about the next", arguments: silent)
+    @Test("an answer about one package says nothing about the next", arguments: silent)
     func nextPackage(code: PlayIntegrityUnavailable.Code) async throws {
         let world = try await Self.world(packages: Self.packages)
         world.google.answer(.couldNotCheck(.init(code, "")), for: "com.example.first")
@@ -151,7 +151,7 @@ struct TokenDecodingTests {
         #expect(world.google.packagesAskedFor.count == 6)
     }
 
-    @Test("A token is refused only if Google refused it for every package", arguments: silent)
+    @Test("a token is refused only if Google refused it for every package", arguments: silent)
     func notRefused(code: PlayIntegrityUnavailable.Code) async throws {
         for package in ["com.example.first", "com.example.second", "com.example.third"] {
             let world = try await Self.world(packages: Self.packages)
@@ -164,7 +164,7 @@ struct TokenDecodingTests {
     }
 
     @Test(
-        "After an outage or a refused account no other package is tried",
+        "after an outage or a refused account no other package is tried",
         arguments: [.network, .providerUnavailable, .unauthenticated] as [PlayIntegrityUnavailable.Code])
     func outageOfAll(code: PlayIntegrityUnavailable.Code) async throws {
         let world = try await Self.world(packages: Self.packages)

@@ -29,7 +29,7 @@ struct TokenTests {
         return (header, try #require(try JSONValue(parsing: texts[1]).object))
     }
 
-    @Test("A token names device, audience and expiry, and verifies with the published key")
+    @Test("a token names device, audience and expiry, and verifies with the published key")
     func token() async throws {
         let world = try await World(origin: "https://auth.example.com")
         let device = try await world.device()
@@ -56,7 +56,7 @@ struct TokenTests {
         #expect(try self.claims(second.token, keys).claims["jti"] != claims["jti"])
     }
 
-    @Test("The key set contains only public keys")
+    @Test("the key set contains only public keys")
     func keySet() async throws {
         let world = try await World()
         let keys = try await world.service.signingKeys.keySet()["keys"]?.array?.compactMap(\.object) ?? []
@@ -66,7 +66,7 @@ struct TokenTests {
         #expect(stored.sealedKey.count > 32)
     }
 
-    @Test("An audience other than the app and its token_audiences is 400")
+    @Test("an audience other than the app and its token_audiences is 400")
     func audience() async throws {
         let world = try await World(["signature": ["token_audiences": ["https://api.example.com"]]])
         let device = try await world.device()
@@ -80,7 +80,7 @@ struct TokenTests {
         }
     }
 
-    @Test("An audience that is another app's id is refused, in a changed and in an added record")
+    @Test("an audience that is another app's id is refused, in a changed and in an added record")
     func audienceOfAnotherApp() async throws {
         let world = try await World()
         try await world.add(World.record(["app_id": "com.example.other"]))
@@ -102,7 +102,7 @@ struct TokenTests {
         await #expect(throws: ContractError.self) { try await world.service.apps.add(fourth, actor: "test") }
     }
 
-    @Test("No token is issued for another app, also if its record was added at the same time")
+    @Test("no token is issued for another app, also if its record was added at the same time")
     func audienceThatBecameAnApp() async throws {
         let world = try await World(["signature": ["token_audiences": ["com.example.third"]]])
         let device = try await world.device()
@@ -117,7 +117,7 @@ struct TokenTests {
         try await world.token(device)
     }
 
-    @Test("After a rotation the token names the new key")
+    @Test("after a rotation the token names the new key")
     func rotatedKey() async throws {
         let world = try await World()
         let device = try await world.rotated(try await world.device())
@@ -137,7 +137,7 @@ struct TokenTests {
         try await world.service.signingKeys.keySet()["keys"]?.array?.compactMap { $0.object?["kid"]?.string } ?? []
     }
 
-    @Test("One standby key is always published ahead, and signs at once after a rotation")
+    @Test("one standby key is always published ahead, and signs at once after a rotation")
     func signingKeyRotation() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -162,7 +162,7 @@ struct TokenTests {
         #expect(try await kid(world, device) == first[1])
     }
 
-    @Test("A new standby signs only after every cached key set has expired")
+    @Test("a new standby signs only after every cached key set has expired")
     func freshStandby() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -180,7 +180,7 @@ struct TokenTests {
         #expect(try await published(world) == [first[1], standby])
     }
 
-    @Test("A revoked signing key leaves the key set at once, and the standby signs at once")
+    @Test("a revoked signing key leaves the key set at once, and the standby signs at once")
     func revocation() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -201,7 +201,7 @@ struct TokenTests {
         #expect(try await node.signingKeys.keySet() == (try await world.service.signingKeys.keySet()))
     }
 
-    @Test("What was read before a revocation is not cached after it")
+    @Test("what was read before a revocation is not cached after it")
     func revocationDuringARead() async throws {
         let world = try await World()
         let keys = SlowKeys(stores: world.stores)
@@ -261,7 +261,7 @@ struct TokenTests {
         }
     }
 
-    @Test("A revoked standby is replaced, and the signing key keeps signing")
+    @Test("a revoked standby is replaced, and the signing key keeps signing")
     func revokedStandby() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -272,7 +272,7 @@ struct TokenTests {
         #expect(try await kid(world, device) == before[0])
     }
 
-    @Test("A revoked retiring key leaves the others as they are")
+    @Test("a revoked retiring key leaves the others as they are")
     func revokedRetiringKey() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -284,7 +284,7 @@ struct TokenTests {
         #expect(try await kid(world, device) == first[1])
     }
 
-    @Test("After a revocation the published standby signs, and no retired key")
+    @Test("after a revocation the published standby signs, and no retired key")
     func retiredKeysStayRetired() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -297,7 +297,7 @@ struct TokenTests {
         #expect(try await published(world).prefix(2) == [first[0], standby])
     }
 
-    @Test("After a revocation the standby signs at once, also if it is a minute old", arguments: [60, 359])
+    @Test("after a revocation the standby signs at once, also if it is a minute old", arguments: [60, 359])
     func freshStandbyAfterARevocation(age: Int64) async throws {
         let world = try await World()
         let device = try await world.device()
@@ -328,7 +328,7 @@ struct TokenTests {
         #expect(try await world.audited(.signingKeyRotated).count == 2)
     }
 
-    @Test("Another node signs with the same keys")
+    @Test("another node signs with the same keys")
     func otherNode() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -338,7 +338,7 @@ struct TokenTests {
         _ = try claims(token.token, try await world.service.signingKeys.keySet())
     }
 
-    @Test("A store that fails is 503")
+    @Test("a store that fails is 503")
     func storeFails() async throws {
         let world = try await World()
         let device = try await world.device()

@@ -34,7 +34,7 @@ struct UnprovenDeviceTests {
 
     // MARK: What is held
 
-    @Test("A token that no configured means can judge is INVALID_ATTESTATION, and not pending")
+    @Test("a token that no configured means can judge is INVALID_ATTESTATION, and not pending")
     func impossibleToken() async throws {
         let google = try AndroidRegistrationTests.google.get()
         let pair: JSONValue = [
@@ -58,7 +58,7 @@ struct UnprovenDeviceTests {
         }
     }
 
-    @Test("A chain that fails a local check is INVALID_ATTESTATION, also without a revocation list")
+    @Test("a chain that fails a local check is INVALID_ATTESTATION, also without a revocation list")
     func impossibleChain() async throws {
         let google = try AndroidRegistrationTests.google.get()
         let world = try await World([
@@ -93,7 +93,7 @@ struct UnprovenDeviceTests {
         #expect(try await world.register(honest, []).status == .pending)
     }
 
-    @Test("Without a key_proof an outage is PROVIDER_UNAVAILABLE, and nothing is stored")
+    @Test("without a key_proof an outage is PROVIDER_UNAVAILABLE, and nothing is stored")
     func withoutKeyProof() async throws {
         let world = try await World(["registration": Self.holding])
         world.google.goAway()
@@ -103,7 +103,7 @@ struct UnprovenDeviceTests {
         try await nothingIsHeld(world)
     }
 
-    @Test("Unproven rows and rows that wait for approval have separate bounds")
+    @Test("unproven rows and rows that wait for approval have separate bounds")
     func bounds() async throws {
         let world = try await World([
             "registration": [
@@ -122,7 +122,7 @@ struct UnprovenDeviceTests {
 
     // MARK: The same key again
 
-    @Test("During an outage the holder of a key that waits for approval learns that, whatever the policy")
+    @Test("during an outage the holder of a key that waits for approval learns that, whatever the policy")
     func waitingForApproval() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let key = P256.Signing.PrivateKey()
@@ -137,7 +137,7 @@ struct UnprovenDeviceTests {
         try await expect(.invalidAttestation) { try await world.register(apple, []) }
     }
 
-    @Test("During an outage any other request for a bound key is PROVIDER_UNAVAILABLE, and leaves no proof")
+    @Test("during an outage any other request for a bound key is PROVIDER_UNAVAILABLE, and leaves no proof")
     func boundKeys() async throws {
         let world = try await World(["registration": Self.holding])
         try await world.add(World.record(["app_id": "com.example.other", "registration": Self.holding]))
@@ -170,7 +170,7 @@ struct UnprovenDeviceTests {
 
     // MARK: Approval
 
-    @Test("An operator can approve an unproven device only explicitly")
+    @Test("an operator can approve an unproven device only explicitly")
     func approval() async throws {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)
@@ -191,7 +191,7 @@ struct UnprovenDeviceTests {
         #expect(try await world.row(after).assurance.labels == ["unproven"])
     }
 
-    @Test("A failed erasure of the proof is repeated later, and the proof changes nothing")
+    @Test("a failed erasure of the proof is repeated later, and the proof changes nothing")
     func approvalWithoutErasure() async throws {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)
@@ -206,7 +206,7 @@ struct UnprovenDeviceTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
     }
 
-    @Test("A device that was approved unproven can prove itself by registering again")
+    @Test("a device that was approved unproven can prove itself by registering again")
     func provenLater() async throws {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)
@@ -220,7 +220,7 @@ struct UnprovenDeviceTests {
                 == Assurance(app: .playIntegrity, key: .appVouched, labels: ["MEETS_DEVICE_INTEGRITY"]))
     }
 
-    @Test("A device that is proven during an unproven approval keeps its assurance")
+    @Test("a device that is proven during an unproven approval keeps its assurance")
     func provenMeanwhile() async throws {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)
@@ -240,7 +240,7 @@ struct UnprovenDeviceTests {
 
     // MARK: Removal of the app
 
-    @Test("A registration that races the removal of its app leaves nothing behind", arguments: [true, false])
+    @Test("a registration that races the removal of its app leaves nothing behind", arguments: [true, false])
     func removedApp(isHeld: Bool) async throws {
         let world = try await World(["registration": Self.holding])
         if isHeld { world.google.goAway() }

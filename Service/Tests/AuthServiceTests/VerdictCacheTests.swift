@@ -22,7 +22,7 @@ struct VerdictCacheTests {
         return await judged.value == 0
     }
 
-    @Test("A verdict beyond the bound is given and not cached, until a minute has passed")
+    @Test("a verdict beyond the bound is given and not cached, until a minute has passed")
     func bounded() async {
         let memory = VerdictCache(maximum: 2)
         let now = UnixTime(1000)
@@ -34,7 +34,7 @@ struct VerdictCacheTests {
         #expect(await isRemembered(2, memory, at: now + 61))
     }
 
-    @Test("A verdict is cached for a minute, and not used if the clock is set back")
+    @Test("a verdict is cached for a minute, and not used if the clock is set back")
     func generations() async {
         let memory = VerdictCache()
         let now = UnixTime(1000)

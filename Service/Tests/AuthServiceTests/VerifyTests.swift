@@ -10,7 +10,7 @@ import Testing
 struct VerifyTests {
     private static let id = "7d444840-9dc0-4d1e-8e1b-9f0f6d3a2b10"
 
-    @Test("A credential for another app is FORBIDDEN, also if that app is unknown")
+    @Test("a credential for another app is FORBIDDEN, also if that app is unknown")
     func otherApp() async throws {
         let world = try await World()
         try await world.add(World.record(["app_id": "com.example.third"]))
@@ -20,7 +20,7 @@ struct VerifyTests {
         try await expect(.forbidden) { try await world.verify(nobody) }
     }
 
-    @Test("Credentials of the admin API do not verify", arguments: [CredentialRole.viewer, .operator, .admin])
+    @Test("credentials of the admin API do not verify", arguments: [CredentialRole.viewer, .operator, .admin])
     func otherRoles(role: CredentialRole) async throws {
         let world = try await World()
         let device = try await world.device()
@@ -32,7 +32,7 @@ struct VerifyTests {
 
     // MARK: The same question again
 
-    @Test("The same credential, verification_id and content within 60 s get the same verdict")
+    @Test("the same credential, verification_id and content within 60 s get the same verdict")
     func sameVerdict() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -47,7 +47,7 @@ struct VerifyTests {
         for _ in 0..<2 { try await expect(.clockSkew) { try await world.verify(stale, id: other) } }
     }
 
-    @Test("The same request to /verify without an id, or under two ids, is a replay")
+    @Test("the same request to /verify without an id, or under two ids, is a replay")
     func twice() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -59,7 +59,7 @@ struct VerifyTests {
         }
     }
 
-    @Test("Other content or another credential under the id is judged anew")
+    @Test("other content or another credential under the id is judged anew")
     func judgedAnew() async throws {
         let world = try await World()
         let device = try await world.device()
@@ -81,7 +81,7 @@ struct VerifyTests {
         #expect(outcomes.allSatisfy { $0 == nil })
     }
 
-    @Test("A failed store and an exceeded rate are not cached as verdicts")
+    @Test("a failed store and an exceeded rate are not cached as verdicts")
     func failuresAreNoVerdicts() async throws {
         let world = try await World { $0.device = Rate(burst: 1, perMinute: 60) }
         let device = try await world.device()
@@ -101,7 +101,7 @@ struct VerifyTests {
 
     // MARK: Observe
 
-    @Test("Under observation a refusal is 200, with an identity only if the signature verified")
+    @Test("under observation a refusal is 200, with an identity only if the signature verified")
     func observed() async throws {
         let world = try await World(["mode": "observe"])
         let device = try await world.device()
@@ -120,7 +120,7 @@ struct VerifyTests {
         #expect(try await world.verify(device) == .observed(.deviceRevoked, identity))
     }
 
-    @Test("Under observation an exceeded rate is observed, and not cached as the verdict")
+    @Test("under observation an exceeded rate is observed, and not cached as the verdict")
     func observedRate() async throws {
         let world = try await World(["mode": "observe"]) { $0.device = Rate(burst: 1, perMinute: 60) }
         let device = try await world.device()
@@ -137,7 +137,7 @@ struct VerifyTests {
         }
     }
 
-    @Test("Under observation a missing or malformed signature is observed")
+    @Test("under observation a missing or malformed signature is observed")
     func observedMalformed() async throws {
         let world = try await World(["mode": "observe"])
         let request = try world.signed(try await world.device())
@@ -158,7 +158,7 @@ struct VerifyTests {
         try await expect(.invalidRequest) { try await world.verify(bare, by: single) }
     }
 
-    @Test("Our own routes are enforced under observation", arguments: Operation.allCases.filter { $0 != .foreign })
+    @Test("our own routes are enforced under observation", arguments: Operation.allCases.filter { $0 != .foreign })
     func ownRoutes(operation: Operation) async throws {
         let world = try await World(["mode": "observe"])
         let device = try await world.device()
@@ -168,7 +168,7 @@ struct VerifyTests {
         }
     }
 
-    @Test("Under observation a store failure is 503, and an unknown app is refused")
+    @Test("under observation a store failure is 503, and an unknown app is refused")
     func observedFailure() async throws {
         let world = try await World(["mode": "observe"])
         let device = try await world.device()
@@ -179,7 +179,7 @@ struct VerifyTests {
         try await expect(.unknownApp) { try await world.verify(device) }
     }
 
-    @Test("Devices admitted under observation become pending once the app enforces, and an operator can approve them")
+    @Test("devices admitted under observation become pending once the app enforces, and an operator can approve them")
     func switchToEnforce() async throws {
         let manual: [String: JSONValue] = ["registration": ["approval": "manual"]]
         let world = try await World(manual.merging(["mode": "observe"]) { $1 })
@@ -195,7 +195,7 @@ struct VerifyTests {
         try await world.verify(device)
     }
 
-    @Test("They are pending even if the switch failed half-way, and a second switch repairs the rows")
+    @Test("they are pending even if the switch failed half-way, and a second switch repairs the rows")
     func switchFails() async throws {
         let manual: [String: JSONValue] = ["registration": ["approval": "manual"]]
         let world = try await World(manual.merging(["mode": "observe"]) { $1 })
@@ -212,7 +212,7 @@ struct VerifyTests {
 
     private static let manual: [String: JSONValue] = ["registration": ["approval": "manual"]]
 
-    @Test("A registration that races the switch to enforce waits for approval")
+    @Test("a registration that races the switch to enforce waits for approval")
     func switchDuringARegistration() async throws {
         let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
         let key = P256.Signing.PrivateKey()
@@ -234,7 +234,7 @@ struct VerifyTests {
     }
 
     @Test(
-        "A marked row that a switch missed is pending for a registration, and can be approved",
+        "a marked row that a switch missed is pending for a registration, and can be approved",
         arguments: [true, false])
     func markedRowLeftBehind(registersAgain: Bool) async throws {
         let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
@@ -251,7 +251,7 @@ struct VerifyTests {
         #expect(try await !world.row(device).admittedUnderObservation)
     }
 
-    @Test("A marked row that a switch missed can be rejected, and under observation it cannot")
+    @Test("a marked row that a switch missed can be rejected, and under observation it cannot")
     func markedRowRejected() async throws {
         let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
         let device = try await world.device()
@@ -265,7 +265,7 @@ struct VerifyTests {
         #expect(try await world.row(device).status == .rejected)
     }
 
-    @Test("A switch to enforce makes any number of marked devices pending, in steps")
+    @Test("a switch to enforce makes any number of marked devices pending, in steps")
     func switchInSteps() async throws {
         let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
         let app = try AppID(World.appID)
@@ -283,7 +283,7 @@ struct VerifyTests {
         #expect(try await world.audited(.devicePending).count == 2)
     }
 
-    @Test("Automatic approval marks no device")
+    @Test("automatic approval marks no device")
     func automaticUnderObservation() async throws {
         let world = try await World(["mode": "observe"])
         let device = try await world.device()

@@ -24,7 +24,7 @@ import Testing
                 throw TransportError("no such route")
             }
             if let answer = answers[route] {
-                guard answer.status > 0 else { throw TransportError("nobody there") }
+                guard answer.status > 0 else { throw TransportError("no listener") }
                 return TransportAnswer(status: answer.status, body: answer.body.bytes)
             }
             let body: JSONValue =
@@ -62,7 +62,7 @@ import Testing
         ["error": .string(code), "message": "no", "request_id": "r", "server_timestamp": 1_700_000_000]
     }
 
-    @Test func `Every device registers, as its kind does`() async throws {
+    @Test func `every device registers, as its kind does`() async throws {
         let service = ScriptedService()
         let fleet = try fleet(service)
         let outcome = await fleet.enrol()
@@ -78,7 +78,7 @@ import Testing
         #expect(registrations.count { $0.0.platform == .ios && $0.1.isEmpty } == 2)
     }
 
-    @Test func `Requests and rotations are counted by route`() async throws {
+    @Test func `requests and rotations are counted by route`() async throws {
         let fleet = try fleet(ScriptedService())
         _ = await fleet.enrol()
         let outcome = await fleet.work(load(50, rotations: 10))
@@ -87,7 +87,7 @@ import Testing
         #expect(fleet.log.routes[.rotateKey]?.count == 5)
     }
 
-    @Test func `A refusal is counted under its code, and fails`() async throws {
+    @Test func `a refusal is counted under its code, and fails`() async throws {
         var service = ScriptedService()
         service.answers = [.status: (409, Self.refusal("NONCE_REPLAY")), .rotateKey: (502, "a proxy")]
         let fleet = try fleet(service)
@@ -98,7 +98,7 @@ import Testing
         #expect(fleet.log.routes[.rotateKey]?.errors == ["HTTP_502": 2])
     }
 
-    @Test func `No answer is counted, and is no latency`() async throws {
+    @Test func `no answer is counted, and is no latency`() async throws {
         var service = ScriptedService()
         service.answers = [.status: (0, .null)]
         let fleet = try fleet(service)
@@ -110,7 +110,7 @@ import Testing
         #expect(line.count == 4)
     }
 
-    @Test func `A fleet of which nobody registers has nothing to do`() async throws {
+    @Test func `a fleet without a registered device has nothing to do`() async throws {
         var service = ScriptedService()
         service.answers = [.register: (403, Self.refusal("INVALID_ATTESTATION"))]
         let fleet = try fleet(service)
@@ -118,7 +118,7 @@ import Testing
         #expect(await fleet.work(load(10)) == Fleet.Outcome())
     }
 
-    @Test func `A fleet that is stopped ends what it has begun, and begins nothing more`() async throws {
+    @Test func `a fleet that is stopped ends what it has begun, and begins nothing more`() async throws {
         let running = Locked<Fleet?>(nil)
         var service = ScriptedService()
         service.onRequest = { request in
@@ -133,7 +133,7 @@ import Testing
         running.withLock { $0 = nil }
     }
 
-    @Test func `What observe mode lets through is not verified`() async throws {
+    @Test func `what observe mode lets through is not verified`() async throws {
         var service = ScriptedService()
         service.answers = [.verify: (200, ["verified": false, "observed": "INVALID_SIGNATURE"])]
         let fleet = try fleet(service, count: 1, [.development])

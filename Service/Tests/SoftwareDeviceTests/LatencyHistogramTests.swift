@@ -8,14 +8,14 @@ import Testing
         return histogram
     }
 
-    @Test func `Nothing noted is zero everywhere`() {
+    @Test func `nothing noted is zero everywhere`() {
         let empty = LatencyHistogram()
         #expect(empty.count == 0)
         #expect(empty.percentile(0.5) == .zero)
         #expect(empty.maximum == .zero)
     }
 
-    @Test func `Below 128 microseconds it is exact`() {
+    @Test func `below 128 microseconds it is exact`() {
         let histogram = histogram(1...100)
         #expect(histogram.percentile(0.5) == .microseconds(50))
         #expect(histogram.percentile(0.9) == .microseconds(90))
@@ -24,7 +24,7 @@ import Testing
         #expect(histogram.percentile(0) == .microseconds(1))
     }
 
-    @Test func `Above, it is never too little and at most a 64th too much`() {
+    @Test func `above, it is never too little and at most a 64th too much`() {
         var generator = SystemRandomNumberGenerator()
         // Spread over all magnitudes up to an hour.
         let values = (0..<5000).map { _ in
@@ -42,7 +42,7 @@ import Testing
         #expect(histogram.count == 5000)
     }
 
-    @Test func `Every boundary of a bucket is counted once`() {
+    @Test func `every boundary of a bucket is counted once`() {
         for power in 0..<32 {
             for offset: Int64 in [-1, 0, 1] {
                 let value = max(0, (Int64(1) << Int64(power)) + offset)
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `Negative and endless durations are bounded`() {
+    @Test func `negative and endless durations are bounded`() {
         var histogram = LatencyHistogram()
         histogram.note(.seconds(-1))
         histogram.note(.seconds(Int64.max))
@@ -61,7 +61,7 @@ import Testing
         #expect(histogram.percentile(1) > .seconds(3600))
     }
 
-    @Test func `Two together are as one`() {
+    @Test func `two together are as one`() {
         var first = histogram([1, 200, 30_000])
         first.add(histogram([5, 4_000_000]))
         #expect(first == histogram([1, 5, 200, 30_000, 4_000_000]))

@@ -4,7 +4,7 @@ import Testing
 @Suite("Demands in answers")
 struct DemandTests {
     @Test(
-        "A demanded assertion names its prefix as a quoted string",
+        "a demanded assertion names its prefix as a quoted string",
         arguments: [
             ("/v1/pay", #"required; prefix="/v1/pay""#), ("/", #"required; prefix="/""#),
             (#"/a"b\c"#, #"required; prefix="/a\"b\\c""#), (nil, "required"),

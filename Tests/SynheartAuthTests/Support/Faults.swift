@@ -159,7 +159,7 @@ actor TestNetwork: Transport {
     func setOffline(_ isOffline: Bool) { self.isOffline = isOffline }
     var messages: Int { count }
 
-    /// Delivers what was held back; nobody waits for the answers.
+    /// Delivers the delayed requests, and drops the answers.
     @discardableResult
     func deliverDelayed() async throws -> [TransportAnswer] {
         var answers: [TransportAnswer] = []

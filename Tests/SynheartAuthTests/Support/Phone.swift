@@ -84,7 +84,7 @@ final class MemoryStorage: Storage {
 
     private let state = Locked(State())
 
-    /// The next readings say that nobody can tell now.
+    /// Makes the next reads answer "unavailable".
     func beUnavailable(times: Int) { state.withLock { $0.unavailable = times } }
     func refuseWrites(_ refuses: Bool) { state.withLock { $0.refusesWrites = refuses } }
     func put(_ bytes: [UInt8], _ name: RecordName) { state.withLock { $0.records[name] = bytes } }

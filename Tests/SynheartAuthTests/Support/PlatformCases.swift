@@ -238,7 +238,7 @@ extension PlatformCase {
             }
             #expect(try await handset.state() == .registered)
         },
-        PlatformCase("records that nobody can read now: STORAGE_ERROR, and never a new identity") {
+        PlatformCase("records that cannot be read now: STORAGE_ERROR, and never a new identity") {
             (handset: Handset) async throws in
             let id = try await handset.register().deviceId
             try handset.platform.lockRecords(true)

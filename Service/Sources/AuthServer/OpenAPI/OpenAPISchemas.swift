@@ -1,4 +1,4 @@
-/// The schemas of bodies (JSON Schema 2020-12), as text because that is how they are read.
+/// The schemas of bodies (JSON Schema 2020-12), as text, which is easier to read than a tree of values.
 enum OpenAPISchemas {
     static let text = #"""
         {

@@ -5,19 +5,22 @@ import Foundation
 import Glibc
 import SQLiteStores
 
-/// The service key beside the database: 32 bytes in base64, mode 0600, made once with the database. While the key is rotated,
-/// several, one a line, the one that seals first.
+/// The file of the service key beside the database: 32 bytes in base64, mode 0600. The first use creates it with the database.
+///
+/// During a rotation the file lists several keys, one per line. The first one seals.
 struct ServiceKeyFile {
     let path: String
 
     private static let maximumBytes = 4096
 
-    /// The key of the database at a resolved path.
+    /// The key file of a database.
+    ///
+    /// - Parameter database: the resolved path of the database.
     init(database: String) { path = database + ".key" }
 
-    /// The keys in the file; nil where there is none.
+    /// Reads the keys; nil if the file does not exist.
     func load() throws -> ServiceKey? {
-        // A pipe must not be waited for.
+        // O_NONBLOCK: opening a pipe must not block.
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -36,27 +39,27 @@ struct ServiceKeyFile {
         return key
     }
 
-    /// Makes the file with a new key, where it is not there: it is there as a whole or not at all, whenever the process ends.
+    /// Creates the file with a new key unless it exists. A process that is killed leaves a whole file or none.
     func create() throws {
         let text = Base64.standard.encode(SystemRandom().bytes(32)) + "\n"
         if try createUnnamed(text) { return try synchronizeFolder() }
         let temporary = "\(path).\(RandomUUID(from: SystemRandom()).text)"
         try write(text, to: temporary)
         defer { unlink(temporary) }
-        // Of several that do this at once one succeeds, and the others read what it made.
+        // If several processes do this at once, one succeeds. The others read its key.
         if link(temporary, path) != 0 {
             switch errno {
             case EEXIST: break
-            // A file system without hard links.
+            // The file system has no hard links.
             case EPERM, EOPNOTSUPP, ENOSYS: try moveUnderLock(temporary)
-            default: throw CommandFailure(.impossible, "cannot make \(path): \(Self.systemError)")
+            default: throw CommandFailure(.impossible, "cannot create \(path): \(Self.systemError)")
             }
         }
         try synchronizeFolder()
     }
 
-    /// Writes a file that has no name, and names it once it is whole: a process that is killed leaves nothing behind. False
-    /// where the file system has no such files.
+    /// Writes an unnamed file and links it once it is complete, so that a killed process leaves no temporary file. False if the
+    /// file system has no unnamed files.
     private func createUnnamed(_ text: String) throws -> Bool {
         let descriptor = Glibc.open(folder, __O_TMPFILE | O_DIRECTORY | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return false }
@@ -64,33 +67,33 @@ struct ServiceKeyFile {
         do {
             try handle.write(contentsOf: Data(text.utf8))
             try handle.synchronize()
-        } catch { throw CommandFailure(.impossible, "cannot make \(path): \(Self.systemError)") }
+        } catch { throw CommandFailure(.impossible, "cannot create \(path): \(Self.systemError)") }
         let unnamed = "/proc/self/fd/\(handle.fileDescriptor)"
         return linkat(AT_FDCWD, unnamed, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST
     }
 
-    /// Gives a file that is whole its name, where there is none of that name. A rename alone would replace the key that another
-    /// process just made: the lock on the folder keeps the look and the rename together.
+    /// Renames a complete file unless the target exists. The lock on the folder makes check and rename atomic: otherwise the rename
+    /// could replace a key that another process has just created.
     private func moveUnderLock(_ temporary: String) throws {
         let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { if descriptor >= 0 { close(descriptor) } }
         guard descriptor >= 0, flock(descriptor, LOCK_EX) == 0,
             access(path, F_OK) == 0 || rename(temporary, path) == 0
-        else { throw CommandFailure(.impossible, "cannot make \(path): \(Self.systemError)") }
+        else { throw CommandFailure(.impossible, "cannot create \(path): \(Self.systemError)") }
     }
 
     private var folder: String { (path as NSString).deletingLastPathComponent }
 
     private func write(_ text: String, to temporary: String) throws {
         let descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw CommandFailure(.impossible, "cannot make \(path): \(Self.systemError)") }
+        guard descriptor >= 0 else { throw CommandFailure(.impossible, "cannot create \(path): \(Self.systemError)") }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         do {
             try handle.write(contentsOf: Data(text.utf8))
             try handle.synchronize()
         } catch {
             unlink(temporary)
-            throw CommandFailure(.impossible, "cannot make \(path): \(Self.systemError)")
+            throw CommandFailure(.impossible, "cannot create \(path): \(Self.systemError)")
         }
     }
 
@@ -98,27 +101,27 @@ struct ServiceKeyFile {
         let folder = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { if folder >= 0 { close(folder) } }
         guard folder >= 0, fsync(folder) == 0 else {
-            throw CommandFailure(.impossible, "cannot bring \(path) to the disk: \(Self.systemError)")
+            throw CommandFailure(.impossible, "cannot sync \(path) to the disk: \(Self.systemError)")
         }
     }
 
     private static var systemError: String { String(cString: strerror(errno)) }
 }
 
-/// The key that a command or the service works with, and where it came from.
+/// The service key that a command or the service uses, and its source.
 struct StoreKey {
     let key: ServiceKey
-    /// Names it in messages.
+    /// The source of the key, for messages.
     let source: String
-    /// The database's own path.
+    /// The resolved path of the database.
     let database: String
 
-    /// The key that is configured, else the one in the file beside the database.
+    /// The configured key, or else the key in the file beside the database.
     ///
-    /// - Parameter creating: whether to make the file where there is neither a key nor a database. A database that is there was
-    ///   sealed with a key, and another one would open nothing.
+    /// - Parameter creating: whether to create the key file if neither a key nor a database exists. An existing database was sealed
+    ///   with a key, and a new key could not open it.
     init(_ configuration: ServiceConfiguration, creating: Bool) throws {
-        // Before the key: who makes both makes the key first.
+        // Check this before the key: another process that creates both creates the key first.
         let hasDatabase = SQLiteStores.hasDatabase(at: configuration.databasePath)
         database = try SQLiteStores.resolvedPath(configuration.databasePath)
         if let key = try configuration.serviceKey {
@@ -132,17 +135,17 @@ struct StoreKey {
             return
         }
         guard creating, !hasDatabase else {
-            // A file that is no database has no key to be missing.
+            // If the file is not a database, say that instead.
             if hasDatabase { try SQLiteStores.checkFile(database) }
             throw CommandFailure(
                 .impossible,
                 "there is no service key for \(database): neither \(file.path) nor service_key "
                     + "(\(ConfigurationKey.serviceKey.variable)). Configure the key that the service uses, or put the file "
-                    + "back from your backup; no key is made beside a database that is there")
+                    + "back from your backup; no key is created beside an existing database")
         }
         try file.create()
         guard let key = try file.load() else {
-            throw CommandFailure(.impossible, "\(file.path) was removed while it was made")
+            throw CommandFailure(.impossible, "\(file.path) was removed while it was created")
         }
         self.key = key
     }
@@ -150,20 +153,20 @@ struct StoreKey {
     /// The rules for this key over the database's own store.
     func rules(_ stores: SQLiteStores) -> ServiceKeyRules { ServiceKeyRules(store: stores.serviceKeys, key: key) }
 
-    /// Does something with the rules, and says which key is meant where it is refused.
+    /// Runs `body`. If the key is refused, the error names the key's source and the database.
     func explaining<Value>(_ body: () async throws -> Value) async throws -> Value {
         do { return try await body() } catch let error as ServiceKeyError {
             throw CommandFailure(.impossible, "the service key (\(source)) for \(database) \(error)")
         }
     }
 
-    /// Throws where the database was sealed with another key. For the service itself, which has the database alone.
+    /// Throws if the database was sealed with another key. For the service, which uses the database alone.
     func admitService(to stores: SQLiteStores) async throws {
         try await explaining { try await rules(stores).admit(writing: true) }
     }
 
-    /// Throws where the database was sealed with another key, and where a running service does not know a new first key. For
-    /// commands beside a service.
+    /// Throws if the database was sealed with another key, or if a running service does not know a new first key. For commands
+    /// beside a service.
     func admitCommand(to stores: SQLiteStores, writing: Bool) async throws {
         try await explaining { try await rules(stores).admit(writing: writing, lock: lock) }
     }
@@ -173,7 +176,7 @@ struct StoreKey {
 }
 
 extension ServiceConfiguration {
-    /// Where the database is, as it was given.
+    /// The path of the database as configured.
     var databasePath: String { text(.database) ?? "synheart-auth.sqlite" }
 
     fileprivate func origin(of key: ConfigurationKey) -> String {

@@ -10,7 +10,7 @@ import Testing
 
 /// One line a request: its outcome, app and device, but no device id, signature, body or proof.
 @Suite("The request log") struct RequestLogTests {
-    @Test("Every kind of request is one line without secrets") func oneLine() async throws {
+    @Test("every kind of request is one line without secrets") func oneLine() async throws {
         let lines = LogLines()
         try await TestServer.with(logger: lines.logger) { server in
             let device = try await TestDevice.register(at: server)
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(
-        "The time of a Signature-Input is its created parameter, if that is a number",
+        "the time of a Signature-Input is its created parameter, if that is a number",
         arguments: [
             ("", nil), ("sig=();created=1750000000", 1_750_000_000), (";created=", nil), (";created=-1", nil),
             (";created=99999999999999999999", nil), ("created=1", nil),

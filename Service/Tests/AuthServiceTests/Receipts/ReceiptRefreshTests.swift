@@ -124,7 +124,7 @@ import Testing
         return waits.withLock { $0 }
     }
 
-    @Test func `A receipt that verifies replaces the stored one and is due after its not-before`() async throws {
+    @Test func `a receipt that verifies replaces the stored one and is due after its not-before`() async throws {
         let device = try await add()
         let new = try receipt(metric: 5)
         let apple = Apple([.receipt(new)])
@@ -141,7 +141,7 @@ import Testing
         #expect(events.count == 1, "no threshold, no event")
     }
 
-    @Test func `Wrong receipts never replace the stored one`() throws {
+    @Test func `wrong receipts never replace the stored one`() throws {
         var sandbox = phone
         sandbox.app.environment = .development
         var elsewhere = phone
@@ -195,7 +195,7 @@ import Testing
             (.unavailable(reason: "", retryAfter: nil), 1000, "unavailable", 86_400, .backOff(atLeast: nil), 1000),
         ]
 
-    @Test(arguments: table.indices) func `Every other answer of Apple keeps the receipt`(_ index: Int) throws {
+    @Test(arguments: table.indices) func `every other answer of Apple keeps the receipt`(_ index: Int) throws {
         let (answer, failures, outcome, after, next, then) = Self.table[index]
         let decision = try rules().decide(answer, on: try due(failures: failures), at: clock.now, jitter: 0.5)
         #expect(decision.change.replacement == nil)
@@ -206,7 +206,7 @@ import Testing
                     dueAt: clock.now + after, askedAt: clock.now, outcome: outcome, failures: then))
     }
 
-    @Test func `A metric above the threshold is flagged, and nothing else happens to the device`() async throws {
+    @Test func `a metric above the threshold is flagged, and nothing else happens to the device`() async throws {
         let device = try await add()
         _ = try await work(Apple([.receipt(try receipt(metric: 5))]), turns: 1, flaggingAbove: 4)
         let events = try await stores.events(app: app, device: device.deviceID, before: nil, limit: 10)
@@ -217,7 +217,7 @@ import Testing
         #expect(try await stores.device(device.deviceID, of: app)?.status == .registered)
     }
 
-    @Test(arguments: [5, nil]) func `A metric at the threshold, or without one, is not flagged`(
+    @Test(arguments: [5, nil]) func `a metric at the threshold, or without one, is not flagged`(
         threshold: Int?
     ) async throws {
         let device = try await add()
@@ -227,7 +227,7 @@ import Testing
         #expect(try await evidence(device).riskMetric == 5)
     }
 
-    @Test func `A refused receipt is recorded if the app asks for evidence, and replays`() async throws {
+    @Test func `a refused receipt is recorded if the app asks for evidence, and replays`() async throws {
         let key = try #require(ServiceKey([UInt8](repeating: 1, count: 32)))
         let service = AuthService(
             stores: .init(
@@ -253,7 +253,7 @@ import Testing
         #expect(file.verdict.agrees(with: try file.replay()))
     }
 
-    @Test func `Requests stay within the hourly budget`() async throws {
+    @Test func `requests stay within the hourly budget`() async throws {
         for _ in 0..<8 { _ = try await add(key: AppleAttestKey()) }
         let apple = Apple([ReceiptAnswer](repeating: .noData, count: 8))
         let waits = try await work(apple, turns: 5, policy: ReceiptRefreshPolicy(requestsPerHour: 3))
@@ -261,7 +261,7 @@ import Testing
         #expect(apple.receipts.count == 5)
     }
 
-    @Test func `The back-off grows to an hour, honours Retry-After, and ends with the first answer`() async throws {
+    @Test func `the back-off grows to an hour, honours Retry-After, and ends with the first answer`() async throws {
         for _ in 0..<12 { _ = try await add(key: AppleAttestKey()) }
         let outage = ReceiptAnswer.unavailable(reason: "503", retryAfter: nil)
         let answers =
@@ -271,7 +271,7 @@ import Testing
             try await work(Apple(answers), turns: 10) == [30, 100, 120, 240, 480, 960, 1800, 1800, 10, 30])
     }
 
-    @Test func `What Apple asks for is honoured up to six hours`() async throws {
+    @Test func `what Apple asks for is honoured up to six hours`() async throws {
         let wishes: [(asked: Int64, honoured: Double)] = [
             (21_599, 21_599), (21_600, 21_600), (21_601, 21_600), (.max, 21_600), (-1, 30),
         ]
@@ -282,7 +282,7 @@ import Testing
         }
     }
 
-    @Test func `A receipt that always fails does not delay the others`() async throws {
+    @Test func `a receipt that always fails does not delay the others`() async throws {
         let stumbling = try await add(due: Self.start - 100)
         _ = try await add(key: AppleAttestKey())
         let apple = Apple([.unavailable(reason: "500", retryAfter: nil), .noData])
@@ -291,7 +291,7 @@ import Testing
         #expect(try await evidence(stumbling).refresh.failures == 1)
     }
 
-    @Test func `The job continues after a failure of the store`() async throws {
+    @Test func `the job continues after a failure of the store`() async throws {
         _ = try await add()
         await stores.fail(.takeDueReceipt)
         let apple = Apple([.noData])
@@ -301,7 +301,7 @@ import Testing
         #expect(try await work(apple, turns: 1) == [10])
     }
 
-    @Test func `A receipt that a crashed process took is due again after its lease`() async throws {
+    @Test func `a receipt that a crashed process took is due again after its lease`() async throws {
         let device = try await add()
         let taken = try await stores.takeDueReceipt(at: clock.now, lease: clock.now + ReceiptRefreshRules.lease)
         #expect(taken?.deviceID == device.deviceID)
@@ -312,7 +312,7 @@ import Testing
         #expect(apple.receipts.count == 1)
     }
 
-    @Test func `A receipt that was replaced meanwhile is kept`() async throws {
+    @Test func `a receipt that was replaced meanwhile is kept`() async throws {
         let device = try await add()
         var fresh = try #require(device.appAttest)
         fresh.receipt = [7]
@@ -326,7 +326,7 @@ import Testing
         #expect(try await self.evidence(device) == evidence)
     }
 
-    @Test func `A receipt of type ATTEST is not accepted as a refreshed one`() throws {
+    @Test func `a receipt of type ATTEST is not accepted as a refreshed one`() throws {
         var options = AppleReceiptOptions()
         options.fields = { fields in
             fields.filter { ![17, 19].contains($0.type) }.map { $0.type == 6 ? .init(6, "ATTEST") : $0 }
@@ -338,7 +338,7 @@ import Testing
     }
 
     @Test(arguments: [(-86_400, 3600), (86_400, 86_400), (400 * 86_400, 30 * 86_400)] as [(Int64, Int64)])
-    func `The next refresh is at not-before, within bounds`(_ notBefore: Int64, _ wait: Int64) throws {
+    func `the next refresh is at not-before, within bounds`(_ notBefore: Int64, _ wait: Int64) throws {
         var options = AppleReceiptOptions()
         let text = (clock.now + notBefore).iso8601
         options.fields = { fields in fields.map { $0.type == 19 ? .init(19, text) : $0 } }
