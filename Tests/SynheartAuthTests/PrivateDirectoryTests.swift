@@ -1,0 +1,101 @@
+import Foundation
+import Testing
+
+@testable import SynheartAuth
+
+/// The directory of records and keys: what it reads, when a file counts as changed, and what it removes.
+@Suite final class PrivateDirectoryTests {
+    private let parent = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
+    private let directory: PrivateDirectory
+
+    init() { directory = PrivateDirectory(path: parent + "/a/b") }
+
+    deinit { try? FileManager.default.removeItem(atPath: parent) }
+
+    private func path(_ name: String) -> String { directory.path + "/" + name }
+
+    private func failure(_ body: () throws -> Void) -> PrivateDirectory.Failure? {
+        do { try body() } catch { return error as? PrivateDirectory.Failure }
+        return nil
+    }
+
+    @Test func `a version stays the same until the file is replaced`() throws {
+        let versions = directory.versions(of: "x")
+        #expect(versions() == nil)
+        try directory.write([1], to: "x")
+        let first = try #require(versions())
+        #expect(versions() == first)
+        try directory.write([1], to: "x")
+        #expect(versions() != nil && versions() != first)
+        try directory.remove("x")
+        #expect(versions() == nil)
+    }
+
+    @Test func `a file that others can read, a link and a directory have no version and are not read`() throws {
+        try directory.write([1], to: "x")
+        #expect(chmod(path("x"), 0o640) == 0)
+        #expect(directory.versions(of: "x")() == nil)
+        #expect(failure { _ = try directory.read("x") }?.number == EPERM)
+        #expect(chmod(path("x"), 0o600) == 0)
+        #expect(symlink(path("x"), path("link")) == 0)
+        #expect(directory.versions(of: "link")() == nil)
+        #expect(failure { _ = try directory.read("link") }?.number == ELOOP)
+        #expect(mkdir(path("folder"), 0o700) == 0)
+        #expect(directory.versions(of: "folder")() == nil)
+        #expect(failure { _ = try directory.read("folder") }?.call == "not a file")
+    }
+
+    @Test func `a file has 256 KiB at most`() throws {
+        for (size, isRead) in [(262_144, true), (262_145, false)] {
+            try directory.write([UInt8](repeating: 7, count: size), to: "x")
+            let refusal = failure { _ = try directory.read("x") }
+            #expect((refusal == nil) == isRead && (isRead || refusal?.number == EFBIG))
+        }
+    }
+
+    @Test func `an absent file and an absent directory are read as nothing and removed without an error`() throws {
+        #expect(try directory.read("x") == nil)
+        try directory.remove("x")
+        try directory.write([1], to: "y")
+        #expect(try directory.read("x") == nil)
+        try directory.remove("x")
+        #expect(try directory.read("y") == [1])
+    }
+
+    @Test func `what an interrupted write left is removed, and what a running one writes is kept`() throws {
+        try directory.write([1], to: "x")
+        let names = [".x.1.1.tmp", ".x.1.2.tmp", ".y.1.1.tmp", "x.1.1.tmp", ".x.1.1.tmp~"]
+        for name in names { #expect(FileManager.default.createFile(atPath: path(name), contents: nil)) }
+        let running = open(path(names[1]), O_RDONLY)
+        defer { close(running) }
+        #expect(flock(running, LOCK_EX | LOCK_NB) == 0)
+        try directory.remove("x")
+        let left = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+        #expect(Set(left) == Set(names.dropFirst()))
+    }
+
+    @Test func `a directory below a file cannot be made, and says so`() throws {
+        try directory.write([1], to: "x")
+        let below = PrivateDirectory(path: path("x") + "/c/d")
+        #expect(failure { try below.write([1], to: "x") }?.number == ENOTDIR)
+        #expect(failure { _ = try below.lock("x") }?.call == "mkdir")
+    }
+
+    @Test func `a directory that others can enter is refused, and not changed`() throws {
+        try directory.write([1], to: "x")
+        #expect(chmod(directory.path, 0o750) == 0)
+        #expect(failure { try directory.write([2], to: "x") } != nil)
+        var information = stat()
+        #expect(stat(directory.path, &information) == 0 && information.st_mode & 0o777 == 0o750)
+        #expect(try directory.read("x") == [1])
+    }
+
+    @Test func `a name that a directory holds can be neither written nor removed, and leaves no temporary file`() throws
+    {
+        try directory.write([1], to: "x")
+        #expect(mkdir(path("full"), 0o700) == 0 && mkdir(path("full/inside"), 0o700) == 0)
+        #expect(failure { try directory.write([1], to: "full") }?.call == "rename")
+        #expect(failure { try directory.remove("full") }?.call == "unlink")
+        #expect(try Set(FileManager.default.contentsOfDirectory(atPath: directory.path)) == ["x", "full"])
+    }
+}
