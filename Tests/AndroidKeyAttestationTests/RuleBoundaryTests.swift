@@ -65,7 +65,7 @@ struct ClaimTests {
                     fixture.policy.requiresEqualLevels = equal
                     fixture.policy.minimumSecurityLevel = minimum
                     let lowest = min(attestation, key)
-                    // StrongBox is corroborated where the attestation is a StrongBox's: so does the kit certify it.
+                    // StrongBox is corroborated if the attestation is a StrongBox's: so does the kit certify it.
                     let expected: KeyAttestationError.Code? =
                         if let minimum, lowest < minimum.rawValue {
                             .securityLevelTooLow

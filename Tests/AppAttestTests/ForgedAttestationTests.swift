@@ -26,7 +26,7 @@ import Testing
             self.change = change
         }
 
-        /// The shared authority, where there is nothing wrong with it: making one costs more than any check.
+        /// The shared authority, if there is nothing wrong with it: making one costs more than any check.
         func makeAuthority() throws -> AppleAuthority {
             guard let authority else { return try #require(ForgedAttestations.authority) }
             var options = AppleAuthority.Options()

@@ -65,7 +65,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// The code with which something is refused; nil where it is not. It must be one that the documentation lists at its step.
+/// The code with which something is refused; nil if it is not. It must be one that the documentation lists at its step.
 func code(_ body: () throws -> some Any) -> AppAttestError.Code? {
     do {
         _ = try body()

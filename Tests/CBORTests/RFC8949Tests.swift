@@ -25,7 +25,7 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
         var testDescription: String { hex }
     }
 
-    /// What an item comes to in JSON, where it does.
+    /// What an item comes to in JSON, if it does.
     enum Plain: Decodable, Sendable, Equatable {
         case null
         case bool(Bool)
@@ -144,7 +144,7 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
     }
 }
 
-/// The code with which bytes are refused; nil where they are read.
+/// The code with which bytes are refused; nil if they are read.
 func code(_ bytes: [UInt8], limits: CBORValue.Limits = .init()) -> CBORError.Code? {
     do throws(CBORError) {
         _ = try CBORValue(parsing: bytes, limits: limits)

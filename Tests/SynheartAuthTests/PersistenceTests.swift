@@ -190,7 +190,7 @@ import Testing
     }
 }
 
-/// A file system of 64 KiB, where the tests may mount one.
+/// A file system of 64 KiB, if the tests may mount one.
 private final class SmallDisk: Sendable {
     let path = NSTemporaryDirectory() + "synheart-auth-disk-\(UUID().uuidString)"
 

@@ -4,7 +4,7 @@ import Foundation
 /// How fast something is: the best of several rounds, because what disturbs a measurement only ever slows it.
 struct Measurement {
     let name: String
-    /// Nil where it is a ratio of two rates.
+    /// Nil if it is a ratio of two rates.
     let perSecond: Double?
     var ratio: Double?
     /// Blocks of memory asked for, each time.

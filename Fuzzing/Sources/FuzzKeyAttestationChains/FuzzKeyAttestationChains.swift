@@ -131,7 +131,7 @@ private func judge(
     }
 }
 
-/// Ends the process with the reason, also where preconditions are silent because the build is optimised.
+/// Ends the process with the reason, also if preconditions are silent because the build is optimised.
 private func require(_ condition: Bool, _ reason: @autoclosure () -> String) {
     if !condition { fatalError(reason()) }
 }

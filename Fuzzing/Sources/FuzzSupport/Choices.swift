@@ -46,7 +46,7 @@ public struct Expectation {
     /// Everything is as it should be.
     public init() {}
 
-    /// Something was changed that must be refused, where a condition holds.
+    /// Something was changed that must be refused, if a condition holds.
     public mutating func refuse(if condition: Bool = true, line: UInt = #line) {
         if condition { refusals.append(line) }
     }
@@ -62,13 +62,13 @@ public struct Expectation {
         isOpen = true
     }
 
-    /// What must be refused for either of two reasons, and may be refused where one of them is open.
+    /// What must be refused for either of two reasons, and may be refused if one of them is open.
     public mutating func add(_ other: Self) {
         refusals += other.refusals
         isOpen = isOpen || other.isOpen
     }
 
-    /// Stops the fuzzer where an outcome is not the expected one.
+    /// Stops the fuzzer if an outcome is not the expected one.
     public func check(verified: Bool, _ reason: @autoclosure () -> String) {
         if verified {
             require(refusals.isEmpty, "verified, in spite of lines \(refusals)")
@@ -78,7 +78,7 @@ public struct Expectation {
     }
 }
 
-/// Stops the fuzzer, with a message in release builds too, where a condition does not hold.
+/// Stops the fuzzer, with a message in release builds too, if a condition does not hold.
 public func require(_ condition: Bool, _ message: @autoclosure () -> String) {
     if !condition { fatalError(message()) }
 }

@@ -4,7 +4,7 @@ public import CBOR
 public struct ExtensionMap {
     /// The entries that are written.
     public private(set) var entries: [CBORMap.Entry] = []
-    /// The category that it names; nil where it names none.
+    /// The category that it names; nil if it names none.
     public private(set) var category: UInt32?
     /// The version that it names.
     public private(set) var version: String?

@@ -23,7 +23,7 @@ public struct Workshop: @unchecked Sendable {  // libFuzzer runs one input after
     /// The roots of `authority`.
     public let anchors: TrustAnchors
 
-    /// What every fuzzer works with; stops where the test kit cannot make it.
+    /// What every fuzzer works with; stops if the test kit cannot make it.
     public init() {
         var options = AppleAuthority.Options()
         // Signing on P-384 costs thirty times as much.

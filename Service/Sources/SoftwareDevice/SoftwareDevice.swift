@@ -62,7 +62,7 @@ package struct SoftwareDevice: Sendable {
 extension SoftwareDevice.Settings {
     private static func file(_ directory: String) -> String { directory + "/device.json" }
 
-    /// The settings saved in a folder; nil where there are none.
+    /// The settings saved in a folder; nil if there are none.
     package static func load(_ directory: String) throws -> Self? {
         guard FileManager.default.fileExists(atPath: file(directory)) else { return nil }
         let fields = try JSONFields(
@@ -72,7 +72,7 @@ extension SoftwareDevice.Settings {
             platform: try fields.optionalChoice("platform") ?? .ios, iosAppID: try fields.string("ios_app_id"))
     }
 
-    /// Saves the settings in a folder, which is made where it is not there.
+    /// Saves the settings in a folder, which is made if it is not there.
     package func save(_ directory: String) throws {
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

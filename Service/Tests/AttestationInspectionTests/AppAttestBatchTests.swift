@@ -113,7 +113,7 @@ import Testing
         #expect(try verdict(bare)["outcome"]?.string == "could-not-check")
     }
 
-    /// Also where an earlier check has refused.
+    /// Also if an earlier check has refused.
     @Test func `what is not given is unchecked in a refusal too`() throws {
         var attestation = Self.first("attestation")
         for member in ["app_id", "key_id", "environment", "client_data", "client_data_hash"] {

@@ -46,7 +46,7 @@ struct AndroidRegistrationTests {
         var chain: KeyAttestationOptions? = KeyAttestationOptions()
         /// Whether token and chain are made for another challenge.
         var isForOther = false
-        /// The key that is attested, where it is not the one that is registered.
+        /// The key that is attested, if it is not the one that is registered.
         var attested: P256.Signing.PublicKey?
     }
 

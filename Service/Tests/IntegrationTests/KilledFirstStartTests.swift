@@ -23,7 +23,7 @@ import Testing
         try await Binary.run(["apps", "add", "--file", "-", "--database", database], input: Self.app(name))
     }
 
-    /// Runs a command that is killed as it enters the so-manyeth of these calls; false where it makes fewer of them.
+    /// Runs a command that is killed as it enters the so-manyeth of these calls; false if it makes fewer of them.
     private func isKilled(_ arguments: [String], at call: String, _ occurrence: Int, input: String) async throws -> Bool
     {
         let result = try await Binary.run(

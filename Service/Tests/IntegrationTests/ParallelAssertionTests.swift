@@ -23,7 +23,7 @@ import Testing
         let phone: AppleDevice
         let attestKey: AppleAttestKey
 
-        /// Asks for a token, with an assertion of this counter; the error code, nil where it was given.
+        /// Asks for a token, with an assertion of this counter; the error code, nil if it was given.
         func ask(counter: UInt32) async throws -> String? {
             let body = Array("{}".utf8)
             let now = UnixTime(Int64(Date().timeIntervalSince1970))

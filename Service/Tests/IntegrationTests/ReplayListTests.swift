@@ -128,7 +128,7 @@ import Testing
         try await running { service in try await Self.expectNeverAccepted(request, by: service) }
     }
 
-    /// A claim that still lives says so; where it may have been purged, the request is too old for what the store knows.
+    /// A claim that still lives says so; if it may have been purged, the request is too old for what the store knows.
     private static func expectNeverAccepted(_ request: WireRequest, by service: ClockedService) async throws {
         for disguise in Disguise.allCases {
             let answer = try await service.send(try disguise.apply(to: request))

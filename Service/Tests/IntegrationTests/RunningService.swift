@@ -132,7 +132,7 @@ final class RunningService: Sendable {
     /// Sends a signal.
     func signal(_ number: Int32) { _ = Glibc.kill(process.processIdentifier, number) }
 
-    /// The exit code, once the process has ended; nil where it runs on for so long.
+    /// The exit code, once the process has ended; nil if it runs on for so long.
     func exitCode(within limit: Duration = .seconds(20)) async -> Int32? {
         await withTaskGroup(of: Int32?.self) { group in
             group.addTask {

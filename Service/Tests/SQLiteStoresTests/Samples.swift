@@ -56,7 +56,7 @@ extension SQLiteStores {
             StoredApp(appID: device.appID, sealedJSON: "{}"), recording: sampleEvent(.appAdded, device: device))
     }
 
-    /// Inserts a device, and its app where that is not there.
+    /// Inserts a device, and its app if that is not there.
     func add(_ device: DeviceRecord) async throws {
         try await addApp(of: device)
         let outcome = try await devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))

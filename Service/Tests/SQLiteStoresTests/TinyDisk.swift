@@ -1,6 +1,6 @@
 import Foundation
 
-/// A file system of a few kilobytes, where the tests may mount one.
+/// A file system of a few kilobytes, if the tests may mount one.
 final class TinyDisk: Sendable {
     let path: String
     private let folder: TemporaryFolder

@@ -4,19 +4,19 @@ public import Foundation
 
 /// How a chain fared, step by step: what an audit finds where a verification only accepts or refuses.
 ///
-/// The verifier makes the same steps in the same order. An audit accepts nothing: where something is not known, the step
+/// The verifier makes the same steps in the same order. An audit accepts nothing: if something is not known, the step
 /// is left out and listed in ``unchecked``. Never register a key by an audit.
 public struct KeyAttestationAudit: Sendable {
-    /// The chain; nil where it cannot be read.
+    /// The chain; nil if it cannot be read.
     public let chain: KeyAttestationChain?
-    /// What the steps found; nil where the chain is refused.
+    /// What the steps found; nil if the chain is refused.
     public let findings: Findings?
     /// The steps in the order in which they were made. The first that fails is the last. A step that could be made in
     /// part is there twice: unchecked, and with its outcome. A step that the policy does not ask for is unchecked.
     public let steps: [KeyAttestationAuditStep]
     /// The steps for which something was not given, whether they were reached or not, of those that the policy asks for.
     public let unchecked: [KeyAttestationError.Step]
-    /// Why the chain is refused; nil where every step that could be made has passed.
+    /// Why the chain is refused; nil if every step that could be made has passed.
     public let refusal: KeyAttestationError?
 
     /// What the steps of a verification find.
@@ -31,7 +31,7 @@ public struct KeyAttestationAudit: Sendable {
         public let provisioning: Provisioning
         /// What Google's provisioning server noted; advice only.
         public let provisioningInfo: ProvisioningInfo?
-        /// The attested key, where it is of P-256.
+        /// The attested key, if it is of P-256.
         public let publicKey: P256.Signing.PublicKey?
         /// Whether the attestation certificate, the one above the leaf, says StrongBox.
         public let isStrongBoxCorroborated: Bool

@@ -3,21 +3,21 @@ public import Foundation
 
 /// How a token fared, step by step: what an audit finds where a verification only accepts or refuses.
 ///
-/// The verifier makes the same steps in the same order. An audit accepts nothing: where something is not known, the step
+/// The verifier makes the same steps in the same order. An audit accepts nothing: if something is not known, the step
 /// is left out and listed in ``unchecked``. Never register a device by an audit.
 public struct PlayIntegrityAudit: Sendable {
-    /// The token; nil where it cannot be read or was not given.
+    /// The token; nil if it cannot be read or was not given.
     public let token: IntegrityToken?
-    /// What the token says; nil where it could not be decoded.
+    /// What the token says; nil if it could not be decoded.
     public let verdict: IntegrityVerdict?
     /// The steps in the order in which they were made. The first that fails is the last. A step that could be made in
     /// part is there twice: unchecked, and with its outcome.
     public let steps: [PlayIntegrityAuditStep]
     /// The steps for which something was not given, whether they were reached or not.
     public let unchecked: [PlayIntegrityError.Step]
-    /// Why the token is refused; nil where every step that could be made has passed.
+    /// Why the token is refused; nil if every step that could be made has passed.
     public let refusal: PlayIntegrityError?
-    /// Why the token could not be decoded, where that is not its fault. Then no step after ``PlayIntegrityError/Step/token``
+    /// Why the token could not be decoded, if that is not its fault. Then no step after ``PlayIntegrityError/Step/token``
     /// was made.
     public let unavailable: PlayIntegrityUnavailable?
 
@@ -26,7 +26,7 @@ public struct PlayIntegrityAudit: Sendable {
     /// - Parameters:
     ///   - token: reads the token.
     ///   - keys: pairs that may open it.
-    ///   - decodedVerdict: judged where the keys do not open the token.
+    ///   - decodedVerdict: judged if the keys do not open the token.
     ///   - unchecked: the steps about the verdict for which something is not given.
     ///   - prove: makes the steps about the verdict.
     init(

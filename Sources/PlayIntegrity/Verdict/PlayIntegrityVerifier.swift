@@ -56,7 +56,7 @@ public struct PlayIntegrityVerifier: Sendable {
     /// - Parameters:
     ///   - token: as the app sent it.
     ///   - keys: pairs that may open it.
-    ///   - decodedVerdict: what the token said when it was decoded elsewhere. It is judged where the keys do not open the
+    ///   - decodedVerdict: what the token said when it was decoded elsewhere. It is judged if the keys do not open the
     ///     token. The audit cannot check that Google signed it.
     ///   - expected: what is known. What is nil is not compared.
     public func audit(

@@ -93,7 +93,7 @@ import Testing
         ] { #expect(!registers(("device_local_id", bad))) }
     }
 
-    /// The binding nonce is made of the text as it was sent: it is kept, even where it is no base64.
+    /// The binding nonce is made of the text as it was sent: it is kept, even if it is no base64.
     @Test func `the key's text is kept as received`() throws {
         var body = JSONObject(Self.registration)
         body["public_key"] = " TUZr\n=é"

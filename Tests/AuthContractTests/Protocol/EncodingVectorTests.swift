@@ -141,6 +141,6 @@ import Testing
 }
 
 extension ProtocolEncodingVectors.Text {
-    /// The text, where it is valid.
+    /// The text, if it is valid.
     fileprivate var accepted: String? { valid ? text : nil }
 }

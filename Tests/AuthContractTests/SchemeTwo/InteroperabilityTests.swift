@@ -6,7 +6,7 @@
 
     @testable import AuthContract
 
-    /// Against another implementation of RFC 9421 and RFC 9651, where it is installed
+    /// Against another implementation of RFC 9421 and RFC 9651, if it is installed
     /// (`pip install -r Tests/Interop/requirements.txt`; `SYNHEART_INTEROP_PYTHON` names the interpreter).
     @Suite(.enabled(if: OtherImplementation.isInstalled, "needs pip install -r Tests/Interop/requirements.txt"))
     struct SchemeTwoInteroperability {

@@ -62,10 +62,10 @@ enum ProtocolVectors {
     }
 }
 
-/// What a parser made of a text: nil where it refused.
+/// What a parser made of a text: nil if it refused.
 func parsed<Value>(_ parse: () throws -> Value) -> Value? { try? parse() }
 
-/// The error code that a parser refused with; nil where it accepted.
+/// The error code that a parser refused with; nil if it accepted.
 func code(_ parse: () throws -> some Any) -> String? {
     do {
         _ = try parse()

@@ -42,7 +42,7 @@ enum StartingSeries {
     /// The outcomes of `/verify` for an app in mode `enforce`.
     static let verdicts = ["verified"] + judged.map(\.rawValue).sorted()
 
-    /// The outcomes in mode `observe`, where only the service's own failures refuse.
+    /// The outcomes in mode `observe`, if only the service's own failures refuse.
     private static let observed = judged.filter { $0.httpStatus < 500 }.map { "observed_\($0.rawValue)" }
 
     /// Platform and result of registrations.

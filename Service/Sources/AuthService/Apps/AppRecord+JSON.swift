@@ -192,7 +192,7 @@ extension JSONValue {
 }
 
 extension JSONFields {
-    /// A policy with the members of one object laid over it, where the object is there.
+    /// A policy with the members of one object laid over it, if the object is there.
     fileprivate func policy<Policy: JSONPolicy>(_ name: String, over policy: Policy) throws(JSONError) -> Policy {
         guard let object = try optionalObject(name) else { return policy }
         return try policy.applying(appRecord: object)

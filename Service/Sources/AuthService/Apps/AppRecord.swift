@@ -66,7 +66,7 @@ public struct KeyPolicy: Sendable, Hashable {
     /// Seconds that the previous key still verifies after a scheduled rotation.
     public var overlapSeconds: Int64 = 60
     public var reattestOnRotation = false
-    /// Whether a rotation may bring an attestation of a new App Attest key, where the old one is lost.
+    /// Whether a rotation may bring an attestation of a new App Attest key, if the old one is lost.
     public var rebindOnRotation = false
     public var keyProof: KeyProofPolicy = .optional
     /// After a compromise: which keys must be replaced, and by when.

@@ -148,7 +148,7 @@ public final class AppRegistry: Sendable {
         }
     }
 
-    /// Throws where a record cannot be used, such as for an anchor that is not a certificate. A record made in code obeys the
+    /// Throws if a record cannot be used, such as for an anchor that is not a certificate. A record made in code obeys the
     /// same rules as one that was read.
     public func check(_ record: AppRecord) throws {
         let read = try AppRecord(JSONFields(.object(record.json(secrets: .plain))))

@@ -25,7 +25,7 @@ public enum ReceiptAnswer: Sendable, Hashable {
     /// 404: Apple has no data about the device. This is normal 30 days after the last attestation. The receipt is kept,
     /// because data may exist again after the device attests again.
     case noData
-    /// 429; seconds to wait, where Apple named them.
+    /// 429; seconds to wait, if Apple named them.
     case tooManyRequests(retryAfter: Int64?)
     /// 5xx, an answer that is not documented, or none at all.
     case unavailable(reason: String, retryAfter: Int64?)

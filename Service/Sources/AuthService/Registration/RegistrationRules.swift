@@ -141,7 +141,7 @@ struct RegistrationRules: Sendable {
         return RegisterResponse(deviceID: known.deviceID, status: .pending)
     }
 
-    /// The device as it is once the app's mode counts: a row that only observation admitted is held, where the app enforces
+    /// The device as it is once the app's mode counts: a row that only observation admitted is held, if the app enforces
     /// by now. Reading the record after the row was written closes the race with the switch: one of the two sees the other.
     private func held(_ device: DeviceRecord) async throws(Refusal) -> DeviceRecord {
         try await storeCall { () async throws(StoreError) in

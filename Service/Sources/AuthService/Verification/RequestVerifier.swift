@@ -236,7 +236,7 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// The app's floor holds always, the device's own only where the client can use scheme 2: it would be locked out.
+    /// The app's floor holds always, the device's own only if the client can use scheme 2: it would be locked out.
     private func requireFloor(_ request: SignedRequest, _ device: DeviceRecord) throws(Refusal) {
         let minimum = request.app.record.signature.minimumScheme
         guard request.scheme >= minimum else { throw Self.belowFloor(minimum) }

@@ -151,7 +151,7 @@ final class JournalState: Sendable {
         _ wrong: ClockHistory.WrongReadings, now: Int64, _ monotonic: Int64, _ shared: inout Shared
     ) {
         shared.loss.add(wrong, now: now, purgedTo: shared.table.purgedTo)
-        // Claims of earlier wrong readings are dropped too where they expire too late.
+        // Claims of earlier wrong readings are dropped too if they expire too late.
         shared.loss.add(shared.lossOfClaims, after: now)
         shared.lossOfClaims.add(around: wrong, isWhole: false)
         // At the last right reading, nothing beyond this was purged.

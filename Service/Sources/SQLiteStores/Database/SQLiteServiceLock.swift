@@ -37,7 +37,7 @@ public struct SQLiteServiceLock: ServiceLock {
         return nil
     }
 
-    /// Makes the folder and the lock file where no service was ever started. Both belong to the owner of the database: a command
+    /// Makes the folder and the lock file if no service was ever started. Both belong to the owner of the database: a command
     /// that root runs must not lock the service out. What is there already stays as it is.
     private func makeFolder(_ path: String) throws(SystemError) {
         guard mkdir(path, 0o700) == 0 else {

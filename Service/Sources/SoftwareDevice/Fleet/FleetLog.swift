@@ -8,7 +8,7 @@ package final class FleetLog: Sendable {
     package struct Line: Sendable, Hashable {
         /// Answers of any kind, by how long they took.
         package internal(set) var latencies = LatencyHistogram()
-        /// Answers other than 2xx, by the service's code, or `HTTP_` and the status where there is none; `NO_ANSWER`.
+        /// Answers other than 2xx, by the service's code, or `HTTP_` and the status if there is none; `NO_ANSWER`.
         package internal(set) var errors: [String: Int] = [:]
 
         /// Exchanges that were begun and ended, with or without an answer.

@@ -25,7 +25,7 @@ package struct LatencyHistogram: Sendable, Hashable {
         maximum = max(maximum, .microseconds(Int64(clamping: microseconds)))
     }
 
-    /// The duration that this share of them did not exceed (0.5 is the median); zero where there are none.
+    /// The duration that this share of them did not exceed (0.5 is the median); zero if there are none.
     package func percentile(_ share: Double) -> Duration {
         guard count > 0 else { return .zero }
         let rank = max(1, UInt64((Double(count) * min(max(share, 0), 1)).rounded(.up)))

@@ -16,7 +16,7 @@ struct Pace: Sendable {
 
     init(_ load: Fleet.Load) { self.load = load }
 
-    /// The next turn; nil where there are no more.
+    /// The next turn; nil if there are no more.
     ///
     /// - Parameter elapsed: since the start.
     mutating func turn(at elapsed: Duration) -> Turn? {

@@ -3,7 +3,7 @@ internal import Foundation
 
 /// The test kit's Apple and Google in files, private keys included: for one machine, never for production.
 package enum AuthorityFile {
-    /// The Apple in the file; made where there is none.
+    /// The Apple in the file; made if there is none.
     package static func load(_ path: String) throws -> AppleAuthority {
         if FileManager.default.fileExists(atPath: path) {
             return try AppleAuthority(pem: String(contentsOfFile: path, encoding: .utf8))
@@ -14,7 +14,7 @@ package enum AuthorityFile {
         return try PrivateFile.make(Data(authority.pem.utf8), at: path) ? authority : load(path)
     }
 
-    /// The Google in the file, JSON; made where there is none.
+    /// The Google in the file, JSON; made if there is none.
     package static func google(_ path: String) throws -> GoogleAuthority {
         if FileManager.default.fileExists(atPath: path) {
             return try JSONDecoder().decode(

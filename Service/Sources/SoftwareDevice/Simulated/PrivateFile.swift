@@ -12,7 +12,7 @@ enum PrivateFile {
 
     /// Writes a file that is not there yet.
     ///
-    /// - Returns: false where another process made it first; its content stays.
+    /// - Returns: false if another process made it first; its content stays.
     static func make(_ content: Data, at path: String) throws -> Bool {
         try withTemporary(content, beside: path) { temporary in
             if link(temporary, path) == 0 { return true }

@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    /// True as soon as a new connection is refused or ends unanswered; false where that does not come within seconds.
+    /// True as soon as a new connection is refused or ends unanswered; false if that does not come within seconds.
     private static func refusesConnections(_ port: Int) async -> Bool {
         let began = ContinuousClock.now
         while ContinuousClock.now - began < .seconds(20) {

@@ -29,12 +29,12 @@ struct RequestDraft {
     /// How far the device's clock is ahead.
     var ahead: Int64 = 0
     var nonce: RequestNonce?
-    /// The app and the device that the headers name, where they are not the device's own.
+    /// The app and the device that the headers name, if they are not the device's own.
     var appID: AppID?
     var deviceID: DeviceID?
     /// The key that `keyid` names, if it is not the signing key.
     var keyID: DevicePublicKey?
-    /// What is signed, where it is not what is sent.
+    /// What is signed, if it is not what is sent.
     var signedMethod: String?
     var signedPath: String?
     var signedQuery: String?

@@ -15,7 +15,7 @@ struct DevelopmentDevice: Sendable {
          "ios":{"app_ids":["TEAMID1234.\(appID)"]}}
         """
 
-    /// Registers this key; nil where the service did not say that it did.
+    /// Registers this key; nil if the service did not say that it did.
     static func register(_ key: P256.Signing.PrivateKey, port: Int) async -> DevelopmentDevice? {
         let asked = await WireConnection.exchange(
             port: port,

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A file system of a few megabytes, where the tests may mount one.
+/// A file system of a few megabytes, if the tests may mount one.
 final class TinyDisk: Sendable {
     private let folder: TemporaryFolder
 

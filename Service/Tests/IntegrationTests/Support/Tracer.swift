@@ -14,7 +14,7 @@ final class Tracer: Sendable {
         return Tracer(of: sleeper.processIdentifier, killingAt: "getpid", occurrence: 1) != nil
     }()
 
-    /// Attaches; nil where that fails. From then on any thread's so-manyeth call of this name is its process's last.
+    /// Attaches; nil if that fails. From then on any thread's so-manyeth call of this name is its process's last.
     init?(of processID: Int32, killingAt call: String, occurrence: Int) {
         process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/strace")

@@ -71,10 +71,10 @@ final class WireConnection: @unchecked Sendable {
     @discardableResult
     func send(_ bytes: [UInt8]) async -> Bool { await waiting { self.sendNow(bytes) } }
 
-    /// The next answer; nil where the connection ends first.
+    /// The next answer; nil if the connection ends first.
     func answer() async -> WireAnswer? { await waiting { self.answerNow() } }
 
-    /// Sends some requests at once, and reads their answers; fewer where the connection ends.
+    /// Sends some requests at once, and reads their answers; fewer if the connection ends.
     func exchange(_ requests: [WireRequest]) async -> [WireAnswer] {
         await waiting {
             guard self.sendNow(requests.flatMap(\.bytes)) else { return [] }
@@ -84,7 +84,7 @@ final class WireConnection: @unchecked Sendable {
         }
     }
 
-    /// One request on a connection of its own; nil where it was not answered whole.
+    /// One request on a connection of its own; nil if it was not answered whole.
     static func exchange(port: Int, _ request: WireRequest) async -> WireAnswer? {
         await WireConnection(port: port)?.exchange([request]).first
     }
