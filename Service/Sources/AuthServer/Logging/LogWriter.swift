@@ -38,7 +38,7 @@ package final class LogWriter: Sendable {
     private let work = DispatchSemaphore(value: 0)
     /// How long a line may wait for others, so that the thread wakes once for many: a wake for every line costs a busy service a
     /// tenth of its requests (`Benchmarks/http`).
-    private static let gathering = DispatchTimeInterval.milliseconds(20)
+    private let gathering: DispatchTimeInterval
     private let bounds: Bounds
     private let output: @Sendable ([UInt8]) -> Int
 
@@ -51,9 +51,16 @@ package final class LogWriter: Sendable {
         self.init(bounds: bounds) { Self.write($0, to: descriptor) }
     }
 
-    /// - Parameter output: writes bytes, and returns how many of them it wrote before it failed. It may block.
-    init(bounds: Bounds = Bounds(), output: @escaping @Sendable ([UInt8]) -> Int) {
+    /// - Parameters:
+    ///   - bounds: the most that waits in the queue.
+    ///   - gathering: how long a line may wait for others.
+    ///   - output: writes bytes, and returns how many of them it wrote before it failed. It may block.
+    init(
+        bounds: Bounds = Bounds(), gathering: DispatchTimeInterval = .milliseconds(20),
+        output: @escaping @Sendable ([UInt8]) -> Int
+    ) {
         self.bounds = bounds
+        self.gathering = gathering
         self.output = output
         let thread = Thread { self.run() }
         thread.name = "log"
@@ -67,16 +74,21 @@ package final class LogWriter: Sendable {
     ///
     /// - Parameter line: one line, its end included.
     func write(_ line: [UInt8]) {
-        let isFirst = queue.withLockedValue { queue in
+        let wakes = queue.withLockedValue { queue in
             guard queue.lines.count < bounds.lines, queue.bytes + line.count <= bounds.bytes else {
                 queue.lose(1)
                 return false
             }
+            let wasHalfFull = isHalfFull(queue)
             queue.lines.append(line)
             queue.bytes += line.count
-            return queue.lines.count == 1
+            return queue.lines.count == 1 || isHalfFull(queue) && !wasHalfFull
         }
-        if isFirst { work.signal() }
+        if wakes { work.signal() }
+    }
+
+    private func isHalfFull(_ queue: Queue) -> Bool {
+        queue.lines.count > bounds.lines / 2 || queue.bytes > bounds.bytes / 2
     }
 
     /// Waits until everything that was logged before is written, but no longer than this.
@@ -95,8 +107,8 @@ package final class LogWriter: Sendable {
     private func run() {
         while true {
             work.wait()
-            // Only a flush signals in this time: the queue is not empty.
-            _ = work.wait(timeout: .now() + Self.gathering)
+            // A flush or a queue that is half full ends this: no line is lost because the thread sleeps.
+            _ = work.wait(timeout: .now() + gathering)
             let (batch, flushes) = take()
             let written = batch.isEmpty ? 0 : output(batch)
             if written < batch.count {

@@ -51,6 +51,24 @@ import Testing
         #expect(writer.dropped == 0)
     }
 
+    @Test func `lines wait for others until a flush, or until the queue is half full`() {
+        let batches = NIOLockedValueBox<[Int]>([])
+        let written = DispatchSemaphore(value: 0)
+        let writer = LogWriter(bounds: Self.bounds(lines: 100), gathering: .seconds(3600)) { batch in
+            batches.withLockedValue { $0.append(batch.count { $0 == 10 }) }
+            written.signal()
+            return batch.count
+        }
+        for number in 0..<3 { writer.write(Self.line(number)) }
+        #expect(writer.flush(within: .seconds(20)))
+        #expect(batches.withLockedValue { $0 } == [3])
+        written.wait()
+        for number in 0..<51 { writer.write(Self.line(number)) }
+        #expect(written.wait(timeout: .now() + 20) == .success)
+        #expect(batches.withLockedValue { $0 } == [3, 51])
+        #expect(writer.dropped == 0)
+    }
+
     @Test func `a stuck reader blocks no logger, and lines beyond the bound are dropped and reported`()
         throws
     {
