@@ -19,16 +19,31 @@ import Testing
         return nil
     }
 
-    @Test func `a version stays the same until the file is replaced`() throws {
-        let versions = directory.versions(of: "x")
-        #expect(versions() == nil)
+    @Test func `a version stays the same until the file is replaced or removed`() throws {
+        #expect(directory.versions(of: "x")() == nil)
         try directory.write([1], to: "x")
+        let versions = directory.versions(of: "x")
         let first = try #require(versions())
         #expect(versions() == first)
         try directory.write([1], to: "x")
-        #expect(versions() != nil && versions() != first)
-        try directory.remove("x")
         #expect(versions() == nil)
+        let second = directory.versions(of: "x")
+        #expect(second() != nil && second() != first)
+        try directory.remove("x")
+        #expect(second() == nil)
+    }
+
+    @Test func `a version changes with the file's mode and contents`() throws {
+        try directory.write([1], to: "x")
+        let versions = directory.versions(of: "x")
+        let first = try #require(versions())
+        #expect(chmod(path("x"), 0o640) == 0)
+        #expect(versions() == nil)
+        #expect(chmod(path("x"), 0o600) == 0)
+        let file = try #require(FileHandle(forWritingAtPath: path("x")))
+        try file.write(contentsOf: [1, 2])
+        try file.close()
+        #expect(versions() != nil && versions() != first)
     }
 
     @Test func `a file that others can read, a link and a directory have no version and are not read`() throws {

@@ -1,3 +1,13 @@
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#elseif canImport(Android)
+    internal import Android
+#endif
+
 /// A source of unpredictable bytes. It is injected, so that tests can choose the bytes.
 public protocol RandomSource: Sendable {
     /// `count` unpredictable bytes.
@@ -10,9 +20,14 @@ public struct SystemRandom: RandomSource {
     public init() {}
 
     public func bytes(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        // One system call, where the standard library's generator makes one for every eight bytes.
+        if count <= Self.limit, getentropy(&bytes, count) == 0 { return bytes }
         var generator = SystemRandomNumberGenerator()
-        // Eight bytes at a time: on Linux each number is a system call.
-        let words = stride(from: 0, to: count, by: 8).map { _ in generator.next() }
-        return words.withUnsafeBytes { Array($0.prefix(count)) }
+        for index in bytes.indices { bytes[index] = generator.next() }
+        return bytes
     }
+
+    /// The most bytes of one `getentropy` (POSIX.1-2024).
+    private static let limit = 256
 }

@@ -11,8 +11,8 @@ public protocol Storage: Sendable {
     /// Reads the record. A locked device must read as unavailable, never as absent.
     func read(_ name: RecordName) -> StorageReading
 
-    /// A probe that tells whether the record changed, within microseconds and without blocking; nil if the storage has none. It
-    /// saves reading the record again.
+    /// A probe that tells within microseconds, and without blocking, whether the record has changed since the probe was made; nil
+    /// if the storage has none. After a change it may give nil. It saves reading the record again.
     func versions(of name: RecordName) -> VersionProbe?
 
     /// Replaces the record atomically and durably.
