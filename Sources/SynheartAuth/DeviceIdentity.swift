@@ -5,14 +5,22 @@ internal import AuthContract
 /// An operation runs in a task of its own, so that it survives the cancellation of the caller that began it.
 actor DeviceIdentity {
     nonisolated let context: IdentityContext
-    private var registration: Operation<Registration>?
-    private var rotation: Operation<KeyRotation>?
+    private var registration: Running<Registration, Void>?
+    private var rotation: Running<KeyRotation, RotationAim>?
     private var maintenance: Task<Void, Never>?
     private var tokenFetches: [String?: Operation<DeviceToken>] = [:]
     private var tokens = TokenCache()
-    private var lastInLine: Task<Void, Never>?
+    /// The service refused a new App Attest key in place of a lost one.
+    private var isRebindRefused = false
 
     private typealias Operation<Value: Sendable> = Task<Result<Value, SynheartAuthError>, Never>
+
+    /// An operation under way.
+    private struct Running<Value: Sendable, Aim: Sendable>: Sendable {
+        let task: Operation<Value>
+        let aim: Aim
+        let backOff: BackOff
+    }
 
     init(context: IdentityContext) { self.context = context }
 
@@ -21,59 +29,97 @@ actor DeviceIdentity {
             guard joins else {
                 throw SynheartAuthError(.registrationInProgress, "a registration of this app is in progress")
             }
-            return try await Self.value(of: registration)
+            return try await Self.value(of: registration.task)
         }
+        let backOff = BackOff(context.sleeper)
         let task = Operation<Registration> {
             let result = await Self.result { [context] () async throws(SynheartAuthError) in
                 if let existing = try await context.existingRegistration(try await context.ledger.load()) {
                     return existing
                 }
-                return try await RegistrationCycle(context: context).run()
+                return try await RegistrationCycle(context: context, backOff: backOff).run()
             }
-            registration = nil
+            if registration?.backOff === backOff { registration = nil }
             if case .success(let value) = result, value.status == .alreadyRegistered { maintainInBackground() }
             return result
         }
-        registration = task
+        registration = Running(task: task, aim: (), backOff: backOff)
         return try await Self.value(of: task)
     }
 
-    func rotate(_ reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
-        if let rotation { return try await Self.value(of: rotation) }
+    /// Rotates. Joins a rotation under way that does as much; one that does less ends at its next pause.
+    func rotate(_ aim: RotationAim) async throws(SynheartAuthError) -> KeyRotation {
+        while let running = rotation {
+            if running.aim.covers(aim) { return try await Self.value(of: running.task) }
+            running.backOff.end()
+            guard await running.task.valueUnlessCancelled() != nil else { throw .cancelled }
+        }
+        let backOff = BackOff(context.sleeper)
         let task = Operation<KeyRotation> {
             let result = await Self.result { [context] () async throws(SynheartAuthError) in
-                try await RotationCycle(context: context).run(reason)
+                try await RotationCycle(context: context, aim: aim, backOff: backOff).run()
             }
-            rotation = nil
+            if rotation?.backOff === backOff { rotation = nil }
             return result
         }
-        rotation = task
+        rotation = Running(task: task, aim: aim, backOff: backOff)
         return try await Self.value(of: task)
+    }
+
+    /// Rotates for the reason that the service demands; without a demand as scheduled.
+    func rotateAsDemanded() async throws(SynheartAuthError) {
+        let demand = try await context.ledger.load().rotationDemand
+        _ = try await rotate(RotationAim(reason: demand?.reason ?? .scheduled))
+    }
+
+    /// Binds a new App Attest key in place of a lost one, by a rotation.
+    ///
+    /// - Throws: `ATTESTATION_FAILED` with recovery `reset` if the service takes none.
+    func rebind() async throws(SynheartAuthError) {
+        if let key = try await context.ledger.load().attestationKey, key.isUsed { return }
+        guard !isRebindRefused else { throw .rebindRefused(cause: .assertionKeyLost()) }
+        do throws(SynheartAuthError) {
+            _ = try await rotate(RotationAim(rebinds: true))
+        } catch {
+            if error.code == .attestationFailed, error.recovery == .reset { isRebindRefused = true }
+            throw error
+        }
     }
 
     func reset(_ reason: ResetReason) async throws(SynheartAuthError) {
         let task = Operation<Void> { [context] in
             await Self.result { () async throws(SynheartAuthError) in
                 try await context.exclusively { () async throws(SynheartAuthError) in
+                    // Whoever has the lock knows that the others only wait.
+                    await self.endOperations()
                     try await Resetter(context: context).reset(reason)
                 }
             }
         }
         tokens = TokenCache()
+        isRebindRefused = false
         try await Self.value(of: task)
+    }
+
+    /// Ends the operations that wait. They do nothing more, and nobody joins them any more.
+    private func endOperations() {
+        registration?.backOff.end()
+        rotation?.backOff.end()
+        (registration, rotation) = (nil, nil)
     }
 
     /// Finishes an interrupted rotation. Returns false if there is none.
     func finishRotation() async throws(SynheartAuthError) -> Bool {
         guard case .rotation(let pending) = try await context.ledger.load().journal else { return false }
-        _ = try await rotate(pending.reason)
+        _ = try await rotate(RotationAim(reason: pending.reason))
         return true
     }
 
     func maintain() async throws(SynheartAuthError) {
         let record = try await context.ledger.load()
         switch record.journal {
-        case .rotation(let pending) where record.identity == .active: _ = try await rotate(pending.reason)
+        case .rotation(let pending) where record.identity == .active:
+            _ = try await rotate(RotationAim(reason: pending.reason))
         case .disposal:
             try await context.exclusively { [context] () async throws(SynheartAuthError) in
                 try await Rotator(context: context).disposeLeftover()
@@ -81,7 +127,7 @@ actor DeviceIdentity {
         default: break
         }
         let now = record.clockOffset.serverTime(atLocal: context.clock.wallMilliseconds)
-        if RotationSchedule.isDue(try await context.ledger.load(), at: now) { _ = try await rotate(.scheduled) }
+        if RotationSchedule.isDue(try await context.ledger.load(), at: now) { try await rotateAsDemanded() }
     }
 
     /// Starts `maintain` unless it runs already, or failed in this process. The next launch tries again.
@@ -117,7 +163,8 @@ actor DeviceIdentity {
     }
 
     private func fetchToken(_ audience: String?) async throws(SynheartAuthError) -> DeviceToken {
-        for mayRotate in [true, false] {
+        var seen: Set<RetryTable.Remedy> = []
+        while true {
             let record = try await context.ledger.load()
             let key = try record.signingKey()
             do throws(SynheartAuthError) {
@@ -130,24 +177,17 @@ actor DeviceIdentity {
                 return DeviceToken(
                     token: response.token, remaining: answer.sentAt + life - context.clock.continuous)
             } catch {
-                guard mayRotate, error.remedy == .rotate else { throw error }
-                _ = try await rotate(.scheduled)
+                guard seen.insert(error.remedy).inserted else {
+                    guard error.remedy == .rotate else { throw error }
+                    throw SynheartAuthError(.rotationFailed, "the service calls a new key too old", cause: error)
+                }
+                switch error.remedy {
+                case .rotate: try await rotateAsDemanded()
+                case .rebind: try await rebind()
+                default: throw error
+                }
             }
         }
-        throw SynheartAuthError(.rotationFailed, "the service calls a new key too old")
-    }
-
-    /// Runs `body` after everything queued before it.
-    func oneAtATime<Value: Sendable>(
-        _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
-    ) async throws(SynheartAuthError) -> Value {
-        let previous = lastInLine
-        let task = Operation<Value> {
-            await previous?.value
-            return await Self.result(body)
-        }
-        lastInLine = Task { _ = await task.value }
-        return try await Self.value(of: task)
     }
 
     private static func result<Value: Sendable>(

@@ -71,14 +71,22 @@ public final class SynheartAuth: Sendable {
     ///   - method: The HTTP method. It is converted to upper case.
     ///   - path: The path as sent: escaped, without the query.
     ///   - bodyBytes: The body as sent.
-    /// - Throws: `NOT_REGISTERED`, `KEY_INVALIDATED`, `SIGNING_FAILED`, `STORAGE_ERROR`. The SDK does not retry.
+    ///   - scheme: `one`, also if the device must sign under scheme 2; nil: the device's. Scheme 2 needs the whole URL
+    ///     (``sign(appId:scheme:method:url:bodyBytes:asserting:)``).
+    /// - Throws: `NOT_REGISTERED`, `KEY_INVALIDATED`, `SIGNING_FAILED`, `STORAGE_ERROR`. The SDK does not retry. A device that has
+    ///   signed under scheme 2 throws `SIGNING_FAILED` unless `scheme` is `one`.
     public func signRequest(
-        appId: String, method: String, path: String, bodyBytes: some Collection<UInt8> = []
+        appId: String, method: String, path: String, bodyBytes: some Collection<UInt8> = [],
+        scheme: SignatureScheme? = nil
     ) async throws(SynheartAuthError) -> SignedHeaders {
         let body = Array(bodyBytes)
         let context = try identity(appId).context
-        return SignedHeaders(
-            try await RequestSigner(context: context).sign(method: method, path: path, body: body).fields)
+        guard scheme != .two else {
+            throw SynheartAuthError(.signingFailed, "scheme 2 needs the whole URL: use sign(appId:scheme:method:url:)")
+        }
+        let signed = try await RequestSigner(context: context).sign(
+            method: method, path: path, body: body, mayBeBelowFloor: scheme == .one)
+        return SignedHeaders(signed.fields)
     }
 
     /// The id that the service issued, also of a pending device; nil if there is none.
@@ -92,14 +100,17 @@ public final class SynheartAuth: Sendable {
         try await identity(appId).context.ledger.load().state
     }
 
-    /// Replaces the key and keeps the device id. Signing goes on meanwhile. A call joins a rotation in progress.
+    /// Replaces the key and keeps the device id. Signing goes on meanwhile. If the service demands it, the rotation attests again.
     ///
-    /// - Throws: `ROTATION_FAILED`; `NETWORK_ERROR` after three attempts. The old key stays active.
+    /// A call joins a rotation in progress, unless that one is scheduled and this one follows a compromise.
+    ///
+    /// - Throws: `ROTATION_FAILED`; `NETWORK_ERROR` after three attempts; `ATTESTATION_FAILED` if the service refuses the evidence. The
+    ///   old key stays active.
     @discardableResult
     public func rotateKey(
         appId: String, reason: RotationReason = .scheduled
     ) async throws(SynheartAuthError) -> KeyRotation {
-        try await identity(appId).rotate(reason)
+        try await identity(appId).rotate(RotationAim(reason: reason))
     }
 
     /// Gives the identity up: tells the service if it can (3 s), deletes the key, clears the record.

@@ -308,6 +308,7 @@ extension SynheartAuthError {
             case .cryptoError: SYNHEART_AUTH_CRYPTO_ERROR
             case .storageError: SYNHEART_AUTH_STORAGE_ERROR
             case .invalidStateTransition: SYNHEART_AUTH_INVALID_STATE_TRANSITION
+            case .answerTooLarge: SYNHEART_AUTH_ANSWER_TOO_LARGE
             default: SYNHEART_AUTH_SERVER_ERROR
             }
         return Int32(status.rawValue)

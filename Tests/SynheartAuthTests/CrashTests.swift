@@ -80,6 +80,48 @@ import Testing
         }
     }
 
+    /// What a rotation brings beside its key.
+    enum Evidence: CaseIterable {
+        case assertion, newHandle
+    }
+
+    @Test(
+        "a kill during a rotation that attests again is repaired, and the device can assert",
+        arguments: Evidence.allCases)
+    func rotationWithEvidence(evidence: Evidence) async throws {
+        func phone() async throws -> (Phone, SynheartAuth) {
+            let (phone, sdk, _) = try await Phone.registered()
+            await phone.service.setPolicy { ($0.reattests, $0.rebinds) = (true, true) }
+            if evidence == .newHandle { phone.attestation.loseHandles() }
+            return (phone, sdk)
+        }
+        let (whole, sdk) = try await phone()
+        whole.faults.die(at: nil)
+        try await sdk.rotateKey(appId: Phone.app)
+        let count = whole.faults.points
+        #expect(count > 20)
+        for point in 0..<count {
+            let (phone, sdk) = try await phone()
+            phone.faults.die(at: point)
+            _ = try? await sdk.rotateKey(appId: Phone.app)
+            #expect(phone.faults.isDead)
+            phone.faults.revive()
+            let next = try phone.launch()
+            // An open copy of a rebind must settle first: that takes a quarter of an hour.
+            if (try? await next.rotateKey(appId: Phone.app)) == nil {
+                phone.clock.advance(.seconds(16 * 60))
+                try await next.rotateKey(appId: Phone.app)
+            }
+            phone.clock.advance(.seconds(120))
+            #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
+            await phone.service.setPolicy { $0.assertionPrefixes = [Route.token.rawValue] }
+            _ = try await next.deviceToken(appId: Phone.app)
+            #expect(await phone.service.devices.count == 1)
+            #expect(try phone.record().journal == nil, "died at \(point)")
+            #expect(phone.keys.aliases.count == 1, "died at \(point)")
+        }
+    }
+
     @Test("after a kill during a rotation the device signs within the overlap")
     func rotationThenSign() async throws {
         let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }

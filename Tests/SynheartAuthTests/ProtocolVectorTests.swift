@@ -198,6 +198,7 @@ import Testing
         struct Field: Decodable {
             let text: String
             let by: Int64?
+            let reason: RotationReason.RawValue?
         }
     }
 
@@ -205,8 +206,9 @@ import Testing
     func rotateFields() throws {
         let file: Rotation = try ProtocolVectors.load("rotation")
         for item in file.rotateFields {
-            let by = ServiceVerdict.mustRotateBy(HeaderFields([(HeaderName.rotate, item.text)]))
-            #expect(by?.seconds == item.by, "\(item.text)")
+            let demand = ServiceVerdict.rotationDemand(HeaderFields([(HeaderName.rotate, item.text)]))
+            #expect(demand?.by.seconds == item.by, "\(item.text)")
+            if let reason = item.reason { #expect(demand?.reason.rawValue == reason, "\(item.text)") }
         }
     }
 }

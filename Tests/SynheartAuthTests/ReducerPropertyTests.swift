@@ -12,7 +12,7 @@ import Testing
         let reference = IdentityRecord.KeyReference(alias: alias, thumbprint: "t\(random.below(3))")
         let time = UnixTime(Int64(random.below(1000)))
         let device = DeviceID(from: random)
-        switch random.below(20) {
+        switch random.below(26) {
         case 0: return .challengeReceived(authOrigin: "https://auth.test")
         case 1: return .keyReady(reference, isReused: random.below(2) == 0)
         case 2: return .attestationKeyMade(id: "h\(random.below(3))")
@@ -22,7 +22,9 @@ import Testing
         case 7: return .pending(device, at: time)
         case 8: return .registrationFailed(forgetsKey: random.below(2) == 0)
         case 9, 10: return .rotationStarted(alias, .scheduled)
-        case 11: return .rotationSending(thumbprint: "t\(random.below(3))", timestamp: time)
+        case 11:
+            return .rotationSending(
+                thumbprint: "t\(random.below(3))", timestamp: time, usesHandle: random.below(2) == 0)
         case 12: return .rotationConfirmed(at: time)
         case 13: return .rotationSuspended(isRefused: random.below(2) == 0)
         case 14: return .rotationAbandoned
@@ -30,6 +32,12 @@ import Testing
         case 16: return .keyLost(alias)
         case 17: return .wiped
         case 18: return .resetStarted(.userRequested)
+        case 19: return .rotationHandleMade(id: "n\(random.below(3))")
+        case 20: return .rotationHandleForgotten
+        case 21: return .rotationCopiesRefused
+        case 22: return .rotationKeyForgotten
+        case 23: return .rotationDemanded(RotationDemand(by: time, reason: .compromise))
+        case 24: return .schemeUsed(random.below(2) == 0 ? .one : .two)
         default: return .clockLearned(ClockOffset(milliseconds: Int64(random.below(100_000))) ?? .none)
         }
     }

@@ -69,7 +69,8 @@ import Testing
             (.internalError, .backOff), (.notRegistered, .confirm), (.invalidSignature, .finishRotation),
             (.clockSkew, .learnClock), (.nonceReplay, .signAgain), (.deviceRevoked, .confirm), (.devicePending, .none),
             (.keyExpired, .rotate), (.assertionRequired, .assert), (.invalidAssertion, .none), (.rotationFailed, .none),
-            (.unsupportedSigVersion, .signSchemeTwo), (.rateLimited, .none), (.unknownApp, .none),
+            (.unsupportedSigVersion, .signOtherScheme), (.rateLimited, .none), (.unknownApp, .none),
+            (.attestationRequired, .attestRotation),
         ])
     func remedies(code: ErrorCode, remedy: RetryTable.Remedy) {
         #expect(verdict(code).remedy == remedy)

@@ -342,9 +342,9 @@ import Testing
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.edit(id) { $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600) }
         _ = try await sdk.deviceToken(appId: Phone.app)
-        #expect(try phone.record().mustRotateBy != nil)
+        #expect(try phone.record().rotationDemand != nil)
         try await sdk.maintain(appId: Phone.app)
-        #expect(try phone.record().mustRotateBy == nil)
+        #expect(try phone.record().rotationDemand == nil)
         #expect(await phone.service.count(.rotateKey) == 1)
     }
 
@@ -357,7 +357,7 @@ import Testing
         for (origin, isNoted) in [(SendTests.api, false), (FakeService.origin, true)] {
             let request = TransportRequest(method: "GET", url: "\(origin)/v1/own", headers: HeaderFields(), body: [])
             #expect(try await sdk.send(request, appId: Phone.app).status == 200)
-            #expect(try (phone.record().mustRotateBy != nil) == isNoted, "\(origin)")
+            #expect(try (phone.record().rotationDemand != nil) == isNoted, "\(origin)")
         }
     }
 

@@ -20,6 +20,7 @@ import Testing
         ("REGISTRATION_IN_PROGRESS", .registrationInProgress, "RegistrationInProgress"),
         ("CRYPTO_ERROR", .cryptoError, "CryptoError"), ("STORAGE_ERROR", .storageError, "StorageError"),
         ("INVALID_STATE_TRANSITION", .invalidStateTransition, "InvalidStateTransition"),
+        ("ANSWER_TOO_LARGE", .answerTooLarge, "ServerError"),
         ("SOME_FUTURE_CODE", .server("SOME_FUTURE_CODE"), "ServerError"),
     ]
 

@@ -1,12 +1,4 @@
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#elseif canImport(Android)
-    internal import Android
-#endif
+internal import Foundation
 
 /// A source of unpredictable bytes. It is injected, so that tests can choose the bytes.
 public protocol RandomSource: Sendable {

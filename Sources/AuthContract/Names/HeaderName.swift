@@ -14,5 +14,7 @@ public enum HeaderName {
     public static let developmentMode = "X-Synheart-Dev-Mode"
     public static let serverTime = "X-Synheart-Server-Time"
     public static let rotate = "X-Synheart-Rotate"
+    /// The code of a refusal, for clients behind a gateway that replaces the body.
+    public static let error = "X-Synheart-Error"
     public static let requestID = "X-Request-ID"
 }

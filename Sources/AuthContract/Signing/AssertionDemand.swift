@@ -11,4 +11,13 @@ public struct AssertionDemand: Sendable, Hashable {
         guard let prefix else { return "required" }
         return "required; prefix=\(StructuredField.BareItem.string(prefix).text)"
     }
+
+    /// Reads the field's value. Parameters that are not known are ignored.
+    public init(headerValue: String) throws(ContractError) {
+        let field = try StructuredField.Dictionary(parsing: headerValue, field: HeaderName.assertion)
+        guard case .item(let item) = field["required"], item.value == .boolean(true) else {
+            throw ContractError("\(HeaderName.assertion) must begin with required")
+        }
+        prefix = item.parameters.first { $0.key == "prefix" }?.value.string
+    }
 }

@@ -77,6 +77,7 @@ typedef enum synheart_auth_status {
     SYNHEART_AUTH_CRYPTO_ERROR = 17,
     SYNHEART_AUTH_STORAGE_ERROR = 18,
     SYNHEART_AUTH_INVALID_STATE_TRANSITION = 19,
+    SYNHEART_AUTH_ANSWER_TOO_LARGE = 20, /* the request may have succeeded */
     SYNHEART_AUTH_SERVER_ERROR = 100, /* any other code of the service: see "code" in the result */
     SYNHEART_AUTH_INVALID_ARGUMENT = 101
 } synheart_auth_status;

@@ -52,6 +52,11 @@ extension SynheartAuthError {
         SynheartAuthError(.deadlinePassed, "the call's deadline has passed; what it began may still be done")
     }
 
+    /// The identity was reset while the operation waited.
+    static var resetMeanwhile: SynheartAuthError {
+        SynheartAuthError(.cancelled, "the identity was reset while the operation waited")
+    }
+
     static var cancelled: SynheartAuthError {
         SynheartAuthError(.cancelled, "the call was cancelled while it waited")
     }

@@ -23,6 +23,9 @@ extension SynheartAuth {
         public var logger: any AuthLogger
         /// The origins besides the auth service for which `send` and `sign` sign: https, or this machine.
         public var origins: Set<RequestOrigin> = []
+        /// Earlier origins of the auth service, if it moved to another host. A record of theirs moves along. The SDK sends nothing to
+        /// them.
+        public var aliases: Set<RequestOrigin> = []
         /// Whether the SDK rotates a key by itself when it is due.
         public var rotatesAutomatically = true
 

@@ -52,6 +52,7 @@ enum ErrorTable {
             "A registration of this app is in progress."),
         Row(.cryptoError, .cryptoError, "A cryptographic operation failed."),
         Row(.storageError, .storageError, "The identity's record could not be read or written."),
+        Row(.answerTooLarge, .serverError, "The answer is too large; the request may have succeeded."),
         Row(
             .invalidStateTransition, .invalidStateTransition,
             "The state does not allow this."),

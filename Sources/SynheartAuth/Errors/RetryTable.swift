@@ -25,10 +25,14 @@ enum RetryTable {
         case signAgain
         /// Learn the clock from the service and sign again.
         case learnClock
-        /// Sign again under scheme 2.
-        case signSchemeTwo
+        /// Sign one of the SDK's own requests again under the other scheme.
+        case signOtherScheme
         /// Sign again with an App Attest assertion.
         case assert
+        /// Ask for a challenge and rotate again with evidence.
+        case attestRotation
+        /// Bind a new App Attest key by a rotation, and sign again with an assertion.
+        case rebind
         /// Rotate the key and sign again.
         case rotate
         /// Register again and sign again.
@@ -77,6 +81,7 @@ enum RetryTable {
         Row(.registrationInProgress, .none, then: .retry),
         Row(.cryptoError, .none, then: .none),
         Row(.storageError, .none, then: .none),
+        Row(.answerTooLarge, .none, then: .none),
         Row(.invalidStateTransition, .none, then: .none),
     ]
 
@@ -89,7 +94,7 @@ enum RetryTable {
         Row(service: .unsupportedMediaType, .none, then: .none),
         Row(service: .unknownApp, .none, then: .none),
         Row(service: .invalidChallenge, .newChallenge, then: .retry),
-        Row(service: .attestationRequired, .none, then: .none),
+        Row(service: .attestationRequired, .attestRotation, then: .none),
         Row(service: .devModeNotAllowed, .none, then: .none),
         Row(service: .notRegistered, .confirm, then: .reset),
         Row(service: .invalidSignature, .finishRotation, then: .reset),
@@ -99,7 +104,7 @@ enum RetryTable {
         Row(service: .invalidAssertion, .none, then: .none),
         Row(service: .conflict, .none, then: .none),
         Row(service: .preconditionFailed, .none, then: .none),
-        Row(service: .unsupportedSigVersion, .signSchemeTwo, then: .none),
+        Row(service: .unsupportedSigVersion, .signOtherScheme, then: .none),
         Row(service: .unauthorized, .none, then: .none),
         Row(service: .forbidden, .none, then: .none),
         Row(service: .rateLimited, .none, then: .retry),
@@ -126,6 +131,10 @@ enum RetryTable {
         case knownKeyRefused
         /// The service wants the key's own attestation, which names a spent challenge.
         case keyAttestationSpent
+        /// The provider no longer knows the attested key that asserts.
+        case assertionKeyLost
+        /// The service takes no new App Attest key in place of a lost one.
+        case rebindRefused
         /// The key store is locked or busy.
         case keyStoreUnavailable, secureEnclaveUnavailable
         /// The record cannot be read or locked now, cannot be decoded, or belongs to another auth service.
@@ -148,6 +157,8 @@ enum RetryTable {
         .handleInvalid: Row(.attestationFailed, .newHandle, then: .none),
         .knownKeyRefused: Row(.attestationFailed, .none, then: .reset),
         .keyAttestationSpent: Row(.attestationFailed, .attestAgain, then: .none),
+        .assertionKeyLost: Row(.attestationFailed, .rebind, then: .reset),
+        .rebindRefused: Row(.attestationFailed, .none, then: .reset),
         .keyStoreUnavailable: Row(.keystoreError, .none, then: .retry),
         .secureEnclaveUnavailable: Row(.secureEnclaveError, .none, then: .retry),
         .recordUnavailable: Row(.storageError, .readAgain, then: .retry),

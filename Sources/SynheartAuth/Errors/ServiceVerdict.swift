@@ -2,22 +2,43 @@ internal import AuthContract
 
 /// Reads an answer's refusal, server time and demands.
 enum ServiceVerdict {
-    /// The error of an answer that is not 2xx. Only a 4xx whose body has the contract's form is a verdict. Anything else, such as
-    /// a proxy's page, is a network error.
+    /// The error of an answer that is not 2xx. Only a 4xx in the contract's form is a verdict. Anything else, such as a proxy's
+    /// page, is a network error.
     static func error(of answer: TransportAnswer) -> SynheartAuthError {
         let retryAfter = retryAfter(answer.headers)
-        guard (400..<600).contains(answer.status), let body = try? ErrorBody(parsing: answer.body) else {
+        guard let refusal = refusal(answer) else {
             return SynheartAuthError(
                 .networkError, "the answer is not the service's (HTTP \(answer.status))", retryAfter: retryAfter)
         }
+        let demand = assertionDemand(answer.headers)
         if answer.status >= 500 {
             return SynheartAuthError(
-                .networkError, "the service answered \(SynheartAuthError.Code.server(body.code).text)",
-                retryAfter: retryAfter, serverTime: body.serverTimestamp)
+                .networkError, "the service answered \(SynheartAuthError.Code.server(refusal.code).text)",
+                retryAfter: retryAfter, serverTime: refusal.serverTime)
         }
         return SynheartAuthError(
-            ErrorCode(rawValue: body.code).map(RetryTable.reported) ?? .server(body.code),
-            String(body.message.prefix(500)), retryAfter: retryAfter, serverTime: body.serverTimestamp)
+            ErrorCode(rawValue: refusal.code).map(RetryTable.reported) ?? .server(refusal.code),
+            String(refusal.message.prefix(500)), retryAfter: retryAfter, serverTime: refusal.serverTime,
+            assertionDemand: demand)
+    }
+
+    /// A refusal in the contract's form: in the body, or in headers where a gateway replaced the body.
+    struct Refusal {
+        let code: String
+        let message: String
+        let serverTime: UnixTime?
+    }
+
+    /// The refusal in a 4xx or 5xx; nil if the answer is not in the contract's form.
+    static func refusal(_ answer: TransportAnswer) -> Refusal? {
+        guard (400..<600).contains(answer.status) else { return nil }
+        if let body = try? ErrorBody(parsing: answer.body) {
+            return Refusal(code: body.code, message: body.message, serverTime: body.serverTimestamp)
+        }
+        guard let code = try? answer.headers.atMostOne(HeaderName.error), !code.isEmpty else { return nil }
+        return Refusal(
+            code: code, message: ErrorCode(rawValue: code)?.message ?? "The service refused.",
+            serverTime: serverTime(answer))
     }
 
     /// The value of `X-Synheart-Server-Time`; without it the `server_timestamp` of a refusal.
@@ -35,11 +56,15 @@ enum ServiceVerdict {
         return min(.seconds(seconds), RetryTable.longestRetryAfter)
     }
 
-    /// The deadline in `X-Synheart-Rotate: required; by=<unix>`.
-    static func mustRotateBy(_ headers: HeaderFields) -> UnixTime? {
+    /// The demand in `X-Synheart-Rotate`.
+    static func rotationDemand(_ headers: HeaderFields) -> RotationDemand? {
         guard let text = try? headers.atMostOne(HeaderName.rotate) else { return nil }
-        let parts = text.split(separator: ";").map { $0.drop { $0 == " " } }
-        guard parts.first == "required", let by = parts.first(where: { $0.hasPrefix("by=") }) else { return nil }
-        return try? UnixTime(header: String(by.dropFirst(3)))
+        return try? RotationDemand(headerValue: text)
+    }
+
+    /// The demand in `X-Synheart-Assertion`.
+    static func assertionDemand(_ headers: HeaderFields) -> AssertionDemand? {
+        guard let text = try? headers.atMostOne(HeaderName.assertion) else { return nil }
+        return try? AssertionDemand(headerValue: text)
     }
 }

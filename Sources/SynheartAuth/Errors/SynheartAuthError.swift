@@ -23,6 +23,8 @@ public struct SynheartAuthError: Error, Sendable {
     let remedy: RetryTable.Remedy
     /// The service's clock, if the error is a verdict of the service.
     let serverTime: UnixTime?
+    /// Where the service demands assertions, if it demanded one.
+    let assertionDemand: AssertionDemand?
 
     /// A stable code: one of the SDK's own, or one of the service. Later versions may add codes.
     public struct Code: Sendable, Hashable {
@@ -72,6 +74,8 @@ public struct SynheartAuthError: Error, Sendable {
         public static let cryptoError = Self(own: "CRYPTO_ERROR")
         /// The identity's record could not be read or written.
         public static let storageError = Self(own: "STORAGE_ERROR")
+        /// The answer is larger than the request allows. The request may have succeeded.
+        public static let answerTooLarge = Self(own: "ANSWER_TOO_LARGE")
         /// The state does not allow this.
         public static let invalidStateTransition = Self(own: "INVALID_STATE_TRANSITION")
 
@@ -119,11 +123,11 @@ public struct SynheartAuthError: Error, Sendable {
     /// An error with a code. ``RetryTable`` has its recovery.
     init(
         _ code: Code, _ message: String, retryAfter: Duration? = nil, cause: (any Error)? = nil,
-        transition: StateTransition? = nil, serverTime: UnixTime? = nil
+        transition: StateTransition? = nil, serverTime: UnixTime? = nil, assertionDemand: AssertionDemand? = nil
     ) {
         self.init(
             RetryTable.row(of: code), message, retryAfter: retryAfter, cause: cause, transition: transition,
-            serverTime: serverTime)
+            serverTime: serverTime, assertionDemand: assertionDemand)
     }
 
     /// An error of a situation. ``RetryTable`` has its code and recovery.
@@ -135,7 +139,7 @@ public struct SynheartAuthError: Error, Sendable {
 
     private init(
         _ row: RetryTable.Row, _ message: String, retryAfter: Duration? = nil, cause: (any Error)? = nil,
-        transition: StateTransition? = nil, serverTime: UnixTime? = nil
+        transition: StateTransition? = nil, serverTime: UnixTime? = nil, assertionDemand: AssertionDemand? = nil
     ) {
         code = row.code
         self.message = message
@@ -145,6 +149,7 @@ public struct SynheartAuthError: Error, Sendable {
         self.cause = cause
         self.transition = transition
         self.serverTime = serverTime
+        self.assertionDemand = assertionDemand
     }
 
     /// The error of a code that came through a platform channel or the C interface. A code that is not the SDK's own becomes

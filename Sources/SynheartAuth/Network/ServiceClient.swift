@@ -29,8 +29,8 @@ struct ServiceClient: Sendable {
     struct Outcome: Sendable {
         let result: Result<Response, SynheartAuthError>
         let offset: ClockOffset?
-        /// The deadline of a demanded rotation.
-        let mustRotateBy: UnixTime?
+        /// A demanded rotation.
+        let rotationDemand: RotationDemand?
     }
 
     func exchange(
@@ -50,7 +50,7 @@ struct ServiceClient: Sendable {
             return outcome(of: answer, sentAt: sentAt)
         } catch {
             let failure = SynheartAuthError(.networkError, error.description, cause: error)
-            return Outcome(result: .failure(failure), offset: nil, mustRotateBy: nil)
+            return Outcome(result: .failure(failure), offset: nil, rotationDemand: nil)
         }
     }
 
@@ -65,6 +65,6 @@ struct ServiceClient: Sendable {
             (200..<300).contains(answer.status)
             ? .success(Response(headers: answer.headers, body: answer.body, sentAt: sentAt))
             : .failure(ServiceVerdict.error(of: answer))
-        return Outcome(result: result, offset: offset, mustRotateBy: ServiceVerdict.mustRotateBy(answer.headers))
+        return Outcome(result: result, offset: offset, rotationDemand: ServiceVerdict.rotationDemand(answer.headers))
     }
 }

@@ -98,4 +98,7 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
 
     /// Memberwise initializer.
     public init(_ description: String) { self.description = description }
+
+    /// The answer is larger than the request allows. The request may have succeeded.
+    public static let tooLarge = TransportError("the answer is too large")
 }

@@ -97,7 +97,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate {
             return isTooLarge
         }
         guard isTooLarge else { return }
-        end(dataTask.taskIdentifier, .failure(TransportError("the answer is too large")))
+        end(dataTask.taskIdentifier, .failure(.tooLarge))
         dataTask.cancel()
     }
 

@@ -3,6 +3,7 @@ internal import AuthContract
 /// The attempts at a registration. It holds no lock between them, so that another process or a reset can run.
 struct RegistrationCycle: Sendable {
     let context: IdentityContext
+    let backOff: BackOff
 
     /// Registers from any state. The result is registered or pending.
     func run() async throws(SynheartAuthError) -> Registration {
@@ -24,9 +25,12 @@ struct RegistrationCycle: Sendable {
     private func runAttempts(_ start: inout Duration?) async throws(SynheartAuthError) -> Registration {
         var refusals = 0
         var attempt = 0
+        var waiting: RegistrationAttempt.Candidate?
         while true {
             let outcome = try await context.exclusively { () async throws(SynheartAuthError) -> Registrar.Outcome in
+                guard !backOff.isEnded else { throw .resetMeanwhile }
                 let registrar = Registrar(context: context)
+                if let waiting, try await registrar.canGoOn(waiting) { return try await registrar.attempt(waiting) }
                 if let registration = try await registrar.settleLeftovers() { return .settled(registration) }
                 if start == nil {
                     start = context.clock.continuous
@@ -37,12 +41,17 @@ struct RegistrationCycle: Sendable {
             switch outcome {
             case .settled(let registration): return registration
             case .failed(let failure):
+                waiting = failure.pause?.next
+                if let pause = failure.pause {
+                    try await backOff.pause(pause.delay, orThrow: .resetMeanwhile)
+                    continue
+                }
                 if failure.remedy == .attestAgain { refusals += 1 }
                 guard failure.isRetried, refusals <= 1,
                     let delay = RetryPolicy.registration.delay(
                         after: attempt, random: context.random, retryAfter: failure.error.retryAfter)
                 else { throw failure.error }
-                try await context.sleeper.pause(delay, .retry)
+                try await backOff.pause(delay, orThrow: .resetMeanwhile)
                 attempt += 1
             }
         }
@@ -58,15 +67,24 @@ struct Registrar: Sendable {
         case failed(RegistrationFailure)
     }
 
-    /// One attempt, with its own challenge.
-    func attempt() async throws(SynheartAuthError) -> Outcome {
+    /// One attempt, with its own challenge, or the rest of one that waited for the attestation provider.
+    func attempt(_ waiting: RegistrationAttempt.Candidate? = nil) async throws(SynheartAuthError) -> Outcome {
         do throws(RegistrationFailure) {
-            return .settled(try await RegistrationAttempt(context: context).run())
+            let attempt = RegistrationAttempt(context: context)
+            if let waiting { return .settled(try await attempt.run(waiting)) }
+            return .settled(try await attempt.run())
         } catch {
             context.log.event(.attemptFailed, .warning, error: error.error)
-            try await giveUpAttempt(error)
+            if error.pause == nil { try await giveUpAttempt(error) }
             return .failed(error)
         }
+    }
+
+    /// Whether nobody used the identity while an attempt waited, and its challenge lives.
+    func canGoOn(_ waiting: RegistrationAttempt.Candidate) async throws(SynheartAuthError) -> Bool {
+        let record = try await context.ledger.load()
+        guard case .registration(let reference, _) = record.journal, record.state == .keyReady else { return false }
+        return reference == waiting.key.reference && context.clock.continuous < waiting.challenge.goodUntil
     }
 
     /// Returns the existing registration, or clears what an interrupted operation left, so that a registration can begin.
@@ -132,12 +150,22 @@ struct RegistrationFailure: Error {
     let error: SynheartAuthError
     let remedy: RetryTable.Remedy
     let forgetsKey: Bool
+    /// The attestation provider is unavailable. After the pause the attempt can go on.
+    let pause: Pause?
+
+    struct Pause: Sendable {
+        let delay: Duration
+        let next: RegistrationAttempt.Candidate
+    }
 
     /// A failure. Its remedy is the error's, unless the attempt knows better.
-    init(error: SynheartAuthError, remedy: RetryTable.Remedy? = nil, forgetsKey: Bool = false) {
+    init(
+        error: SynheartAuthError, remedy: RetryTable.Remedy? = nil, forgetsKey: Bool = false, pause: Pause? = nil
+    ) {
         self.error = error
         self.remedy = remedy ?? error.remedy
         self.forgetsKey = forgetsKey
+        self.pause = pause
     }
 
     /// Whether another attempt follows, with a new challenge.

@@ -4,12 +4,6 @@ internal import AuthContract
 struct RegistrationAttempt: Sendable {
     let context: IdentityContext
 
-    /// A challenge and the end of its life on the continuous clock.
-    struct LiveChallenge: Sendable {
-        let bytes: [UInt8]
-        let goodUntil: Duration
-    }
-
     struct SigningKey: Sendable {
         let reference: IdentityRecord.KeyReference
         let publicKey: DevicePublicKey
@@ -19,11 +13,24 @@ struct RegistrationAttempt: Sendable {
         let isAttestationSpent: Bool
     }
 
+    /// A key, and the challenge that it is attested for.
+    struct Candidate: Sendable {
+        let challenge: LiveChallenge
+        let key: SigningKey
+        /// How often the attestation provider was unavailable for them.
+        var refusals = 0
+    }
+
     func run() async throws(RegistrationFailure) -> Registration {
         let challenge = try await fetchChallenge()  // steps 1 and 2
-        let key = try await makeKey(challenge)  // step 3
+        return try await run(Candidate(challenge: challenge, key: try await makeKey(challenge)))  // step 3
+    }
+
+    /// The rest of an attempt.
+    func run(_ candidate: Candidate) async throws(RegistrationFailure) -> Registration {
+        let (challenge, key) = (candidate.challenge, candidate.key)
         let nonce = BindingNonce(challenge: challenge.bytes, publicKeyText: key.publicKey.base64)  // step 4
-        let evidence = try await attest(key, challenge, nonce)  // step 5
+        let evidence = try await attest(candidate, nonce)  // step 5
         let response = try await send(evidence, key, challenge, nonce)  // steps 6 and 7
         return try await persist(response)  // step 8
     }
@@ -31,15 +38,7 @@ struct RegistrationAttempt: Sendable {
     private func fetchChallenge() async throws(RegistrationFailure) -> LiveChallenge {
         let challenge: LiveChallenge
         do throws(SynheartAuthError) {
-            let request = ChallengeRequest(appID: context.appID)
-            let answer = try await context.call(.challenge, body: request.bytes)
-            let response = try answer.read(ChallengeResponse.self)
-            guard response.challenge.count >= 32, response.ttlSeconds > 0 else {
-                throw SynheartAuthError(.networkError, "the answer is not a challenge")
-            }
-            // Counted from before the request left, so it never exceeds the service's count.
-            let life = Duration.seconds(min(response.ttlSeconds, 600))
-            challenge = LiveChallenge(bytes: response.challenge, goodUntil: answer.sentAt + life)
+            challenge = try await context.challenge(for: .register)
         } catch {
             throw RegistrationFailure(error: error)
         }
@@ -88,12 +87,12 @@ struct RegistrationAttempt: Sendable {
     }
 
     private func attest(
-        _ key: SigningKey, _ challenge: LiveChallenge, _ nonce: BindingNonce
+        _ candidate: Candidate, _ nonce: BindingNonce
     ) async throws(RegistrationFailure) -> AttestationEvidence {
-        try await AttestationStep(context: context, challenge: challenge).run { handle in
+        try await AttestationStep(context: context, candidate: candidate).run { handle in
             AttestationSubject(
-                appID: context.appID, challenge: challenge.bytes, bindingNonce: nonce, publicKey: key.publicKey,
-                alias: key.reference.alias, handle: handle)
+                appID: context.appID, challenge: candidate.challenge.bytes, bindingNonce: nonce,
+                publicKey: candidate.key.publicKey, alias: candidate.key.reference.alias, handle: handle)
         }
     }
 

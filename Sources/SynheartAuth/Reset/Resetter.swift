@@ -37,7 +37,7 @@ struct Resetter: Sendable {
     /// operator or the key's age ends it.
     private func tellService(_ record: IdentityRecord) async {
         guard record.deviceID != nil, let key = record.key,
-            record.authOrigin == context.configuration.origin.text
+            context.ledger.isOurs(record)
         else { return }
         let context = context
         _ = await withDeadline(Self.limit, context.sleeper) {

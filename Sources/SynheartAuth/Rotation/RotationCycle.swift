@@ -1,30 +1,47 @@
 internal import AuthContract
 
+/// What a rotation is for.
+struct RotationAim: Sendable, Hashable {
+    var reason = RotationReason.scheduled
+    /// Whether it binds a new App Attest key in place of a lost one.
+    var rebinds = false
+
+    /// Whether a rotation with this aim does what one with the other aim would do.
+    func covers(_ other: RotationAim) -> Bool {
+        (reason == .compromise || other.reason == .scheduled) && (rebinds || !other.rebinds)
+    }
+}
+
 /// Up to three attempts at a rotation while the service cannot be reached. It holds no lock between them.
 struct RotationCycle: Sendable {
     let context: IdentityContext
+    let aim: RotationAim
+    let backOff: BackOff
 
-    func run(_ reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
+    func run() async throws(SynheartAuthError) -> KeyRotation {
         let before = try await context.ledger.load()
         var attempt = 0
         while true {
             do throws(SynheartAuthError) {
                 return try await context.exclusively { () async throws(SynheartAuthError) in
+                    guard !backOff.isEnded else { throw .resetMeanwhile }
                     if let done = try await rotationOfAnother(since: before) { return done }
-                    return try await Rotator(context: context).attempt(reason)
+                    return try await Rotator(context: context).attempt(aim)
                 }
             } catch {
-                guard error.remedy == .backOff,
+                guard [.backOff, .askProviderAgain].contains(error.remedy),
                     let delay = RetryPolicy.rotation.delay(after: attempt, random: nil, retryAfter: error.retryAfter)
                 else { throw error }
-                try await context.sleeper.pause(delay, .retry)
+                try await backOff.pause(delay, orThrow: error)
                 attempt += 1
             }
         }
     }
 
-    /// The rotation that another process finished while this one waited for the lock.
+    /// The rotation that another process finished while this one waited for the lock. After a compromise it is not enough: the
+    /// record does not say why the other one rotated.
     private func rotationOfAnother(since before: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation? {
+        guard RotationAim().covers(aim) else { return nil }
         let now = try await context.ledger.load()
         guard let deviceID = now.deviceID, deviceID == before.deviceID, now.identity == .active,
             now.key != before.key, let time = now.keyRotatedAt

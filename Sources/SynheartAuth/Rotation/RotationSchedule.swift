@@ -9,7 +9,7 @@ enum RotationSchedule {
         guard record.identity == .active, let deviceID = record.deviceID,
             let since = record.keyRotatedAt ?? record.registeredAt
         else { return false }
-        if record.mustRotateBy != nil { return true }
+        if record.rotationDemand != nil { return true }
         // The id is random, so its first bytes spread devices evenly, and are the same at every launch.
         let draw = deviceID.bytes.prefix(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
         return now - since >= age - draw % jitter

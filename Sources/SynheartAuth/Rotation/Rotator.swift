@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import Bytes
 
 /// Replaces the key. The caller holds the operation lock; signing goes on with the old key.
 ///
@@ -11,21 +12,19 @@ struct Rotator: Sendable {
     static let lifeOfACopy: Int64 = 15 * 60
 
     /// One attempt. Afterwards the identity is in `registered`, whatever the outcome.
-    func attempt(_ reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
+    func attempt(_ aim: RotationAim) async throws(SynheartAuthError) -> KeyRotation {
         var record = try await prepare()
-        if case .rotation(let leftover) = record.journal, leftover.isRefused {
+        if case .rotation(let leftover) = record.journal, leftover.isRefused || leftover.hasOpenRebind {
             // Do not send a refused key again. The service says which key is current.
-            if let rotation = try await settle(leftover, record) { return rotation }
-            record = try await context.ledger.load()
+            if let rotation = try await settle(leftover, record), leftover.covers(aim) { return rotation }
+            record = try await prepare()
         }
         let key = try record.signingKey()
         context.log.event(.rotationStarted, device: record.deviceID)
         record = try await context.ledger.apply(
-            .rotationStarted(.other(than: key.alias, of: context.appID), reason))
-        guard case .rotation(let pending) = record.journal else { throw Self.failed("no rotation is under way") }
+            .rotationStarted(.other(than: key.alias, of: context.appID), aim.reason))
         do throws(SynheartAuthError) {
-            let newKey = try await makeKey(pending)
-            return try await confirm(at: try await send(newKey, pending, record))
+            return try await confirm(at: try await exchange(record, rebinds: aim.rebinds))
         } catch {
             return try await resolve(error)
         }
@@ -45,8 +44,47 @@ struct Rotator: Sendable {
         return record
     }
 
+    /// Sends the rotation, and sends it again with evidence if the service demands it.
+    private func exchange(_ record: IdentityRecord, rebinds: Bool) async throws(SynheartAuthError) -> UnixTime {
+        let evidence = RotationEvidenceStep(context: context)
+        try await evidence.forgetRefusedHandle()
+        if !rebinds {
+            let newKey = try await makeKey(challenge: nil)
+            do throws(SynheartAuthError) {
+                return try await send(newKey, record)
+            } catch {
+                guard [.attestRotation, .assert, .rebind].contains(error.remedy) else { throw error }
+            }
+        }
+        let challenge = try await context.challenge(for: .rotate)
+        let isChainNeeded = context.configuration.keyStore.attestsKeys
+        if isChainNeeded { try await forgetKey() }
+        let newKey = try await makeKey(challenge: isChainNeeded ? challenge.bytes : nil)
+        return try await send(newKey, record, try await evidence.make(for: newKey, challenge))
+    }
+
+    private func pending() async throws(SynheartAuthError) -> PendingRotation {
+        guard case .rotation(let pending) = try await context.ledger.load().journal else {
+            throw Self.failed("no rotation is under way")
+        }
+        return pending
+    }
+
+    /// Gives up the pending key, because its hardware attestation cannot name a new challenge.
+    ///
+    /// - Throws: If a copy of its rotation may still take effect.
+    private func forgetKey() async throws(SynheartAuthError) {
+        let pending = try await pending()
+        guard pending.thumbprint != nil else { return }
+        guard pending.lastCopy == nil else {
+            throw Self.failed("an earlier copy of the rotation may still take effect")
+        }
+        try await context.ledger.apply(.rotationKeyForgotten)
+    }
+
     /// The new key. Once a copy of its rotation may be on its way, it is the key that the journal names.
-    private func makeKey(_ pending: PendingRotation) async throws(SynheartAuthError) -> DevicePublicKey {
+    private func makeKey(challenge: [UInt8]?) async throws(SynheartAuthError) -> DevicePublicKey {
+        let pending = try await pending()
         if let thumbprint = pending.thumbprint {
             let reference = IdentityRecord.KeyReference(alias: pending.alias, thumbprint: thumbprint)
             guard let key = try await context.publicKey(reference) else {
@@ -56,7 +94,7 @@ struct Rotator: Sendable {
         }
         do throws(KeyStoreError) {
             return try await context.keys(.createKey) { store throws(KeyStoreError) in
-                try store.create(pending.alias, challenge: nil)
+                try store.create(pending.alias, challenge: challenge)
             }
         } catch {
             let code: KeyStoreError.Code = error.isKeyLost ? .failed : error.code
@@ -65,8 +103,9 @@ struct Rotator: Sendable {
     }
 
     private func send(
-        _ newKey: DevicePublicKey, _ pending: PendingRotation, _ record: IdentityRecord
+        _ newKey: DevicePublicKey, _ record: IdentityRecord, _ evidence: RotationEvidence? = nil
     ) async throws(SynheartAuthError) -> UnixTime {
+        let pending = try await pending()
         let current = try record.signingKey()
         guard let deviceID = record.deviceID else { throw SynheartAuthError(.notRegistered, "no device id") }
         let proof: RequestSignature
@@ -80,14 +119,30 @@ struct Rotator: Sendable {
         }
         let request = RotateKeyRequest(
             appID: context.appID, deviceID: deviceID, newPublicKeyText: newKey.base64, reason: pending.reason,
-            newKeyProof: proof.der)
-        let answer = try await context.signedCall(
-            .rotateKey, body: request.bytes, record: record, alias: current.alias,
-            beforeSending: { timestamp throws(SynheartAuthError) in
-                try await context.ledger.apply(
-                    .rotationSending(thumbprint: newKey.thumbprint, timestamp: timestamp))
-            })
-        return try answer.read(RotateKeyResponse.self).effectiveAt
+            newKeyProof: proof.der, challenge: evidence?.challenge, assertion: evidence?.assertion,
+            proof: evidence?.proof, keyAttestation: evidence?.keyAttestation)
+        let copies = Locked(0)
+        do throws(SynheartAuthError) {
+            let answer = try await context.signedCall(
+                .rotateKey, body: request.bytes, record: record, alias: current.alias,
+                // Evidence in the body meets the demand.
+                asserting: evidence == nil && record.attestationKey?.isUsed == true ? .asDemanded : .never,
+                beforeSending: { timestamp throws(SynheartAuthError) in
+                    copies.withLock { $0 += 1 }
+                    try await context.ledger.apply(
+                        .rotationSending(
+                            thumbprint: newKey.thumbprint, timestamp: timestamp,
+                            usesHandle: evidence?.usesNewHandle == true))
+                })
+            return try answer.read(RotateKeyResponse.self).effectiveAt
+        } catch {
+            // The only copy was claimed and then refused, so it cannot take effect later.
+            if pending.lastCopy == nil, copies.withLock({ $0 }) == 1, error.followsClaimsOfRotation {
+                try await context.ledger.apply(.rotationCopiesRefused)
+            }
+            guard evidence?.usesNewHandle == true, error.code == .attestationFailed else { throw error }
+            throw .rebindRefused(cause: error)
+        }
     }
 
     private func confirm(at time: UnixTime) async throws(SynheartAuthError) -> KeyRotation {
@@ -188,4 +243,23 @@ struct Rotator: Sendable {
     }
 
     private static func failed(_ message: String) -> SynheartAuthError { SynheartAuthError(.rotationFailed, message) }
+}
+
+extension PendingRotation {
+    /// Whether this rotation does what the aim wants.
+    fileprivate func covers(_ aim: RotationAim) -> Bool {
+        RotationAim(reason: reason, rebinds: newHandle?.isUsed == true).covers(aim)
+    }
+}
+
+extension SynheartAuthError {
+    /// Whether the service refuses a rotation like this only after it has claimed the request. The same copy is then a replay.
+    fileprivate var followsClaimsOfRotation: Bool {
+        switch code {
+        case .server(ErrorCode.attestationRequired.rawValue), .server(ErrorCode.assertionRequired.rawValue),
+            .attestationFailed:
+            true
+        default: false
+        }
+    }
 }

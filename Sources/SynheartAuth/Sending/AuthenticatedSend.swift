@@ -1,7 +1,4 @@
 internal import AuthContract
-internal import Crypto
-
-internal import struct Foundation.Data
 
 /// Signs a request, sends it, and recovers once from each refusal, as ``RetryTable`` says.
 ///
@@ -10,24 +7,25 @@ internal import struct Foundation.Data
 struct AuthenticatedSend: Sendable {
     let identity: DeviceIdentity
     let request: TransportRequest
-    let scheme: SignatureScheme
+    /// The scheme that the caller asked for; nil for the device's.
+    let scheme: SignatureScheme?
+    /// Whether the request carries an assertion from the start.
+    let asserting: Bool
     private let place: RequestTargetURL
     private let isAuthOrigin: Bool
     private let life: CallLife
     private var context: IdentityContext { identity.context }
 
     init(
-        _ request: TransportRequest, _ scheme: SignatureScheme, identity: DeviceIdentity
+        _ request: TransportRequest, _ scheme: SignatureScheme?, asserting: Bool, identity: DeviceIdentity
     ) throws(SynheartAuthError) {
         self.request = request
         self.scheme = scheme
+        self.asserting = asserting
         self.identity = identity
         life = CallLife(request.deadline, identity.context.clock)
         place = try RequestTargetURL(request.url)
         isAuthOrigin = try identity.context.configuration.checkOrigin(place.origin)
-        if let problem = HostHeaders.problem(request.headers, scheme) {
-            throw SynheartAuthError(.signingFailed, "the request's headers: \(problem)")
-        }
     }
 
     /// The answer, or an error at the request's deadline. A rotation or registration that the call began runs on, but the request
@@ -47,27 +45,36 @@ struct AuthenticatedSend: Sendable {
 
     private func attempts() async throws(SynheartAuthError) -> TransportAnswer {
         var recovered: Set<SynheartAuthError.Code> = []
-        var assertsApp = false
         while true {
             _ = try life.remaining()
-            let signed: SignedMessage
+            let answer: TransportAnswer
+            let used: SignatureScheme
             do throws(SynheartAuthError) {
-                signed = try await RequestSigner(context: context).sign(
-                    scheme, method: request.method, to: place, body: RequestBody(request))
+                (answer, used) = try await signAndSend()
             } catch {
-                guard error.remedy == .register, recovered.insert(error.code).inserted else { throw error }
-                _ = try await identity.register(joins: true)
+                guard recovered.insert(error.code).inserted else { throw error }
+                switch error.remedy {
+                case .register: _ = try await identity.register(joins: true)
+                case .rebind: try await identity.rebind()
+                default: throw error
+                }
                 continue
             }
-            let answer = try await send(signed, assertsApp: assertsApp)
             await applyDemands(of: answer)
-            guard let verdict = Self.verdict(answer) else { return answer }
+            let verdict = Self.verdict(answer)
+            if verdict?.remedy != .signOtherScheme, let record = try? await context.ledger.load() {
+                await context.noteScheme(used, record)
+            }
+            guard let verdict else { return answer }
             guard recovered.insert(verdict.code).inserted else { throw verdict }
             switch verdict.remedy {
             case .learnClock: try await learnClock(verdict)
             case .signAgain: continue
-            case .rotate: _ = try await identity.rotate(.scheduled)
-            case .assert: assertsApp = true
+            case .rotate: try await identity.rotateAsDemanded()
+            case .signOtherScheme where scheme == nil:
+                context.demands.note(used == .one ? .two : .one, of: place.origin)
+            case .assert:
+                context.demands.note(verdict.assertionDemand, on: place.target.path.text, at: place.origin)
             case .finishRotation, .confirm:
                 // If the answer to a rotation was lost, the service may have the other key.
                 if verdict.remedy == .finishRotation, try await identity.finishRotation() { continue }
@@ -78,43 +85,32 @@ struct AuthenticatedSend: Sendable {
         }
     }
 
-    private func send(_ signed: SignedMessage, assertsApp: Bool) async throws(SynheartAuthError) -> TransportAnswer {
-        guard assertsApp else { return try await exchange(signed.fields) }
-        // Assertion counters must arrive in order, so requests with assertions go one at a time.
-        return try await identity.oneAtATime { () async throws(SynheartAuthError) in
-            _ = try life.remaining()
-            let assertion = try await assertion(of: signed)
-            return try await exchange(
-                signed.fields + [(HeaderName.assertion, Base64.standard.encode(assertion))])
+    private func signAndSend() async throws(SynheartAuthError) -> (TransportAnswer, SignatureScheme) {
+        let scheme: SignatureScheme
+        if let known = self.scheme ?? context.demands.scheme(of: place.origin) {
+            scheme = known
+        } else {
+            scheme = try await context.ledger.load().schemeFloor
         }
+        if let problem = HostHeaders.problem(request.headers, scheme) {
+            throw SynheartAuthError(.signingFailed, "the request's headers: \(problem)")
+        }
+        let signed = try await RequestSigner(context: context).sign(
+            scheme, method: request.method, to: place, body: RequestBody(request))
+        let send = { @Sendable (fields: [(name: String, value: String)]) async throws(SynheartAuthError) in
+            try await exchange(fields, scheme)
+        }
+        let asserts = asserting || context.demands.needsAssertion(place.target.path.text, at: place.origin)
+        guard asserts else { return (try await send(signed.fields), scheme) }
+        let life = life
+        let answer = try await context.sendAsserting(
+            signed, check: { () throws(SynheartAuthError) in _ = try life.remaining() }, send)
+        return (answer, scheme)
     }
 
-    private func assertion(of signed: SignedMessage) async throws(SynheartAuthError) -> [UInt8] {
-        guard let handle = try await context.ledger.load().attestationKey, handle.isUsed else {
-            throw SynheartAuthError(.attestationUnavailable, "there is no attested key to assert with")
-        }
-        let hash = Array(SHA256.hash(data: Data(signed.bytes)))
-        let provider = context.attestation
-        let assertion: Result<[UInt8], AttestationError>? = await withDeadline(
-            AttestationStep.limit, context.sleeper
-        ) {
-            do throws(AttestationError) {
-                return .success(try await provider.assertion(handle: handle.id, clientDataHash: hash))
-            } catch {
-                return .failure(error)
-            }
-        }
-        switch assertion {
-        case .success(let bytes): return bytes
-        case .failure(let error):
-            throw SynheartAuthError(
-                error.code == .unsupported ? .attestationUnavailable : .attestationFailed, error.reason, cause: error)
-        case nil: throw SynheartAuthError(.attestationFailed, "the attestation provider did not answer in time")
-        }
-    }
-
-    private func exchange(_ fields: [(name: String, value: String)]) async throws(SynheartAuthError) -> TransportAnswer
-    {
+    private func exchange(
+        _ fields: [(name: String, value: String)], _ scheme: SignatureScheme
+    ) async throws(SynheartAuthError) -> TransportAnswer {
         let headers = HeaderFields(
             (request.headers.lines.map { ($0.name, $0.value) }) + fields.map { ($0.name, $0.value) })
         let timed = request.with(
@@ -123,20 +119,22 @@ struct AuthenticatedSend: Sendable {
         do throws(TransportError) {
             return try await context.configuration.transport.send(timed, context.sleeper)
         } catch {
-            throw SynheartAuthError(.networkError, error.description, cause: error)
+            let code: SynheartAuthError.Code = error == .tooLarge ? .answerTooLarge : .networkError
+            throw SynheartAuthError(code, error.description, cause: error)
         }
     }
 
     /// Applies a demand to rotate. Only the auth service can make one.
     private func applyDemands(of answer: TransportAnswer) async {
-        guard isAuthOrigin, let time = ServiceVerdict.mustRotateBy(answer.headers) else { return }
-        _ = try? await context.ledger.apply(.rotationDemanded(by: time))
+        guard isAuthOrigin, let demand = ServiceVerdict.rotationDemand(answer.headers) else { return }
+        _ = try? await context.ledger.apply(.rotationDemanded(demand))
     }
 
     /// The refusal in an answer; nil for an app's own 4xx.
     private static func verdict(_ answer: TransportAnswer) -> SynheartAuthError? {
-        guard [401, 403, 409].contains(answer.status), (try? ErrorBody(parsing: answer.body)) != nil else { return nil }
-        return ServiceVerdict.error(of: answer)
+        guard [400, 401, 403, 409].contains(answer.status), ServiceVerdict.refusal(answer) != nil else { return nil }
+        let verdict = ServiceVerdict.error(of: answer)
+        return answer.status != 400 || verdict.remedy == .signOtherScheme ? verdict : nil
     }
 
     private func learnClock(_ verdict: SynheartAuthError) async throws(SynheartAuthError) {

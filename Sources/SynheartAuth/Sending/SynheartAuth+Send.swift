@@ -13,34 +13,53 @@ extension SynheartAuth {
     ///     must not name what the transport writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or what belongs
     ///     to the signature.
     ///   - appId: The app whose identity signs.
-    ///   - scheme: `one`, or `two` (RFC 9421), which also covers query, host and body digest.
-    /// - Throws: `SIGNING_FAILED` for another origin or a forbidden header, `NETWORK_ERROR` if no answer came by the deadline.
+    ///   - scheme: `one`, or `two` (RFC 9421), which also covers query, host and body digest; nil: the device's, which is `one` until
+    ///     a scheme 2 request was accepted.
+    ///   - asserting: Whether the request carries an App Attest assertion from the start. Without it, the SDK adds one where the
+    ///     service demands it, and remembers for which paths.
+    /// - Throws: `SIGNING_FAILED` for another origin or a forbidden header, `NETWORK_ERROR` if no answer came by the deadline,
+    ///   `ANSWER_TOO_LARGE` if the answer is larger than the request allows; the request may have succeeded.
     public func send(
-        _ request: TransportRequest, appId: String, scheme: SignatureScheme = .one
+        _ request: TransportRequest, appId: String, scheme: SignatureScheme? = nil, asserting: Bool = false
     ) async throws(SynheartAuthError) -> TransportAnswer {
         let identity = try identity(appId)
-        let answer = try await AuthenticatedSend(request, scheme, identity: identity).run()
+        let answer = try await AuthenticatedSend(request, scheme, asserting: asserting, identity: identity).run()
         await identity.maintainInBackground()
         return answer
     }
 
     /// The signature headers of a request to `url`.
     ///
+    /// - Parameters:
+    ///   - appId: The app whose identity signs.
+    ///   - scheme: The scheme; nil: the device's.
+    ///   - method: The HTTP method.
+    ///   - url: The whole URL, as sent.
+    ///   - bodyBytes: The body as sent.
+    ///   - asserting: Whether an App Attest assertion is added. Such requests must arrive in the order in which they were signed.
     /// - Throws: `SIGNING_FAILED` unless the URL's origin is the auth service's or one of `Configuration.origins`.
     public func sign(
-        appId: String, scheme: SignatureScheme, method: String, url: String, bodyBytes: some Collection<UInt8> = []
+        appId: String, scheme: SignatureScheme? = nil, method: String, url: String,
+        bodyBytes: some Collection<UInt8> = [], asserting: Bool = false
     ) async throws(SynheartAuthError) -> SignedHeaders {
-        try await sign(appId: appId, scheme: scheme, method: method, url: url, body: .bytes(Array(bodyBytes)))
+        try await sign(
+            appId: appId, scheme: scheme, method: method, url: url, body: .bytes(Array(bodyBytes)),
+            asserting: asserting)
     }
 
     package func sign(
-        appId: String, scheme: SignatureScheme, method: String, url: String, body: RequestBody
+        appId: String, scheme: SignatureScheme?, method: String, url: String, body: RequestBody, asserting: Bool = false
     ) async throws(SynheartAuthError) -> SignedHeaders {
         let context = try identity(appId).context
         let place = try RequestTargetURL(url)
         _ = try context.configuration.checkOrigin(place.origin)
-        return SignedHeaders(
-            try await RequestSigner(context: context).sign(scheme, method: method, to: place, body: body).fields)
+        let record = try await context.ledger.load()
+        let scheme = scheme ?? record.schemeFloor
+        let signed = try await RequestSigner(context: context).sign(scheme, method: method, to: place, body: body)
+        // The SDK does not see the answer. If the service accepts the request, it accepts no lower scheme any more.
+        await context.noteScheme(scheme, record)
+        guard asserting else { return SignedHeaders(signed.fields) }
+        return SignedHeaders(signed.fields + [try await context.assertionField(over: signed)])
     }
 
     /// A token that any backend can check offline. The SDK fetches it, and renews it past half of its life.

@@ -13,14 +13,14 @@ extension SynheartAuth {
     ///
     /// - Throws: `SIGNING_FAILED` unless the URL's origin is the auth service's or one of `Configuration.origins`.
     public func sign(
-        _ request: inout URLRequest, appId: String, scheme: SignatureScheme = .one
+        _ request: inout URLRequest, appId: String, scheme: SignatureScheme? = nil, asserting: Bool = false
     ) async throws(SynheartAuthError) {
         guard request.httpBodyStream == nil, let url = request.url?.absoluteString else {
             throw SynheartAuthError(.signingFailed, "a request to sign has a URL and no body stream")
         }
         let signed = try await sign(
             appId: appId, scheme: scheme, method: request.httpMethod ?? "GET", url: url,
-            bodyBytes: request.httpBody.map { Array($0) } ?? [])
+            bodyBytes: request.httpBody.map { Array($0) } ?? [], asserting: asserting)
         for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
     }
 

@@ -1,5 +1,8 @@
 internal import AuthContract
 internal import Bytes
+internal import Crypto
+
+internal import struct Foundation.Data
 
 /// What every operation on one identity needs. A class, because every signature passes it along.
 final class IdentityContext: Sendable {
@@ -10,6 +13,9 @@ final class IdentityContext: Sendable {
     let log: IdentityLog
     let service: ServiceClient
     let quickSigner = Locked<QuickSigner?>(nil)
+    let demands = OriginDemands()
+    /// Requests with assertions. Their counters must arrive in order, so they go one at a time.
+    let assertions = TaskLine()
 
     var clock: any DeviceClock { configuration.clock }
     var sleeper: any Sleeper { configuration.sleeper }
@@ -22,7 +28,8 @@ final class IdentityContext: Sendable {
         self.configuration = configuration
         log = IdentityLog(appID: appID, logger: configuration.logger)
         ledger = IdentityLedger(
-            appID: appID, authOrigin: configuration.origin.text, storage: configuration.storage,
+            appID: appID, authOrigin: configuration.origin.text,
+            aliases: Set(configuration.aliases.map(\.description)), storage: configuration.storage,
             calls: configuration.storageCalls, sleeper: configuration.sleeper, log: log, changes: changes)
         service = ServiceClient(
             origin: configuration.origin, transport: configuration.transport, clock: configuration.clock,
@@ -80,7 +87,7 @@ final class IdentityContext: Sendable {
     ) async throws(SynheartAuthError) -> ServiceClient.Response {
         let outcome = await service.exchange(route, headers: headers, body: body, deadline: deadline)
         if let offset = outcome.offset { await learn(offset) }
-        if let time = outcome.mustRotateBy { _ = try? await ledger.apply(.rotationDemanded(by: time)) }
+        if let demand = outcome.rotationDemand { _ = try? await ledger.apply(.rotationDemanded(demand)) }
         return try outcome.result.get()
     }
 
@@ -89,31 +96,93 @@ final class IdentityContext: Sendable {
         _ = try? await ledger.apply(.clockLearned(offset))
     }
 
+    /// Whether one of the SDK's own requests carries an assertion.
+    enum Asserting: Sendable, Hashable {
+        /// Where the service demands one.
+        case asDemanded
+        /// Never: the body brings its evidence, or there is nothing to assert with.
+        case never
+    }
+
     /// Sends a signed request of the SDK's own. Signs again once for each refusal that ``RetryTable`` answers by signing again.
+    ///
+    /// - Parameters:
+    ///   - route: The route.
+    ///   - body: The body.
+    ///   - record: The identity that signs.
+    ///   - alias: The key that signs.
+    ///   - deadline: The limit of each exchange.
+    ///   - asserting: Whether the request may carry an assertion.
+    ///   - beforeSending: Runs before each copy leaves, with its timestamp.
     func signedCall(
         _ route: Route, body: [UInt8] = [], record: IdentityRecord, alias: KeyAlias, deadline: Duration = .seconds(30),
-        beforeSending: (UnixTime) async throws(SynheartAuthError) -> Void = { _ in }
+        asserting: Asserting = .asDemanded,
+        beforeSending: @escaping @Sendable (UnixTime) async throws(SynheartAuthError) -> Void = { _ in }
     ) async throws(SynheartAuthError) -> ServiceClient.Response {
         var record = record
         var seen: Set<SynheartAuthError.Code> = []
-        // Every service accepts scheme 1 from a device that has not used scheme 2, and scheme 2 only if it knows its own origin.
-        var scheme = SignatureScheme.one
+        let origin = configuration.origin.origin
+        var scheme = demands.scheme(of: origin) ?? record.schemeFloor
         while true {
-            let signer = RequestSigner(context: self)
-            let signed = try await signer.sign(scheme, route, body: body, record: record, alias: alias)
-            try await beforeSending(signed.timestamp)
+            let signed = try await RequestSigner(context: self).sign(
+                scheme, route, body: body, record: record, alias: alias)
+            let exchange = {
+                @Sendable [self] (fields: [(name: String, value: String)]) async throws(SynheartAuthError) in
+                try await beforeSending(signed.timestamp)
+                return try await call(route, headers: fields, body: body, deadline: deadline)
+            }
+            let asserts = asserting == .asDemanded && demands.needsAssertion(route.rawValue, at: origin)
             do throws(SynheartAuthError) {
-                return try await call(route, headers: signed.fields, body: body, deadline: deadline)
+                let answer = try await asserts ? sendAsserting(signed, exchange) : exchange(signed.fields)
+                if !seen.isDisjoint(with: [.server(ErrorCode.unsupportedSigVersion.rawValue)]) {
+                    demands.note(scheme, of: origin)
+                }
+                await noteScheme(scheme, record)
+                return answer
             } catch {
-                guard [.learnClock, .signAgain, .signSchemeTwo].contains(error.remedy),
-                    seen.insert(error.code).inserted
-                else { throw error }
-                if error.remedy == .signSchemeTwo { scheme = .two }
+                guard seen.insert(error.code).inserted else { throw error }
+                switch error.remedy {
+                case .learnClock, .signAgain: break
+                case .signOtherScheme: scheme = scheme == .one ? .two : .one
+                case .assert where asserting == .asDemanded:
+                    demands.note(error.assertionDemand, on: route.rawValue, at: origin)
+                default: throw error
+                }
                 let offset = record.clockOffset
                 record = try await ledger.loadOfAnyOrigin()
                 if error.remedy == .learnClock, record.clockOffset == offset { throw error.unlearnableClock }
             }
         }
+    }
+
+    /// Sends a signed request with an assertion over the bytes that its signature covers, after all others with assertions.
+    ///
+    /// - Parameters:
+    ///   - signed: The request.
+    ///   - check: Throws if the request is no longer wanted when its turn comes.
+    ///   - exchange: Sends the request with these header fields.
+    func sendAsserting<Answer: Sendable>(
+        _ signed: SignedMessage, check: @escaping @Sendable () throws(SynheartAuthError) -> Void = {},
+        _ exchange:
+            @escaping @Sendable (
+                _ fields: [(name: String, value: String)]
+            ) async throws(SynheartAuthError) -> Answer
+    ) async throws(SynheartAuthError) -> Answer {
+        try await assertions.run { () async throws(SynheartAuthError) in
+            try check()
+            return try await exchange(signed.fields + [try await self.assertionField(over: signed)])
+        }
+    }
+
+    /// The header field with an assertion over the bytes that a request's signature covers.
+    func assertionField(over signed: SignedMessage) async throws(SynheartAuthError) -> (name: String, value: String) {
+        let hash = Array(SHA256.hash(data: Data(signed.bytes)))
+        return (HeaderName.assertion, Base64.standard.encode(try await assertion(clientDataHash: hash)))
+    }
+
+    /// Raises the device's scheme floor after a request under this scheme: the service does too.
+    func noteScheme(_ scheme: SignatureScheme, _ record: IdentityRecord) async {
+        if scheme > record.schemeFloor { _ = try? await ledger.apply(.schemeUsed(scheme)) }
     }
 }
 

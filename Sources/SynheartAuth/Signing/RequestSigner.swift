@@ -13,7 +13,11 @@ struct RequestSigner: Sendable {
     let context: IdentityContext
 
     /// Signs a host's request under scheme 1 with the current key.
-    func sign(method: String, path: String, body: [UInt8]) async throws(SynheartAuthError) -> SignedMessage {
+    ///
+    /// - Parameter mayBeBelowFloor: Whether a device that has signed under scheme 2 may sign under scheme 1. Its service refuses that.
+    func sign(
+        method: String, path: String, body: [UInt8], mayBeBelowFloor: Bool = true
+    ) async throws(SynheartAuthError) -> SignedMessage {
         try Self.checkMethod(method)
         do throws(ContractError) {
             _ = try RequestPath(path)
@@ -23,6 +27,7 @@ struct RequestSigner: Sendable {
         let method = method.uppercased()
         try Self.refuseReserved(method: method, path: path)
         if let quick = context.currentQuickSigner() {
+            if !mayBeBelowFloor { try quick.record.checkFloor() }
             let (deviceID, timestamp) = try prepare(quick.record)
             let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
             // If the key is gone, the code below finds out why.
@@ -30,6 +35,7 @@ struct RequestSigner: Sendable {
         }
         let known = context.knownVersion()
         return try await signAsCurrent { record, key throws(SynheartAuthError) in
+            if !mayBeBelowFloor { try record.checkFloor() }
             let signed = try await sign(method: method, path: path, body: body, record: record, alias: key.alias)
             await context.rememberQuickSigner(record, key.alias, known)
             return signed
@@ -178,6 +184,16 @@ struct RequestSigner: Sendable {
 }
 
 extension IdentityRecord {
+    /// Throws if the device must sign under scheme 2.
+    fileprivate func checkFloor() throws(SynheartAuthError) {
+        guard schemeFloor == .one else {
+            throw SynheartAuthError(
+                .signingFailed,
+                "this device signs under scheme 2, which needs the whole URL: use send or sign(method:url:), or name scheme one"
+            )
+        }
+    }
+
     /// The key that signs, if the identity may sign.
     func signingKey() throws(SynheartAuthError) -> KeyReference {
         if state == .keyInvalid {

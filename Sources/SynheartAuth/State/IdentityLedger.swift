@@ -4,6 +4,8 @@ internal import AuthContract
 struct IdentityLedger: Sendable {
     let appID: AppID
     let authOrigin: String
+    /// Earlier origins of the same auth service.
+    let aliases: Set<String>
     let storage: any Storage
     let calls: BlockingCalls
     let sleeper: any Sleeper
@@ -15,11 +17,22 @@ struct IdentityLedger: Sendable {
     /// Reads the record; a blank one if there is none. Throws for the record of another auth service.
     func load() async throws(SynheartAuthError) -> IdentityRecord {
         let record = try await loadOfAnyOrigin()
-        if let origin = record.authOrigin, origin != authOrigin {
+        guard let origin = record.authOrigin, origin != authOrigin else { return record }
+        try checkOrigin(of: record)
+        // Written at once: a later version of the app may no longer name the alias.
+        return try await apply(.authOriginMoved(to: authOrigin))
+    }
+
+    /// Whether the record belongs to the auth service, under its name of today or an earlier one.
+    func isOurs(_ record: IdentityRecord) -> Bool {
+        record.authOrigin.map { $0 == authOrigin || aliases.contains($0) } ?? true
+    }
+
+    private func checkOrigin(of record: IdentityRecord) throws(SynheartAuthError) {
+        guard isOurs(record) else {
             throw SynheartAuthError(
                 .recordOfAnotherService, "the identity belongs to another auth service; reset it first")
         }
-        return record
     }
 
     /// Reads the record, also one of another auth service, so that it can be reset.
@@ -45,7 +58,8 @@ struct IdentityLedger: Sendable {
     func apply(_ event: IdentityEvent) async throws(SynheartAuthError) -> IdentityRecord {
         let lock = try await lock(.record)
         defer { calls.afterChanges { lock.release() } }
-        let before = try await isReset(event) ? loadOfAnyOrigin() : load()
+        let before = try await loadOfAnyOrigin()
+        if !isReset(event) { try checkOrigin(of: before) }
         let after: IdentityRecord
         do throws(SynheartAuthError) {
             after = try IdentityReducer.reduce(before, event)

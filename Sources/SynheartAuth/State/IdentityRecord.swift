@@ -27,8 +27,10 @@ struct IdentityRecord: Sendable, Hashable {
     var attestationKey: AttestationKey?
     /// The auth service of the identity.
     var authOrigin: String?
-    /// The deadline of a demanded rotation (`X-Synheart-Rotate`).
-    var mustRotateBy: UnixTime?
+    /// A demanded rotation (`X-Synheart-Rotate`).
+    var rotationDemand: RotationDemand?
+    /// The scheme to sign under: the service refuses a lower one from this device.
+    var schemeFloor = SignatureScheme.one
     /// The running operation, or the rest of an interrupted one.
     var journal: JournalEntry?
 
@@ -64,10 +66,18 @@ struct PendingRotation: Sendable, Hashable {
     var reason: RotationReason
     /// The new key's thumbprint; nil until the key exists.
     var thumbprint: String?
-    /// The latest timestamp of a sent copy; nil if none was sent. The service accepts no copy long after it.
+    /// The latest timestamp of the copies that may still take effect; nil if there are none. The service accepts no copy long
+    /// after it.
     var lastCopy: UnixTime?
     /// The service answered a copy with `ROTATION_FAILED`.
     var isRefused = false
+    /// The attestation provider's new handle, if the rotation brings one in place of a lost one. It becomes the identity's with the
+    /// rotation.
+    var newHandle: IdentityRecord.AttestationKey?
+
+    /// Whether a copy with a new handle may still take effect. Another copy must not leave then: the answer would not say which of
+    /// the two took effect.
+    var hasOpenRebind: Bool { lastCopy != nil && newHandle?.isUsed == true }
 }
 
 /// Why the host gives an identity up (RFC-AUTH-MOBILE-0001 section 9.3).
@@ -100,7 +110,9 @@ extension IdentityRecord {
         json["attestation_key_id"] = attestationKey.map { .string($0.id) }
         json["attestation_key_used"] = attestationKey.map { .bool($0.isUsed) }
         json["auth_origin"] = authOrigin.map { .string($0) }
-        json["must_rotate_by"] = mustRotateBy.map { .integer($0.seconds) }
+        json["must_rotate_by"] = rotationDemand.map { .integer($0.by.seconds) }
+        json["must_rotate_reason"] = rotationDemand.map { .string($0.reason.rawValue) }
+        json["scheme_floor"] = schemeFloor == .one ? nil : .integer(Int64(schemeFloor.rawValue))
         json["journal"] = journal.map { .object($0.json) }
         return JSONValue.object(json).bytes
     }
@@ -124,11 +136,15 @@ extension IdentityRecord {
             throw JSONError(.wrongType, path: "clock_offset_ms")
         }
         clockOffset = offset
-        if let id = try fields.optionalString("attestation_key_id") {
-            attestationKey = AttestationKey(id: id, isUsed: try fields.bool("attestation_key_used"))
-        }
+        attestationKey = try fields.attestationKey()
         authOrigin = try fields.optionalString("auth_origin")
-        mustRotateBy = try fields.optionalInteger("must_rotate_by").map { UnixTime($0) }
+        if let by = try fields.optionalInteger("must_rotate_by") {
+            rotationDemand = RotationDemand(
+                by: UnixTime(by), reason: try fields.optionalChoice("must_rotate_reason") ?? .scheduled)
+        }
+        if let floor = try fields.optionalInteger("scheme_floor") {
+            schemeFloor = try Int(exactly: floor).flatMap(SignatureScheme.init(rawValue:)).orThrow()
+        }
         journal = try fields.optionalObject("journal").map { try JournalEntry($0, appID: appID) }
         guard isConsistent else { throw JSONError(.wrongType, path: "state") }
     }
@@ -168,6 +184,8 @@ extension JournalEntry {
             json["reason"] = .string(rotation.reason.rawValue)
             json["last_copy"] = rotation.lastCopy.map { .integer($0.seconds) }
             json["refused"] = .bool(rotation.isRefused)
+            json["attestation_key_id"] = rotation.newHandle.map { .string($0.id) }
+            json["attestation_key_used"] = rotation.newHandle.map { .bool($0.isUsed) }
         case .disposal(let alias):
             json["operation"] = "disposal"
             json["key_alias"] = .string(alias.text)
@@ -190,11 +208,18 @@ extension JournalEntry {
                     alias: alias, reason: try fields.optionalChoice("reason") ?? .scheduled,
                     thumbprint: try fields.optionalString("key_thumbprint"),
                     lastCopy: try fields.optionalInteger("last_copy").map { UnixTime($0) },
-                    isRefused: try fields.bool("refused")))
+                    isRefused: try fields.bool("refused"), newHandle: try fields.attestationKey()))
         case ("disposal", let alias?): self = .disposal(alias)
         case ("reset", _): self = .reset(try fields.parsed("reason") { try ResetReason(rawValue: $0).orThrow() })
         default: throw JSONError(.wrongType, path: "journal.operation")
         }
+    }
+}
+
+extension JSONFields {
+    fileprivate func attestationKey() throws -> IdentityRecord.AttestationKey? {
+        guard let id = try optionalString("attestation_key_id") else { return nil }
+        return IdentityRecord.AttestationKey(id: id, isUsed: try bool("attestation_key_used"))
     }
 }
 

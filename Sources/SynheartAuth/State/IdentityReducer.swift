@@ -14,14 +14,22 @@ enum IdentityEvent: Sendable, Hashable {
     case registrationFailed(forgetsKey: Bool)
 
     // Rotation.
+    /// A rotation under way keeps its key, and gets the stronger reason of the two.
     case rotationStarted(KeyAlias, RotationReason)
-    case rotationSending(thumbprint: String, timestamp: UnixTime)
+    case rotationHandleMade(id: String)
+    case rotationHandleForgotten
+    /// `usesHandle`: the copy brings an attestation of the new handle.
+    case rotationSending(thumbprint: String, timestamp: UnixTime, usesHandle: Bool = false)
+    /// The service refused every copy after it had claimed it: none can take effect later.
+    case rotationCopiesRefused
+    /// Its hardware attestation cannot name a new challenge, and no copy of its rotation is open.
+    case rotationKeyForgotten
     case rotationConfirmed(at: UnixTime)
     /// The rotation did not succeed. The pending key is kept: a copy may still arrive.
     case rotationSuspended(isRefused: Bool)
     /// The service certainly does not have the pending key.
     case rotationAbandoned
-    case rotationDemanded(by: UnixTime)
+    case rotationDemanded(RotationDemand)
     case keyDisposed
 
     // Ignored unless the record still names the lost key.
@@ -30,6 +38,10 @@ enum IdentityEvent: Sendable, Hashable {
 
     case resetStarted(ResetReason)
     case clockLearned(ClockOffset)
+    /// A request under this scheme was accepted, or is about to be sent by the host.
+    case schemeUsed(SignatureScheme)
+    /// The auth service moved to another host.
+    case authOriginMoved(to: String)
 }
 
 /// Changes records. Pure: the same record and event give the same result.
@@ -64,16 +76,30 @@ enum IdentityReducer {
             guard alias != record.key?.alias else { throw record.refusal(of: .registering) }
             if record.state != .registering { try next.move(.rotation) }
             guard next.identity == .active else { throw record.refusal(of: .registering) }
-            if case .rotation = record.journal {
+            if case .rotation(var rotation) = record.journal {
+                if reason == .compromise { rotation.reason = reason }
+                next.journal = .rotation(rotation)
             } else {
                 next.journal = .rotation(PendingRotation(alias: alias, reason: reason))
             }
-        case .rotationSending(let thumbprint, let timestamp):
+        case .rotationHandleMade(let id):
+            try next.editRotation { $0.newHandle = IdentityRecord.AttestationKey(id: id, isUsed: false) }
+        case .rotationHandleForgotten:
+            try next.editRotation { $0.newHandle = nil }
+        case .rotationSending(let thumbprint, let timestamp, let usesHandle):
             try next.editRotation { rotation in
                 rotation.thumbprint = thumbprint
                 rotation.lastCopy = max(rotation.lastCopy ?? timestamp, timestamp)
                 rotation.isRefused = false
+                if usesHandle { rotation.newHandle?.isUsed = true }
             }
+        case .rotationCopiesRefused:
+            try next.editRotation { $0.lastCopy = nil }
+        case .rotationKeyForgotten:
+            guard case .rotation(let rotation) = record.journal, rotation.lastCopy == nil else {
+                throw record.refusal(of: .registering)
+            }
+            try next.editRotation { $0.thumbprint = nil }
         case .rotationConfirmed(let time):
             try next.promote(at: time)
         case .rotationSuspended(let isRefused):
@@ -83,8 +109,8 @@ enum IdentityReducer {
             guard case .rotation(let rotation) = record.journal else { throw record.refusal(of: .registered) }
             try next.move(.rotationEnd)
             next.journal = .disposal(rotation.alias)
-        case .rotationDemanded(let time):
-            next.mustRotateBy = time
+        case .rotationDemanded(let demand):
+            next.rotationDemand = demand
         case .keyDisposed:
             if case .disposal = record.journal { next.journal = nil }
 
@@ -104,6 +130,10 @@ enum IdentityReducer {
             next.journal = .reset(reason)
         case .clockLearned(let offset):
             next.clockOffset = offset
+        case .schemeUsed(let scheme):
+            if record.identity == .active, scheme == .two { next.schemeFloor = .two }
+        case .authOriginMoved(let origin):
+            next.authOrigin = origin
         }
         return next
     }
@@ -167,7 +197,8 @@ extension IdentityRecord {
         try move(.rotationEnd)
         key = KeyReference(alias: rotation.alias, thumbprint: thumbprint)
         keyRotatedAt = time
-        mustRotateBy = nil
+        rotationDemand = nil
+        if let handle = rotation.newHandle, handle.isUsed { attestationKey = handle }
         journal = .disposal(old.alias)
     }
 }

@@ -18,7 +18,27 @@ actor FakeService: Transport {
         let registeredAt: UnixTime
         var keyRotatedAt: UnixTime?
         var mustRotateBy: UnixTime?
+        var mustRotateReason = RotationReason.scheduled
         var isKeyExpired = false
+        /// The attested key that asserts.
+        var handle: String?
+
+        var demand: [(String, String)] {
+            guard let by = mustRotateBy else { return [] }
+            return [(HeaderName.rotate, RotationDemand(by: by, reason: mustRotateReason).headerValue)]
+        }
+    }
+
+    /// What the app's record demands.
+    struct Policy: Sendable {
+        /// `assertions_required_on`.
+        var assertionPrefixes: [String] = []
+        /// Whether the refusal names the prefix.
+        var namesPrefix = true
+        /// `reattest_on_rotation`.
+        var reattests = false
+        /// `rebind_on_rotation`.
+        var rebinds = false
     }
 
     /// A refusal with the body of the contract.
@@ -26,6 +46,7 @@ actor FakeService: Transport {
         let code: String
         let status: Int
         var retryAfter: Int?
+        var assertionPrefix: String?
 
         init(_ code: ErrorCode, retryAfter: Int? = nil) {
             self.code = code.rawValue
@@ -53,11 +74,14 @@ actor FakeService: Transport {
     var demandsKeyAttestation = false
     /// The path and query of each token it issued; tokens are opaque to the SDK.
     private(set) var tokens = 0
+    private var policy = Policy()
     private var refusedLater: (route: Route, code: ErrorCode)?
 
     init(clock: TestClock) { self.clock = clock }
 
     private var now: Int64 { clock.trueMilliseconds / 1000 }
+
+    func setPolicy(_ change: @Sendable (inout Policy) -> Void) { change(&policy) }
 
     func set(_ change: @Sendable (isolated FakeService) -> Void) { change(self) }
 
@@ -108,12 +132,14 @@ actor FakeService: Transport {
             code: refusal.code, message: "refused", requestID: "r", serverTimestamp: UnixTime(now + serverTimeError))
         var lines = [("X-Synheart-Server-Time", String(now + serverTimeError))]
         if let seconds = refusal.retryAfter { lines.append(("Retry-After", String(seconds))) }
+        if let prefix = refusal.assertionPrefix {
+            lines.append((HeaderName.assertion, AssertionDemand(prefix: prefix).headerValue))
+        }
         return TransportAnswer(status: refusal.status, headers: HeaderFields(lines), body: body.bytes)
     }
 
     private func ok(_ body: some WireBody, device: Device? = nil, status: Int = 200) -> TransportAnswer {
-        var lines = [("X-Synheart-Server-Time", String(now + serverTimeError))]
-        if let by = device?.mustRotateBy { lines.append(("X-Synheart-Rotate", "required; by=\(by.seconds)")) }
+        let lines = [("X-Synheart-Server-Time", String(now + serverTimeError))] + (device?.demand ?? [])
         return TransportAnswer(status: status, headers: HeaderFields(lines), body: body.bytes)
     }
 
@@ -148,7 +174,7 @@ actor FakeService: Transport {
         let nonce = BindingNonce(challenge: body.challenge, publicKeyText: body.publicKeyText)
         guard let proof = body.keyProof,
             try RequestSignature(der: proof).isValid(for: KeyProof.registration(nonce), by: key),
-            body.proof == TestAttestation.proof(of: nonce),
+            let handle = TestAttestation.handle(in: body.proof, of: nonce),
             // The stand-in for a chain is the challenge that the hardware was given; with another one it is refused.
             body.keyAttestation.map({ $0 == [body.challenge] }) ?? !demandsKeyAttestation
         else { throw Refusal(.invalidAttestation) }
@@ -170,7 +196,7 @@ actor FakeService: Transport {
             }
         let device = Device(
             id: DeviceID(from: SystemRandom()), appID: body.appID, platform: body.platform, key: key, status: status,
-            registeredAt: UnixTime(now))
+            registeredAt: UnixTime(now), handle: handle)
         devices.append(device)
         return ok(RegisterResponse(deviceID: device.id, status: decision))
     }
@@ -198,7 +224,56 @@ actor FakeService: Transport {
         guard claims.insert("\(claim) n \(headers.nonce.text)").inserted,
             claims.insert("\(claim) r \(Array(headers.signature.r))").inserted
         else { throw Refusal(.nonceReplay) }
+        try checkAssertion(request, index, path, message)
         return (index, isCurrent)
+    }
+
+    /// The body of a rotation may bring the assertion, or a proof in its place.
+    private func checkAssertion(
+        _ request: TransportRequest, _ index: Int, _ path: String, _ message: [UInt8]
+    ) throws {
+        if let text = try request.headers.atMostOne(HeaderName.assertion) {
+            let hash = Array(SHA256.hash(data: message))
+            guard let handle = devices[index].handle,
+                Base64.standard.decode(text) == TestAttestation.assertion(handle, hash)
+            else { throw Refusal(.invalidAssertion) }
+            return
+        }
+        guard
+            let prefix = policy.assertionPrefixes.first(where: { path == $0 || path.hasPrefix($0 + "/") || $0 == "/" })
+        else { return }
+        if path == Route.rotateKey.rawValue, let body = try? RotateKeyRequest(parsing: request.body),
+            body.assertion != nil || body.proof != nil
+        {
+            return
+        }
+        var refusal = Refusal(.assertionRequired)
+        refusal.assertionPrefix = policy.namesPrefix ? prefix : nil
+        throw refusal
+    }
+
+    private func reattest(_ body: RotateKeyRequest, _ index: Int) throws {
+        guard body.assertion != nil || body.proof != nil || body.keyAttestation != nil else {
+            if policy.reattests { throw Refusal(.attestationRequired) }
+            return
+        }
+        guard let challenge = body.challenge, challenges.removeValue(forKey: challenge) != nil else {
+            throw Refusal(.invalidChallenge)
+        }
+        let nonce = BindingNonce(
+            rotationChallenge: challenge, deviceID: body.deviceID, newPublicKeyText: body.newPublicKeyText)
+        if let assertion = body.assertion {
+            guard let handle = devices[index].handle, assertion == TestAttestation.assertion(handle, nonce.bytes) else {
+                throw Refusal(.invalidAttestation)
+            }
+        }
+        guard body.keyAttestation.map({ $0 == [challenge] }) ?? true else { throw Refusal(.invalidAttestation) }
+        if devices[index].platform == .ios, let proof = body.proof {
+            guard policy.rebinds, body.reason != .compromise, devices[index].mustRotateReason != .compromise,
+                let handle = TestAttestation.handle(in: proof, of: nonce)
+            else { throw Refusal(.invalidAttestation) }
+            devices[index].handle = handle
+        }
     }
 
     private func rotate(_ request: TransportRequest) throws -> TransportAnswer {
@@ -217,6 +292,7 @@ actor FakeService: Transport {
             return ok(RotateKeyResponse(effectiveAt: at))
         }
         guard isCurrent, !retired.contains(newKey) else { throw Refusal(.rotationFailed) }
+        try reattest(body, index)
         rotate(index, to: newKey, overlap: body.reason == .compromise ? 0 : 60)
         return ok(RotateKeyResponse(effectiveAt: UnixTime(now)))
     }
@@ -267,8 +343,7 @@ actor FakeService: Transport {
         let (index, _) = try verify(request)
         try requireUsable(devices[index])
         accepted.append(request.url)
-        var lines = [("X-Synheart-Server-Time", String(now + serverTimeError))]
-        if let by = devices[index].mustRotateBy { lines.append(("X-Synheart-Rotate", "required; by=\(by.seconds)")) }
+        let lines = [("X-Synheart-Server-Time", String(now + serverTimeError))] + devices[index].demand
         return TransportAnswer(status: 200, headers: HeaderFields(lines), body: Array("ok".utf8))
     }
 

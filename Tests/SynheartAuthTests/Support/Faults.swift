@@ -137,6 +137,13 @@ struct FaultyAttestation: AttestationProvider {
         if faults.pass() { throw death }
         return evidence
     }
+
+    func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
+        if faults.pass() { throw death }
+        let assertion = try await base.assertion(handle: handle, clientDataHash: clientDataHash)
+        if faults.pass() { throw death }
+        return assertion
+    }
 }
 
 /// What happens to messages on their way.

@@ -12,13 +12,14 @@ struct Phone: Sendable {
     let network: TestNetwork
     let storage = MemoryStorage()
     let keys = MemoryKeyStore()
-    let attestation = TestAttestation()
+    let attestation: TestAttestation
     let sleeper: TestSleeper
     let logger = RecordingLogger()
     let faults = Faults()
     static let app = "com.example.app"
 
-    init() {
+    init(platform: Platform = .ios) {
+        attestation = TestAttestation(platform: platform)
         clock = TestClock()
         service = FakeService(clock: clock)
         network = TestNetwork(service)
@@ -198,6 +199,7 @@ final class TestAttestation: AttestationProvider {
         var failures: [AttestationError] = []
         var handles = 0
         var used: Set<String> = []
+        var lost: Set<String> = []
         var subjects: [(handle: String?, nonce: [UInt8])] = []
         var hangs = 0
         var isHeld = false
@@ -207,9 +209,26 @@ final class TestAttestation: AttestationProvider {
 
     private let state = Locked(State())
     private let clock = Locked<TestClock?>(nil)
-    let platform = Platform.ios
+    let platform: Platform
 
-    static func proof(of nonce: BindingNonce) -> String { Base64.standard.encode(Array("proof ".utf8) + nonce.bytes) }
+    init(platform: Platform = .ios) { self.platform = platform }
+
+    static func proof(of nonce: BindingNonce, by handle: String = "") -> String {
+        Base64.standard.encode(Array("proof ".utf8) + nonce.bytes + Array(handle.utf8))
+    }
+
+    /// The handle that a proof names; nil if it proves something else.
+    static func handle(in proof: String?, of nonce: BindingNonce) -> String? {
+        guard let bytes = proof.flatMap({ Base64.standard.decode($0) }),
+            bytes.starts(with: Array("proof ".utf8) + nonce.bytes)
+        else { return nil }
+        return String(decoding: bytes.dropFirst(38), as: UTF8.self)
+    }
+
+    static func assertion(_ handle: String, _ hash: [UInt8]) -> [UInt8] { Array("assertion \(handle) ".utf8) + hash }
+
+    /// Apple forgets the handles that were attested until now.
+    func loseHandles() { state.withLock { $0.lost = $0.used } }
 
     func fail(_ failures: AttestationError.Code...) { fail(failures) }
     func fail(_ failures: [AttestationError.Code]) {
@@ -261,6 +280,15 @@ final class TestAttestation: AttestationProvider {
         guard let handle = subject.handle, state.withLock({ $0.used.insert(handle).inserted }) else {
             throw AttestationError(.handleInvalid, reason: "attested before")
         }
-        return AttestationEvidence(proof: Self.proof(of: subject.bindingNonce))
+        return AttestationEvidence(proof: Self.proof(of: subject.bindingNonce, by: handle))
+    }
+
+    func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
+        let failure: AttestationError? = state.withLock { $0.failures.isEmpty ? nil : $0.failures.removeFirst() }
+        if let failure { throw failure }
+        guard state.withLock({ $0.used.subtracting($0.lost).contains(handle) }) else {
+            throw AttestationError(.handleInvalid, reason: "no such key")
+        }
+        return Self.assertion(handle, clientDataHash)
     }
 }

@@ -1,0 +1,97 @@
+internal import AuthContract
+
+extension IdentityContext {
+    /// The limit of each call of a provider.
+    static let providerLimit = Duration.seconds(30)
+
+    /// Makes a handle with the attestation provider.
+    func makeHandle() async throws(AttestationError) -> String? {
+        let provider = attestation
+        return try await asked { () async throws(AttestationError) in try await provider.makeHandle() }
+    }
+
+    /// Has the attestation provider attest a key.
+    func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+        let provider = attestation
+        return try await asked { () async throws(AttestationError) in try await provider.attest(subject) }
+    }
+
+    /// An assertion by the identity's attested key over these 32 bytes.
+    ///
+    /// - Throws: ``RetryTable/Situation/assertionKeyLost`` if there is no such key, or the provider no longer knows it. The SDK then
+    ///   drops the handle.
+    func assertion(clientDataHash hash: [UInt8]) async throws(SynheartAuthError) -> [UInt8] {
+        let record = try await ledger.load()
+        guard record.platform == .ios, !configuration.isDevelopment else {
+            throw SynheartAuthError(.attestationUnavailable, "this device has no App Attest key to assert with")
+        }
+        guard let handle = record.attestationKey, handle.isUsed else { throw .assertionKeyLost() }
+        let provider = attestation
+        do throws(AttestationError) {
+            return try await asked { () async throws(AttestationError) in
+                try await provider.assertion(handle: handle.id, clientDataHash: hash)
+            }
+        } catch {
+            if error.code == .handleInvalid {
+                try await ledger.apply(.attestationKeyForgotten)
+                throw .assertionKeyLost(cause: error)
+            }
+            throw .provider(error)
+        }
+    }
+
+    private func asked<Value: Sendable>(
+        _ call: @escaping @Sendable () async throws(AttestationError) -> Value
+    ) async throws(AttestationError) -> Value {
+        let answer = await withDeadline(Self.providerLimit, sleeper) { () -> Result<Value, AttestationError> in
+            do throws(AttestationError) { return .success(try await call()) } catch { return .failure(error) }
+        }
+        guard let answer else { throw AttestationError(.noAnswer) }
+        return try answer.get()
+    }
+}
+
+extension SynheartAuthError {
+    /// The SDK's error for a failure of the attestation provider.
+    static func provider(_ error: AttestationError) -> SynheartAuthError {
+        SynheartAuthError(RetryTable.Situation(error.code), error.message, cause: error)
+    }
+
+    /// Apple no longer knows the App Attest key.
+    static func assertionKeyLost(cause: AttestationError? = nil) -> SynheartAuthError {
+        SynheartAuthError(.assertionKeyLost, "the App Attest key is gone", cause: cause)
+    }
+
+    /// Apple no longer knows the App Attest key, and the service takes no new one.
+    static func rebindRefused(cause: SynheartAuthError) -> SynheartAuthError {
+        SynheartAuthError(
+            .rebindRefused, "the App Attest key is gone, and the service takes no new one by rotation", cause: cause,
+            serverTime: cause.serverTime)
+    }
+}
+
+extension RetryTable.Situation {
+    /// The situation that a provider's failure means. A code of the host's own counts as a refusal.
+    init(_ code: AttestationError.Code) {
+        self =
+            switch code {
+            case .unsupported: .attestationUnsupported
+            case .unavailable: .providerUnavailable
+            case .handleInvalid: .handleInvalid
+            case .noAnswer: .providerSilent
+            default: .attestationRefused
+            }
+    }
+}
+
+extension AttestationError {
+    /// The message for the developer.
+    fileprivate var message: String {
+        switch code {
+        case .unsupported: reason
+        case .unavailable: "the attestation provider cannot be asked now"
+        case .noAnswer: "the attestation provider did not answer in time"
+        default: "the attestation provider refused"
+        }
+    }
+}

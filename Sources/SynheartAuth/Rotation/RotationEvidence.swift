@@ -1,0 +1,104 @@
+internal import AuthContract
+
+/// What a rotation brings to attest again (spec chapter *Rotation extensions*).
+struct RotationEvidence: Sendable {
+    let challenge: [UInt8]
+    var assertion: [UInt8]?
+    var proof: String?
+    var keyAttestation: [[UInt8]]?
+    /// Whether `proof` attests the new handle in the journal.
+    var usesNewHandle = false
+}
+
+/// Gets evidence for a rotation: an assertion by the stored App Attest key; where that is gone, a new App Attest key; on Android a
+/// token, a chain, or both.
+struct RotationEvidenceStep: Sendable {
+    let context: IdentityContext
+
+    func make(
+        for newKey: DevicePublicKey, _ challenge: LiveChallenge
+    ) async throws(SynheartAuthError) -> RotationEvidence {
+        let record = try await context.ledger.load()
+        guard let deviceID = record.deviceID, case .rotation(let pending) = record.journal else {
+            throw SynheartAuthError(.notRegistered, "no rotation of a device is under way")
+        }
+        let nonce = BindingNonce(
+            rotationChallenge: challenge.bytes, deviceID: deviceID, newPublicKeyText: newKey.base64)
+        let subject = { (handle: String?) in
+            AttestationSubject(
+                appID: context.appID, challenge: challenge.bytes, bindingNonce: nonce, publicKey: newKey,
+                alias: pending.alias, handle: handle)
+        }
+        guard context.attestation.platform == .ios else {
+            return try await attested(subject(nil), challenge)
+        }
+        do throws(SynheartAuthError) {
+            let assertion = try await context.assertion(clientDataHash: nonce.bytes)
+            return RotationEvidence(challenge: challenge.bytes, assertion: assertion)
+        } catch {
+            // Whoever stole the signing key could bring a phone of their own, so the service refuses a new key then.
+            guard error.remedy == .rebind, pending.reason != .compromise else { throw error }
+            // The answer would not say which of two copies took effect.
+            guard pending.lastCopy == nil else {
+                throw SynheartAuthError(.rotationFailed, "an earlier copy of the rotation may still take effect")
+            }
+        }
+        return try await rebound(subject, challenge)
+    }
+
+    /// Gives up a handle whose attestation the service refused.
+    func forgetRefusedHandle() async throws(SynheartAuthError) {
+        guard case .rotation(let pending) = try await context.ledger.load().journal,
+            pending.newHandle?.isUsed == true, !pending.hasOpenRebind
+        else { return }
+        try await context.ledger.apply(.rotationHandleForgotten)
+    }
+
+    /// An attestation of a new App Attest key.
+    private func rebound(
+        _ subject: (_ handle: String?) -> AttestationSubject, _ challenge: LiveChallenge
+    ) async throws(SynheartAuthError) -> RotationEvidence {
+        var hasNewHandle = false
+        while true {
+            let handle = try await newHandle()
+            do throws(SynheartAuthError) {
+                var evidence = try await attested(subject(handle), challenge)
+                evidence.usesNewHandle = handle != nil
+                return evidence
+            } catch {
+                guard error.remedy == .newHandle else { throw error }
+                try await context.ledger.apply(.rotationHandleForgotten)
+                if hasNewHandle { throw error }
+                hasNewHandle = true
+            }
+        }
+    }
+
+    /// The handle in the journal: persisted before its first use.
+    private func newHandle() async throws(SynheartAuthError) -> String? {
+        if case .rotation(let pending) = try await context.ledger.load().journal, let handle = pending.newHandle {
+            return handle.id
+        }
+        let id: String?
+        do throws(AttestationError) {
+            id = try await context.makeHandle()
+        } catch {
+            throw .handleNotMade(error)
+        }
+        if let id { try await context.ledger.apply(.rotationHandleMade(id: id)) }
+        return id
+    }
+
+    private func attested(
+        _ subject: AttestationSubject, _ challenge: LiveChallenge
+    ) async throws(SynheartAuthError) -> RotationEvidence {
+        let evidence: AttestationEvidence
+        do throws(AttestationError) {
+            evidence = try await context.attest(subject)
+        } catch {
+            throw .provider(error)
+        }
+        return RotationEvidence(
+            challenge: challenge.bytes, proof: evidence.proof, keyAttestation: evidence.keyAttestation)
+    }
+}

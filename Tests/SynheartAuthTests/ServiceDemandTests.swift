@@ -1,0 +1,359 @@
+import AuthContract
+import Bytes
+import Foundation
+import Testing
+
+@testable import SynheartAuth
+
+/// What an app's record can demand beside a signature: assertions, rotations that attest again, a higher scheme.
+@Suite struct ServiceDemandTests {
+    private func registered() async throws -> (Phone, SynheartAuth, String) {
+        let phone = Phone()
+        let sdk = try phone.launch { $0.origins = SendTests.origins }
+        return (phone, sdk, try await sdk.registerDevice(appId: Phone.app).deviceId)
+    }
+
+    private func request(_ path: String) -> TransportRequest {
+        TransportRequest(method: "GET", url: SendTests.api + path, headers: HeaderFields(), body: [])
+    }
+
+    private func rotations(_ phone: Phone) async throws -> [RotateKeyRequest] {
+        try await phone.service.requests.filter { $0.url.hasSuffix(Route.rotateKey.rawValue) }
+            .map { try RotateKeyRequest(parsing: $0.body) }
+    }
+
+    // MARK: Assertions
+
+    @Test("the SDK's own calls carry an assertion where the service demands one")
+    func ownCalls() async throws {
+        let (phone, sdk, id) = try await registered()
+        await phone.service.setPolicy { $0.assertionPrefixes = ["/auth/v1"] }
+        _ = try await sdk.deviceToken(appId: Phone.app)
+        #expect(await phone.service.count(.token) == 2)
+        _ = try await sdk.deviceToken(appId: Phone.app, audience: "other")
+        #expect(await phone.service.count(.token) == 3, "the demand is remembered")
+        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(await phone.service.devices.first { $0.id.text == id }?.status == .deregistered)
+    }
+
+    @Test("protected paths cost one request each", arguments: [true, false])
+    func remembered(namesPrefix: Bool) async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.service.setPolicy {
+            $0.assertionPrefixes = ["/v1/pay"]
+            $0.namesPrefix = namesPrefix
+        }
+        func requests(_ path: String) async throws -> Int {
+            let before = await phone.service.requests.count
+            #expect(try await sdk.send(request(path), appId: Phone.app).status == 200)
+            return await phone.service.requests.count - before
+        }
+        #expect(try await requests("/v1/pay/a") == 2)
+        #expect(try await requests("/v1/pay/a") == 1)
+        #expect(try await requests("/v1/pay/b") == (namesPrefix ? 1 : 2))
+        #expect(try await requests("/v1/payments") == 1)
+        #expect(await phone.service.requests.last?.headers.contains(HeaderName.assertion) == false)
+    }
+
+    @Test("a request that asserts from the start costs one request")
+    func asserting() async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.service.setPolicy { $0.assertionPrefixes = ["/v1/pay"] }
+        let before = await phone.service.requests.count
+        #expect(try await sdk.send(request("/v1/pay"), appId: Phone.app, asserting: true).status == 200)
+        #expect(await phone.service.requests.count - before == 1)
+        let signed = try await sdk.sign(
+            appId: Phone.app, method: "GET", url: SendTests.api + "/v1/pay", asserting: true)
+        #expect(signed.fields.contains { $0.name == HeaderName.assertion })
+    }
+
+    // MARK: Rotations that attest again
+
+    @Test("a rotation attests again by an assertion")
+    func reattests() async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.service.setPolicy { $0.reattests = true }
+        try await sdk.rotateKey(appId: Phone.app)
+        let rotations = try await rotations(phone)
+        #expect(rotations.map { $0.assertion != nil } == [false, true])
+        #expect(Set(rotations.map(\.newPublicKeyText)).count == 1)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
+    @Test("a lost App Attest key is replaced by a rotation", arguments: ["rotate", "send", "token"])
+    func rebinds(operation: String) async throws {
+        let (phone, sdk, id) = try await registered()
+        await phone.service.setPolicy {
+            $0.rebinds = true
+            $0.reattests = operation == "rotate"
+            $0.assertionPrefixes = ["/v1/pay", Route.token.rawValue]
+        }
+        let old = try #require(try phone.record().attestationKey)
+        phone.attestation.loseHandles()
+        switch operation {
+        case "rotate": try await sdk.rotateKey(appId: Phone.app)
+        case "send": #expect(try await sdk.send(request("/v1/pay"), appId: Phone.app).status == 200)
+        default: _ = try await sdk.deviceToken(appId: Phone.app)
+        }
+        let new = try #require(try phone.record().attestationKey)
+        #expect(new.id != old.id && new.isUsed)
+        #expect(await phone.service.devices.first?.handle == new.id)
+        #expect(try await sdk.send(request("/v1/pay"), appId: Phone.app).status == 200)
+        #expect(try await sdk.getDeviceId(appId: Phone.app) == id)
+    }
+
+    @Test("a lost App Attest key that cannot be replaced calls for a reset, which works")
+    func cannotRebind() async throws {
+        let (phone, sdk, id) = try await registered()
+        await phone.service.setPolicy { $0.assertionPrefixes = ["/v1/pay"] }
+        phone.attestation.loseHandles()
+        for _ in 0..<2 {
+            let error = await expectError(.attestationFailed) {
+                try await sdk.send(request("/v1/pay"), appId: Phone.app)
+            }
+            #expect(error?.recovery == .reset)
+        }
+        #expect(try await rotations(phone).count == 1, "a refused replacement is not tried again")
+        #expect(try await phone.signAndVerify(sdk).status == 200, "other paths are not affected")
+        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .keyLost)
+        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId != id)
+        #expect(try await sdk.send(request("/v1/pay"), appId: Phone.app).status == 200)
+    }
+
+    @Test("after a compromise no new App Attest key is offered")
+    func noRebindAfterCompromise() async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.service.setPolicy { ($0.reattests, $0.rebinds) = (true, true) }
+        phone.attestation.loseHandles()
+        let error = await expectError(.attestationFailed) {
+            try await sdk.rotateKey(appId: Phone.app, reason: .compromise)
+        }
+        #expect(error?.recovery == .reset)
+        #expect(try await rotations(phone).allSatisfy { $0.proof == nil })
+    }
+
+    @Test("a lost answer to a replacement is settled by the status, and the new key asserts")
+    func lostRebind() async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.service.setPolicy { ($0.reattests, $0.rebinds) = (true, true) }
+        phone.attestation.loseHandles()
+        // The refused copy, the challenge, then the copy whose answer is lost.
+        await phone.network.plan(.answerDropped, at: 2)
+        try await sdk.rotateKey(appId: Phone.app)
+        #expect(try await rotations(phone).count == 2)
+        let new = try #require(try phone.record().attestationKey)
+        #expect(await phone.service.devices.first?.handle == new.id)
+    }
+
+    // MARK: Reasons
+
+    @Test("a demand for a compromise is answered by a rotation for a compromise")
+    func demandedCompromise() async throws {
+        let (phone, sdk, id) = try await registered()
+        await phone.service.edit(id) {
+            $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600)
+            $0.mustRotateReason = .compromise
+        }
+        // The demand is the auth service's to make.
+        _ = try await sdk.deviceToken(appId: Phone.app)
+        #expect(try phone.record().rotationDemand?.reason == .compromise)
+        let next = try phone.launch()
+        try await next.maintain(appId: Phone.app)
+        #expect(try await rotations(phone).map(\.reason) == [.compromise])
+        #expect(try phone.record().rotationDemand == nil)
+    }
+
+    @Test("a rotation for a compromise does not join a scheduled one, nor wait for its back-off")
+    func compromiseIsNotDowngraded() async throws {
+        let (phone, _, _) = try await registered()
+        let sleeper = HeldSleeper()
+        let sdk = try phone.launch { $0.sleeper = sleeper }
+        await phone.service.refuse(.rotateKey, .serviceUnavailable)
+        let scheduled = Task { try await sdk.rotateKey(appId: Phone.app) }
+        try await eventually { sleeper.waiting == 1 }
+        try await sdk.rotateKey(appId: Phone.app, reason: .compromise)
+        await expectError(.networkError) { try await scheduled.value }
+        #expect(try await rotations(phone).map(\.reason) == [.scheduled, .compromise])
+        #expect(await phone.service.devices.first?.previousKey?.until == phone.clock.trueMilliseconds / 1000)
+    }
+
+    @Test("a rotation left over as scheduled goes on as one for a compromise")
+    func strongerReasonInTheJournal() async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.network.setOffline(true)
+        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        await phone.network.setOffline(false)
+        let next = try phone.launch()
+        try await next.rotateKey(appId: Phone.app, reason: .compromise)
+        #expect(try await rotations(phone).map(\.reason) == [.compromise])
+        #expect(try await phone.signAndVerify(next).status == 200)
+    }
+
+    // MARK: Scheme floor
+
+    @Test("after a scheme 2 request the device signs under scheme 2 by default")
+    func schemeFloor() async throws {
+        let (phone, sdk, _) = try await registered()
+        _ = try await sdk.sign(appId: Phone.app, scheme: .two, method: "GET", url: SendTests.api + "/v1/a")
+        #expect(try phone.record().schemeFloor == .two)
+        let next = try phone.launch { $0.origins = SendTests.origins }
+        let error = await expectError(.signingFailed) {
+            try await next.signRequest(appId: Phone.app, method: "GET", path: "/v1/a").fields.count
+        }
+        #expect(error?.message.contains("scheme 2") == true)
+        let below = try await next.signRequest(appId: Phone.app, method: "GET", path: "/v1/a", scheme: .one)
+        #expect(below.fields.contains { $0.name == HeaderName.signatureVersion })
+        let signed = try await next.sign(appId: Phone.app, method: "GET", url: SendTests.api + "/v1/a")
+        #expect(signed.fields.contains { $0.name == HeaderName.signatureInput })
+        _ = try await next.send(request("/v1/a"), appId: Phone.app)
+        #expect(await phone.service.requests.last?.headers.contains(HeaderName.signatureInput) == true)
+    }
+
+    @Test("signRequest remembers the floor also while its signer is cached")
+    func floorOfCachedSigner() async throws {
+        let (_, sdk, _) = try await registered()
+        _ = try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/v1/a")
+        _ = try await sdk.sign(appId: Phone.app, scheme: .two, method: "GET", url: SendTests.api + "/v1/a")
+        await expectError(.signingFailed) {
+            try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/v1/a").fields.count
+        }
+    }
+
+    // MARK: Moving, gateways, large answers
+
+    @Test("a record of an earlier origin moves along, once and for all")
+    func aliases() async throws {
+        let (phone, _, id) = try await registered()
+        let old = try RequestOrigin(FakeService.origin)
+        var moved = try SynheartAuth.Configuration(baseUrl: "https://new.test")
+        moved.storage = phone.storage
+        moved.keyStore = phone.keys
+        moved.transport = phone.network
+        await expectError(.storageError) { try await SynheartAuth(moved).getDeviceId(appId: Phone.app) }
+        var knowing = moved
+        knowing.aliases = [old]
+        #expect(try await SynheartAuth(knowing).getDeviceId(appId: Phone.app) == id)
+        #expect(try await SynheartAuth(moved).getDeviceId(appId: Phone.app) == id, "the record moved")
+        let after = await phone.service.requests.count
+        try await SynheartAuth(knowing).resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        let sent = await phone.service.requests.dropFirst(after)
+        #expect(sent.allSatisfy { $0.url.hasPrefix("https://new.test") }, "nothing is sent to an alias")
+    }
+
+    @Test("an answer larger than allowed is an error that calls for no retry")
+    func tooLarge() async throws {
+        struct Large: Transport {
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer { throw .tooLarge }
+        }
+        let (phone, _, _) = try await registered()
+        let sdk = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.transport = Large()
+        }
+        let error = await expectError(.answerTooLarge) { try await sdk.send(request("/v1/a"), appId: Phone.app) }
+        #expect(error?.code.text == "ANSWER_TOO_LARGE" && error?.isRetryable == false)
+    }
+
+    @Test("behind a gateway that replaces the body the headers say what was refused")
+    func gateway() async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.service.answer(
+            path: "/v1/a",
+            with: TransportAnswer(
+                status: 403,
+                headers: HeaderFields([
+                    (HeaderName.error, "ASSERTION_REQUIRED"), (HeaderName.assertion, "required; prefix=\"/v1\""),
+                ]), body: Array("<html>".utf8)))
+        #expect(try await sdk.send(request("/v1/a"), appId: Phone.app).status == 200)
+        #expect(await phone.service.requests.last?.headers.contains(HeaderName.assertion) == true)
+    }
+}
+
+/// No lock is held while an operation waits.
+@Suite struct WaitingTests {
+    @Test("a registration that waits for its provider holds no lock: a reset goes through and ends it")
+    func reset() async throws {
+        let phone = Phone()
+        let sleeper = HeldSleeper()
+        let sdk = try phone.launch { $0.sleeper = sleeper }
+        phone.attestation.fail(.unavailable)
+        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        try await eventually { sleeper.waiting == 1 }
+        #expect(try phone.record().state == .keyReady)
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        await expectError(.networkError) { try await registration.value }
+        #expect(try await sdk.state(appId: Phone.app) == .unregistered)
+        #expect(await phone.service.devices.isEmpty)
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+    }
+
+    @Test("a registration goes on with its challenge after the wait, unless another process used the identity")
+    func goesOn() async throws {
+        for isAlone in [true, false] {
+            let phone = Phone()
+            let sleeper = HeldSleeper()
+            let sdk = try phone.launch { $0.sleeper = sleeper }
+            phone.attestation.fail(.unavailable)
+            let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+            try await eventually { sleeper.waiting == 1 }
+            if !isAlone { #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered) }
+            sleeper.letGo()
+            let status = try await registration.value.status
+            #expect(status == (isAlone ? .registered : .alreadyRegistered))
+            #expect(await phone.service.count(.challenge) == (isAlone ? 1 : 2))
+            #expect(await phone.service.devices.count == 1)
+        }
+    }
+
+    @Test("a registration that backs off ends at once when the identity is reset")
+    func backOff() async throws {
+        let phone = Phone()
+        let sleeper = HeldSleeper()
+        let sdk = try phone.launch { $0.sleeper = sleeper }
+        await phone.service.refuse(.challenge, .serviceUnavailable, retryAfter: 300)
+        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        try await eventually { sleeper.waiting == 1 }
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        await expectError(.networkError) { try await registration.value }
+        #expect(try await sdk.registerDevice(appId: Phone.app, joins: false).status == .registered)
+    }
+}
+
+/// Holds every wait before another attempt until it is let go or cancelled. Nothing hangs, so no deadline passes.
+final class HeldSleeper: Sleeper {
+    private let held = Locked<[UInt64: CheckedContinuation<Bool, Never>]>([:])
+    private let last = Locked<UInt64>(0)
+
+    /// How many waits there are.
+    var waiting: Int { held.withLock { $0.count } }
+
+    func letGo() {
+        let all = held.withLock { held in
+            defer { held = [:] }
+            return Array(held.values)
+        }
+        for wait in all { wait.resume(returning: true) }
+    }
+
+    func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
+        if purpose == .turn { return try await Task.sleep(for: .milliseconds(2)) }
+        if purpose == .deadline { return try await Task.sleep(for: .seconds(600)) }
+        let id = last.withLock { last in
+            last += 1
+            return last
+        }
+        let isOver = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                held.withLock { $0[id] = continuation }
+                if Task.isCancelled { end(id) }
+            }
+        } onCancel: {
+            end(id)
+        }
+        if !isOver { throw CancellationError() }
+    }
+
+    private func end(_ id: UInt64) { held.withLock { $0.removeValue(forKey: id) }?.resume(returning: false) }
+}
