@@ -210,10 +210,22 @@ extension IdentityContext {
         _ body: () async throws(SynheartAuthError) -> Value
     ) async throws(SynheartAuthError) -> Value {
         try checkKeyStore()
-        let lock = try await ledger.lock(.operation)
+        let endRunningTime = configuration.runningTime.begin()
+        let lock: any StorageLock
+        do throws(SynheartAuthError) { lock = try await ledger.lock(.operation) } catch {
+            endRunningTime()
+            throw error
+        }
         let (keys, records) = (configuration.keyCalls, configuration.storageCalls)
         // Abandoned changes end before another process gets the lock.
-        defer { keys.afterChanges { records.afterChanges { lock.release() } } }
+        defer {
+            keys.afterChanges {
+                records.afterChanges {
+                    lock.release()
+                    endRunningTime()
+                }
+            }
+        }
         return try await body()
     }
 }

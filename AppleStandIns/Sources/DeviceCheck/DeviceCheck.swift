@@ -25,6 +25,7 @@ public enum StandInAppAttest {
         var isSupported = true
         var keys: [String: Bool] = [:]
         var failures: [DCError.Code] = []
+        var assertionFailures: [DCError.Code] = []
         var hangs = 0
         var isHanging = false
         var hashes: [Data] = []
@@ -42,6 +43,8 @@ public enum StandInAppAttest {
     /// The next calls of attestKey fail like this.
     public static func fail(_ codes: DCError.Code...) { fail(codes) }
     public static func fail(_ codes: [DCError.Code]) { with { $0.failures = codes } }
+    /// The next calls of generateAssertion fail like this.
+    public static func failAssertions(_ codes: DCError.Code...) { with { $0.assertionFailures = codes } }
     /// The next calls of attestKey never return.
     public static func hang(times: Int) { with { $0.hangs = times } }
     public static var isHanging: Bool { with { $0.isHanging } }
@@ -79,14 +82,15 @@ open class DCAppAttestService: NSObject, @unchecked Sendable {
             // A key that is unknown, or was attested before.
             guard state.keys[keyId] == false else { throw DCError(.invalidKey) }
             state.keys[keyId] = true
-            return Data("proof ".utf8) + clientDataHash
+            return Data("proof ".utf8) + clientDataHash + Data(keyId.utf8)
         }
     }
 
     open func generateAssertion(_ keyId: String, clientDataHash: Data) async throws -> Data {
         try StandInAppAttest.with { state in
+            if !state.assertionFailures.isEmpty { throw DCError(state.assertionFailures.removeFirst()) }
             guard state.keys[keyId] == true else { throw DCError(.invalidKey) }
-            return Data("assertion ".utf8) + clientDataHash
+            return Data("assertion \(keyId) ".utf8) + clientDataHash
         }
     }
 }

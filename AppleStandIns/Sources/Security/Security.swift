@@ -84,16 +84,25 @@ public struct SecKeyAlgorithm: RawRepresentable, Hashable, @unchecked Sendable {
 
 /// What a test makes the Keychain do.
 public enum StandInKeychain {
+    struct Key: Hashable { let tag: Data, group: String }
+    struct Item: Hashable { let service: String, account: String, group: String }
+
     struct State {
-        var keys: [Data: SecKey] = [:]
-        var items: [String: Data] = [:]
+        var keys: [Key: SecKey] = [:]
+        var items: [Item: Data] = [:]
+        var groups: Set<String> = [defaultGroup]
+        var lies = 0
         var failures: [OSStatus] = []
         var signingFailure: (domain: String, code: Int)?
+        var signingFailures = 0
         var isUnlockedSinceBoot = true
         var isFull = false
         var creationStatus: OSStatus?
         var exportStatus: OSStatus?
     }
+
+    /// The app's own group.
+    static let defaultGroup = "TEAM.com.example.app"
 
     private static let lock = NSLock()
     nonisolated(unsafe) private static var state = State()
@@ -104,8 +113,11 @@ public enum StandInKeychain {
     /// The next calls that can fail do, with these statuses.
     public static func fail(_ statuses: OSStatus...) { with { $0.failures = statuses } }
     /// Every signature fails like this until told otherwise.
-    public static func failSigning(domain: String, code: Int?) {
-        with { $0.signingFailure = code.map { (domain, $0) } }
+    public static func failSigning(domain: String, code: Int?, times: Int = .max) {
+        with {
+            $0.signingFailure = code.map { (domain, $0) }
+            $0.signingFailures = times
+        }
     }
     /// Before its first unlock nothing can be read or written.
     public static func setUnlockedSinceBoot(_ isUnlocked: Bool) { with { $0.isUnlockedSinceBoot = isUnlocked } }
@@ -115,8 +127,21 @@ public enum StandInKeychain {
     /// A full disk: nothing can be added or changed.
     public static func setFull(_ isFull: Bool) { with { $0.isFull = isFull } }
     public static func loseKeys() { with { $0.keys = [:] } }
-    public static var tags: Set<String> { with { Set($0.keys.keys.map { String(decoding: $0, as: UTF8.self) }) } }
-    public static var itemCount: Int { with { $0.items.count } }
+    public static var tags: Set<String> { with { Set($0.keys.keys.map { String(decoding: $0.tag, as: UTF8.self) }) } }
+    /// The records, without the canary.
+    public static var itemCount: Int { with { $0.items.keys.count { $0.service == "ai.synheart.auth" } } }
+    /// The access groups in which there is something.
+    public static var usedGroups: Set<String> { with { Set($0.items.keys.map(\.group) + $0.keys.keys.map(\.group)) } }
+    /// The app is entitled to this group too.
+    public static func entitle(_ group: String) { with { _ = $0.groups.insert(group) } }
+    /// The next look-ups say "not found", as at some prewarmed launches.
+    public static func lie(times: Int) { with { $0.lies = times } }
+
+    /// Whether a query may look there.
+    static func groups(_ query: [String: Any], _ state: State) -> Set<String>? {
+        guard let group = query["agrp"] as? String else { return state.groups }
+        return state.groups.contains(group) ? [group] : nil
+    }
 
     static func status(_ state: inout State, writes: Bool = false) -> OSStatus? {
         if !state.failures.isEmpty { return state.failures.removeFirst() }
@@ -141,8 +166,10 @@ public func SecKeyCreateRandomKey(
             let tag = privateAttributes["atag"] as? Data, privateAttributes["perm"] as? Bool == true,
             privateAttributes["accc"] is SecAccessControl
         else { return .failure(KeychainFailure(status: errSecParam)) }
+        let group = privateAttributes["agrp"] as? String ?? StandInKeychain.defaultGroup
+        guard state.groups.contains(group) else { return .failure(KeychainFailure(status: errSecMissingEntitlement)) }
         let key = SecKey(.priv(.init()))
-        state.keys[tag] = key
+        state.keys[StandInKeychain.Key(tag: tag, group: group)] = key
         return .success(key)
     }
     switch result {
@@ -177,7 +204,12 @@ public func SecKeyCopyExternalRepresentation(
 public func SecKeyCreateSignature(
     _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: CFData, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
-    if let failure = StandInKeychain.with({ $0.signingFailure }) {
+    let failure = StandInKeychain.with { state -> (domain: String, code: Int)? in
+        guard state.signingFailures > 0 else { return nil }
+        state.signingFailures -= 1
+        return state.signingFailure
+    }
+    if let failure {
         fail(error, failure.domain, failure.code)
         return nil
     }
@@ -192,15 +224,29 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
     StandInKeychain.with { state in
         if let status = StandInKeychain.status(&state) { return status }
         guard let query = query as? [String: Any] else { return errSecParam }
+        guard let groups = StandInKeychain.groups(query, state) else { return errSecMissingEntitlement }
+        if state.lies > 0 {
+            state.lies -= 1
+            return errSecItemNotFound
+        }
         if let tag = query["atag"] as? Data {
-            guard let key = state.keys[tag] else { return errSecItemNotFound }
+            guard let key = state.keys.first(where: { $0.key.tag == tag && groups.contains($0.key.group) })?.value else {
+                return errSecItemNotFound
+            }
             result?.pointee = key
             return errSecSuccess
         }
-        guard let account = query["acct"] as? String else { return errSecParam }
-        guard let data = state.items[account] else { return errSecItemNotFound }
-        result?.pointee = NSData(data: data)
+        guard let item = StandInKeychain.item(query, groups, state) else { return errSecItemNotFound }
+        result?.pointee = state.items[item].map { NSData(data: $0) }
         return errSecSuccess
+    }
+}
+
+extension StandInKeychain {
+    static func item(_ query: [String: Any], _ groups: Set<String>, _ state: State) -> Item? {
+        state.items.keys.first {
+            $0.account == query["acct"] as? String && $0.service == query["svce"] as? String && groups.contains($0.group)
+        }
     }
 }
 
@@ -208,10 +254,13 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
     StandInKeychain.with { state in
         if let status = StandInKeychain.status(&state, writes: true) { return status }
         guard let item = attributes as? [String: Any], let account = item["acct"] as? String,
-            let data = item["v_Data"] as? Data, item["pdmn"] as? String == "cku"
+            let service = item["svce"] as? String, let data = item["v_Data"] as? Data, item["pdmn"] as? String == "cku"
         else { return errSecParam }
-        guard state.items[account] == nil else { return errSecDuplicateItem }
-        state.items[account] = data
+        let group = item["agrp"] as? String ?? StandInKeychain.defaultGroup
+        guard state.groups.contains(group) else { return errSecMissingEntitlement }
+        let key = StandInKeychain.Item(service: service, account: account, group: group)
+        guard state.items[key] == nil else { return errSecDuplicateItem }
+        state.items[key] = data
         return errSecSuccess
     }
 }
@@ -219,11 +268,22 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 public func SecItemUpdate(_ query: CFDictionary, _ attributes: CFDictionary) -> OSStatus {
     StandInKeychain.with { state in
         if let status = StandInKeychain.status(&state, writes: true) { return status }
-        guard let query = query as? [String: Any], let account = query["acct"] as? String,
-            let value = attributes as? [String: Any], let data = value["v_Data"] as? Data
-        else { return errSecParam }
-        guard state.items[account] != nil else { return errSecItemNotFound }
-        state.items[account] = data
+        guard let query = query as? [String: Any], let value = attributes as? [String: Any] else { return errSecParam }
+        guard let groups = StandInKeychain.groups(query, state) else { return errSecMissingEntitlement }
+        let newGroup = value["agrp"] as? String
+        if let newGroup, !state.groups.contains(newGroup) { return errSecMissingEntitlement }
+        if let tag = query["atag"] as? Data {
+            guard let newGroup, let old = state.keys.first(where: { $0.key.tag == tag && groups.contains($0.key.group) })
+            else { return errSecItemNotFound }
+            state.keys[old.key] = nil
+            state.keys[StandInKeychain.Key(tag: tag, group: newGroup)] = old.value
+            return errSecSuccess
+        }
+        guard let item = StandInKeychain.item(query, groups, state) else { return errSecItemNotFound }
+        let data = value["v_Data"] as? Data ?? state.items[item]
+        state.items[item] = nil
+        let moved = StandInKeychain.Item(service: item.service, account: item.account, group: newGroup ?? item.group)
+        state.items[moved] = data
         return errSecSuccess
     }
 }
@@ -232,11 +292,41 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     StandInKeychain.with { state in
         if let status = StandInKeychain.status(&state) { return status }
         guard let query = query as? [String: Any] else { return errSecParam }
+        guard let groups = StandInKeychain.groups(query, state) else { return errSecMissingEntitlement }
         if let tag = query["atag"] as? Data {
-            return state.keys.removeValue(forKey: tag) == nil ? errSecItemNotFound : errSecSuccess
+            let found = state.keys.keys.filter { $0.tag == tag && groups.contains($0.group) }
+            for key in found { state.keys[key] = nil }
+            return found.isEmpty ? errSecItemNotFound : errSecSuccess
         }
-        guard let account = query["acct"] as? String else { return errSecParam }
-        return state.items.removeValue(forKey: account) == nil ? errSecItemNotFound : errSecSuccess
+        guard let item = StandInKeychain.item(query, groups, state) else { return errSecItemNotFound }
+        state.items[item] = nil
+        return errSecSuccess
+    }
+}
+
+/// The running time that a test sees taken and given back.
+public enum StandInActivity {
+    private static let lock = NSLock()
+    nonisolated(unsafe) private static var running = 0
+    nonisolated(unsafe) private static var begun = 0
+
+    public static var runningCount: Int { lock.withLock { running } }
+    public static var begunCount: Int { lock.withLock { begun } }
+    static func count(_ change: Int) {
+        lock.withLock {
+            running += change
+            if change > 0 { begun += 1 }
+        }
+    }
+}
+
+extension ProcessInfo {
+    public func performExpiringActivity(withReason reason: String, using block: @escaping @Sendable (Bool) -> Void) {
+        StandInActivity.count(1)
+        Thread.detachNewThread {
+            block(false)
+            StandInActivity.count(-1)
+        }
     }
 }
 

@@ -17,11 +17,12 @@ import Testing
         SecureEnclave.setAvailable(true)
     }
 
-    private func launch() throws -> SynheartAuth {
+    private func launch(group: String? = nil) throws -> SynheartAuth {
         try phone.launch { configuration in
-            configuration.storage = KeychainStorage()
-            configuration.keyStore = SecureEnclaveKeyStore()
+            configuration.storage = KeychainStorage(accessGroup: group, pause: {})
+            configuration.keyStore = SecureEnclaveKeyStore(accessGroup: group, pause: {})
             configuration.attestation = AppAttestProvider()
+            configuration.runningTime = ExpiringActivity()
         }
     }
 
@@ -50,13 +51,121 @@ import Testing
     func defaults() throws {
         let configuration = try SynheartAuth.Configuration(baseUrl: "https://auth.test")
         #expect(configuration.keyStore is SecureEnclaveKeyStore && configuration.storage is KeychainStorage)
-        #expect(configuration.attestation is AppAttestProvider)
+        #expect(configuration.attestation is AppAttestProvider && configuration.runningTime is ExpiringActivity)
+    }
+
+    // MARK: What the Keychain says that is not so
+
+    @Test("a Keychain that says not found at a prewarmed launch ends no identity", arguments: [1, 2, 3, 4, 7, 100])
+    func prewarmed(lies: Int) async throws {
+        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        for operation in 0..<3 {
+            StandInKeychain.lie(times: lies)
+            let sdk = try launch()
+            // It works, or says that the Keychain cannot be read now.
+            do {
+                switch operation {
+                case 0: #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id)
+                case 1: #expect(try await sdk.isRegistered(appId: Phone.app))
+                default: _ = try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+                }
+            } catch {
+                #expect([.storageError, .secureEnclaveError].contains(error.code) && error.isRetryable, "\(error)")
+            }
+        }
+        StandInKeychain.lie(times: 0)
+        #expect(try await launch().registerDevice(appId: Phone.app).deviceId == id)
+        #expect(try await signAndVerify() == 200)
+        #expect(await phone.service.devices.count == 1)
+    }
+
+    @Test("a signature that says not found once is made the second time")
+    func signatureNotFoundOnce() async throws {
+        try await launch().registerDevice(appId: Phone.app)
+        StandInKeychain.failSigning(domain: NSOSStatusErrorDomain, code: Int(errSecItemNotFound), times: 1)
+        _ = try await launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+        #expect(try await launch().state(appId: Phone.app) == .registered)
+    }
+
+    @Test("a wrong access group is NOT_CONFIGURED and names the group")
+    func wrongGroup() async throws {
+        let error = await expectError(.notConfigured) {
+            try await launch(group: "TEAM.wrong").registerDevice(appId: Phone.app)
+        }
+        #expect(error?.message.contains("TEAM.wrong") == true)
+        let store = SecureEnclaveKeyStore(accessGroup: "TEAM.wrong", pause: {})
+        #expect(throws: KeyStoreError.self) { try store.create(.primary(AppID(Phone.app)), challenge: nil) }
+    }
+
+    @Test("an identity moves to an access group that the app names later")
+    func adoptedGroup() async throws {
+        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        StandInKeychain.entitle("TEAM.shared")
+        let sdk = try launch(group: "TEAM.shared")
+        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        try await sdk.rotateKey(appId: Phone.app)
+        phone.clock.advance(.seconds(90))
+        #expect(try await phone.signAndVerify(launch(group: "TEAM.shared")).status == 200)
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(StandInKeychain.itemCount == 0 && StandInKeychain.tags.isEmpty)
+    }
+
+    @Test("the SDK asks for running time while it holds a lock, and gives it back")
+    func runningTime() async throws {
+        let before = StandInActivity.begunCount
+        try await launch().registerDevice(appId: Phone.app)
+        try await launch().rotateKey(appId: Phone.app)
+        #expect(StandInActivity.begunCount >= before + 2)
+        try await eventually { StandInActivity.runningCount == 0 }
+    }
+
+    // MARK: App Attest after a reinstallation
+
+    @Test(
+        "after a reinstallation the SDK binds a new App Attest key where the service allows it",
+        arguments: [true, false])
+    func reinstalled(isInvalidInput: Bool) async throws {
+        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        await phone.service.setPolicy {
+            $0.assertionPrefixes = [Route.token.rawValue]
+            $0.rebinds = true
+        }
+        if isInvalidInput { StandInAppAttest.failAssertions(.invalidInput) }
+        StandInAppAttest.forgetKeys()
+        _ = try await launch().deviceToken(appId: Phone.app)
+        #expect(try await launch().getDeviceId(appId: Phone.app) == id)
+        #expect(try await signAndVerify() == 200)
+    }
+
+    @Test("after a reinstallation without a rebind the error calls for a reset, which works")
+    func reinstalledWithoutRebind() async throws {
+        try await launch().registerDevice(appId: Phone.app)
+        await phone.service.setPolicy { $0.assertionPrefixes = [Route.token.rawValue] }
+        StandInAppAttest.forgetKeys()
+        let sdk = try launch()
+        let error = await expectError(.attestationFailed) { try await sdk.deviceToken(appId: Phone.app) }
+        #expect(error?.recovery == .reset)
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .keyLost)
+        try await sdk.registerDevice(appId: Phone.app)
+        _ = try await sdk.deviceToken(appId: Phone.app)
+    }
+
+    @Test("an App Attest key that is gone before it attests is replaced")
+    func goneBeforeAttesting() async throws {
+        StandInAppAttest.fail(
+            .serverUnavailable, .serverUnavailable, .serverUnavailable, .serverUnavailable, .serverUnavailable)
+        _ = try? await launch().registerDevice(appId: Phone.app)
+        StandInAppAttest.forgetKeys()
+        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
     }
 
     @Test(
         "some statuses of a signature mean that the key is gone",
         arguments: [
             (NSOSStatusErrorDomain, -25300), (NSOSStatusErrorDomain, -25293), ("com.apple.LocalAuthentication", -8),
+            // A key that was restored to another device.
+            ("CryptoTokenKit", -3), ("CryptoTokenKit", -6),
         ])
     func invalidated(domain: String, code: Int) async throws {
         try await launch().registerDevice(appId: Phone.app)
@@ -75,6 +184,7 @@ import Testing
         arguments: [
             (NSOSStatusErrorDomain, -25308), (NSOSStatusErrorDomain, -25291), (NSOSStatusErrorDomain, -25320),
             ("com.apple.LocalAuthentication", -4), ("com.apple.LocalAuthentication", -1004),
+            ("CryptoTokenKit", -2), ("CryptoTokenKit", -9),
         ])
     func busy(domain: String, code: Int) async throws {
         try await launch().registerDevice(appId: Phone.app)
@@ -212,7 +322,7 @@ import Testing
 
     @Test("a write that the Keychain refuses is STORAGE_ERROR", arguments: [-25308, -34018, -61])
     func writeRefused(status: Int) throws {
-        let storage = KeychainStorage()
+        let storage = KeychainStorage(accessGroup: nil, pause: {})
         let name = RecordName(try AppID(Phone.app))
         StandInKeychain.fail(OSStatus(status))
         #expect(throws: StorageError.self) { try storage.write([1], to: name) }
@@ -236,8 +346,8 @@ import Testing
 
 /// The stand-ins as a platform; a new one is a new device.
 private struct ApplePlatform: PlatformUnderTest {
-    let storage: any Storage = KeychainStorage()
-    let keyStore: any KeyStore = SecureEnclaveKeyStore()
+    let storage: any Storage = KeychainStorage(accessGroup: nil, pause: {})
+    let keyStore: any KeyStore = SecureEnclaveKeyStore(accessGroup: nil, pause: {})
     let attestation: any AttestationProvider = AppAttestProvider()
 
     init() {
@@ -275,7 +385,7 @@ private struct ApplePlatform: PlatformUnderTest {
                 case .unavailable: .serverUnavailable
                 case .handleInvalid: .invalidKey
                 // App Attest has no error for a call that does not return: `hang` stands for it.
-                default: .invalidInput
+                default: .unknownSystemFailure
                 }
             })
     }

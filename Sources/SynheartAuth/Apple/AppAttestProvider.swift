@@ -24,7 +24,7 @@
             }
         }
 
-        /// Attests the binding nonce. Apple attests each key once.
+        /// Attests the binding nonce. Apple attests each key once. `invalidKey` and `invalidInput` mean that the key is not good for it.
         public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
             guard let handle = subject.handle else { throw AttestationError(.handleInvalid, reason: "no key id") }
             do {
@@ -36,7 +36,7 @@
             }
         }
 
-        /// Signs with an attested key.
+        /// Signs with an attested key. `invalidKey` and `invalidInput` mean that Apple no longer knows it, as after a reinstallation.
         public func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
             do {
                 return Array(
@@ -51,8 +51,8 @@
             switch error {
             case DCError.featureUnsupported: AttestationError(.unsupported, reason: "featureUnsupported")
             case DCError.invalidKey: AttestationError(.handleInvalid, reason: "invalidKey")
+            case DCError.invalidInput: AttestationError(.handleInvalid, reason: "invalidInput")
             case DCError.serverUnavailable: AttestationError(.unavailable, reason: "serverUnavailable")
-            case DCError.invalidInput: AttestationError(.refused, reason: "invalidInput")
             default: AttestationError(.refused, reason: "unknownSystemFailure")
             }
         }

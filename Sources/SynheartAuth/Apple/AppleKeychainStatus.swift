@@ -4,9 +4,21 @@
 
     /// What a status of Security.framework or LocalAuthentication means for a key (RFC-AUTH-MOBILE-0001 section 11.1).
     enum AppleKeychainStatus {
-        static func keyStoreError(_ status: OSStatus) -> KeyStoreError {
-            let text = SecCopyErrorMessageString(status, nil) as String? ?? ""
-            return KeyStoreError(code(status), status: Int(status), reason: text)
+        static func keyStoreError(_ status: OSStatus, accessGroup: String? = nil) -> KeyStoreError {
+            KeyStoreError(code(status), status: Int(status), reason: text(status, accessGroup))
+        }
+
+        static func storageError(_ status: OSStatus, accessGroup: String?) -> StorageError {
+            StorageError(
+                text(status, accessGroup), status: Int(status), isMisconfigured: status == errSecMissingEntitlement)
+        }
+
+        private static func text(_ status: OSStatus, _ accessGroup: String?) -> String {
+            guard status == errSecMissingEntitlement else {
+                return SecCopyErrorMessageString(status, nil) as String? ?? "Keychain"
+            }
+            return accessGroup.map { "the app has no entitlement for the Keychain access group \($0)" }
+                ?? "the app has no entitlement for the Keychain"
         }
 
         static func keyStoreError(domain: String, code: Int) -> KeyStoreError {
@@ -14,10 +26,14 @@
             if domain == localAuthentication {
                 return KeyStoreError(self.code(localAuthentication: code), status: code, reason: "LocalAuthentication")
             }
+            if domain == cryptoTokenKit {
+                return KeyStoreError(self.code(cryptoTokenKit: code), status: code, reason: "CryptoTokenKit")
+            }
             return KeyStoreError(.failed, status: code, reason: domain)
         }
 
         private static let localAuthentication = "com.apple.LocalAuthentication"
+        private static let cryptoTokenKit = "CryptoTokenKit"
 
         private static func code(_ status: OSStatus) -> KeyStoreError.Code {
             switch status {
@@ -26,7 +42,19 @@
             case errSecAuthFailed: .invalidated
             // The device is locked, not unlocked since boot, without a keychain, or in dark wake.
             case errSecInteractionNotAllowed, errSecNotAvailable, errSecInDarkWake: .unavailable
-            case errSecUnimplemented, errSecMissingEntitlement: .unsupported
+            case errSecMissingEntitlement: .misconfigured
+            case errSecUnimplemented: .unsupported
+            default: .failed
+            }
+        }
+
+        /// A key that was restored to another device exists, but its Secure Enclave cannot use it (`TKError.Code`).
+        private static func code(cryptoTokenKit code: Int) -> KeyStoreError.Code {
+            switch code {
+            // corruptedData, objectNotFound.
+            case -3, -6: .invalidated
+            // communicationError, canceledByUser, tokenNotFound, authenticationNeeded.
+            case -2, -4, -7, -9: .unavailable
             default: .failed
             }
         }

@@ -6,33 +6,43 @@
     public struct KeychainStorage: Storage {
         private let accessGroup: String?
         private let locks: PrivateDirectory
+        private let canary: KeychainCanary
 
         static let service = "ai.synheart.auth"
 
         /// Records of the app, or of an access group.
         ///
         /// - Parameters:
-        ///   - accessGroup: The Keychain access group with its prefix; nil for the app's own.
+        ///   - accessGroup: The Keychain access group with its prefix; nil for the app's own. Records that the app made before it
+        ///     named a group move there.
         ///   - lockDirectory: The directory of the locks. An app and its extensions use a directory in their app group's container.
         ///     An extension must not be suspended while it holds a lock there.
         public init(accessGroup: String? = nil, lockDirectory: String? = nil) {
+            self.init(accessGroup: accessGroup, lockDirectory: lockDirectory, pause: KeychainCanary.pause)
+        }
+
+        init(accessGroup: String?, lockDirectory: String? = nil, pause: @escaping @Sendable () -> Void) {
             self.accessGroup = accessGroup
+            canary = KeychainCanary(accessGroup: accessGroup, pause: pause)
             locks = PrivateDirectory(path: (lockDirectory ?? NSTemporaryDirectory()) + "/ai.synheart.auth")
         }
 
-        /// Only `errSecItemNotFound` reads as absent. Everything else is unavailable.
+        /// Only `errSecItemNotFound`, confirmed, reads as absent. Everything else is unavailable.
         public func read(_ name: RecordName) -> StorageReading {
-            var query = query(name)
-            query[kSecReturnData as String] = true
-            query[kSecMatchLimit as String] = kSecMatchLimitOne
+            let query = query(name)
+            let wanted = query.merging([
+                kSecReturnData as String: true, kSecMatchLimit as String: kSecMatchLimitOne,
+            ]) { $1 }
             var item: CFTypeRef?
-            let status = SecItemCopyMatching(query as CFDictionary, &item)
+            let status = KeychainAdoption.look(query, accessGroup: accessGroup, canary) {
+                SecItemCopyMatching(wanted as CFDictionary, &item)
+            }
             switch status {
             case errSecSuccess:
                 guard let data = item as? Data else { return .unavailable(StorageError("not data")) }
                 return .found(Array(data))
             case errSecItemNotFound: return .absent
-            default: return .unavailable(Self.error(status))
+            default: return .unavailable(error(status))
             }
         }
 
@@ -45,13 +55,13 @@
                 item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
                 status = SecItemAdd(item as CFDictionary, nil)
             }
-            guard status == errSecSuccess else { throw Self.error(status) }
+            guard status == errSecSuccess else { throw error(status) }
         }
 
         /// Succeeds if there is no such item.
         public func remove(_ name: RecordName) throws(StorageError) {
             let status = SecItemDelete(query(name) as CFDictionary)
-            guard status == errSecSuccess || status == errSecItemNotFound else { throw Self.error(status) }
+            guard status == errSecSuccess || status == errSecItemNotFound else { throw error(status) }
         }
 
         /// Keeps the copy under a name of its own.
@@ -77,8 +87,8 @@
             return query
         }
 
-        private static func error(_ status: OSStatus) -> StorageError {
-            StorageError(SecCopyErrorMessageString(status, nil) as String? ?? "Keychain", status: Int(status))
+        private func error(_ status: OSStatus) -> StorageError {
+            AppleKeychainStatus.storageError(status, accessGroup: accessGroup)
         }
     }
 #endif

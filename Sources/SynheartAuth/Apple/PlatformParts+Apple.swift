@@ -4,5 +4,13 @@
         static var storage: any Storage { KeychainStorage() }
         static var keyStore: any KeyStore { SecureEnclaveKeyStore() }
         static var attestation: any AttestationProvider { AppAttestProvider() }
+
+        static var runningTime: any RunningTime {
+            #if os(macOS)
+                UnlimitedTime()
+            #else
+                ExpiringActivity()
+            #endif
+        }
     }
 #endif

@@ -7,9 +7,16 @@
     /// P-256 keys in the Secure Enclave, found by tag: non-exportable, this device only, usable after the first unlock.
     public struct SecureEnclaveKeyStore: KeyStore {
         private let accessGroup: String?
+        private let canary: KeychainCanary
 
-        /// Keys of the app, or of an access group that an app shares with its extensions.
-        public init(accessGroup: String? = nil) { self.accessGroup = accessGroup }
+        /// Keys of the app, or of an access group that an app shares with its extensions. Keys that the app made before it named a
+        /// group move there.
+        public init(accessGroup: String? = nil) { self.init(accessGroup: accessGroup, pause: KeychainCanary.pause) }
+
+        init(accessGroup: String?, pause: @escaping @Sendable () -> Void) {
+            self.accessGroup = accessGroup
+            canary = KeychainCanary(accessGroup: accessGroup, pause: pause)
+        }
 
         /// The Secure Enclave.
         public var protection: KeyProtection { .secureEnclave }
@@ -39,7 +46,7 @@
             return try Self.publicKey(of: key)
         }
 
-        /// The public half; nil only for `errSecItemNotFound`.
+        /// The public half; nil only for `errSecItemNotFound`, confirmed.
         public func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
             guard let key = try find(alias) else { return nil }
             return try Self.publicKey(of: key)
@@ -50,11 +57,20 @@
             guard let key = try find(alias) else {
                 throw KeyStoreError(.notFound, status: Int(errSecItemNotFound), reason: "no such key")
             }
-            var error: Unmanaged<CFError>?
-            guard
-                let signature = SecKeyCreateSignature(
+            var signature: CFData?
+            var failure: KeyStoreError?
+            let status = canary.confirmed {
+                var error: Unmanaged<CFError>?
+                signature = SecKeyCreateSignature(
                     key, .ecdsaSignatureMessageX962SHA256, Data(message) as CFData, &error)
-            else { throw Self.failure(error) }
+                failure = signature == nil ? Self.failure(error) : nil
+                return failure?.code == .notFound ? errSecItemNotFound : errSecSuccess
+            }
+            guard let signature else {
+                // "Not found" that is not confirmed says nothing about the key.
+                if let failure, failure.code != .notFound || status == errSecItemNotFound { throw failure }
+                throw AppleKeychainStatus.keyStoreError(errSecNotAvailable)
+            }
             do throws(ContractError) {
                 return try RequestSignature(der: Array(signature as Data))
             } catch {
@@ -66,20 +82,23 @@
         public func delete(_ alias: KeyAlias) throws(KeyStoreError) {
             let status = SecItemDelete(query(alias) as CFDictionary)
             guard status == errSecSuccess || status == errSecItemNotFound else {
-                throw AppleKeychainStatus.keyStoreError(status)
+                throw AppleKeychainStatus.keyStoreError(status, accessGroup: accessGroup)
             }
         }
 
         private func find(_ alias: KeyAlias) throws(KeyStoreError) -> SecKey? {
-            var query = query(alias)
-            query[kSecReturnRef as String] = true
-            query[kSecMatchLimit as String] = kSecMatchLimitOne
+            let query = query(alias)
+            let wanted = query.merging([
+                kSecReturnRef as String: true, kSecMatchLimit as String: kSecMatchLimitOne,
+            ]) { $1 }
             var item: CFTypeRef?
-            let status = SecItemCopyMatching(query as CFDictionary, &item)
+            let status = KeychainAdoption.look(query, accessGroup: accessGroup, canary) {
+                SecItemCopyMatching(wanted as CFDictionary, &item)
+            }
             switch status {
             case errSecSuccess: break
             case errSecItemNotFound: return nil
-            default: throw AppleKeychainStatus.keyStoreError(status)
+            default: throw AppleKeychainStatus.keyStoreError(status, accessGroup: accessGroup)
             }
             guard let item, CFGetTypeID(item) == SecKeyGetTypeID() else {
                 throw KeyStoreError(.failed, reason: "not a key")

@@ -29,6 +29,9 @@ extension SynheartAuth {
         /// Whether the SDK rotates a key by itself when it is due.
         public var rotatesAutomatically = true
 
+        /// Covers the time that the SDK holds a lock.
+        var runningTime: any RunningTime
+
         /// The calls of the storage and the key store. Copies of a configuration share them, because they share a call that hangs.
         private(set) var storageCalls = BlockingCalls()
         private(set) var keyCalls = BlockingCalls()
@@ -47,6 +50,7 @@ extension SynheartAuth {
             storage = PlatformParts.storage
             keyStore = PlatformParts.keyStore
             attestation = PlatformParts.attestation
+            runningTime = PlatformParts.runningTime
         }
 
         /// The service's scheme, host and port, such as `https://auth.example.com`.

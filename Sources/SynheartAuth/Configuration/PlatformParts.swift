@@ -6,6 +6,7 @@
     enum PlatformParts {
         static var storage: any Storage { FileStorage(directory: directory) }
         static var attestation: any AttestationProvider { NoAttestation() }
+        static var runningTime: any RunningTime { UnlimitedTime() }
 
         static var keyStore: any KeyStore {
             #if DEBUG

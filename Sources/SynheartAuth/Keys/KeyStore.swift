@@ -71,11 +71,16 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
         public static let unavailable = Self(rawValue: "unavailable")
         /// This device or build has no such store.
         public static let unsupported = Self(rawValue: "unsupported")
+        /// The app is built or configured wrongly, such as for an access group that it may not use. The SDK then throws
+        /// `NOT_CONFIGURED` with the reason.
+        public static let misconfigured = Self(rawValue: "misconfigured")
         /// Anything else.
         public static let failed = Self(rawValue: "failed")
 
         /// Every code of this version, in the order above.
-        public static let allCases: [Self] = [.notFound, .invalidated, .unavailable, .unsupported, .failed]
+        public static let allCases: [Self] = [
+            .notFound, .invalidated, .unavailable, .unsupported, .misconfigured, .failed,
+        ]
     }
 
     /// What the failure means for the identity.
@@ -103,6 +108,7 @@ extension SynheartAuthError {
     /// The SDK's error for a failure of the key store.
     static func keyStore(_ error: KeyStoreError, _ protection: KeyProtection) -> SynheartAuthError {
         if error.isKeyLost { return SynheartAuthError(.keyInvalidated, "the key is gone", cause: error) }
+        if error.code == .misconfigured { return SynheartAuthError(.notConfigured, error.reason, cause: error) }
         if error.code == .unsupported, protection == .secureEnclave {
             return SynheartAuthError(.attestationUnavailable, error.reason, cause: error)
         }

@@ -85,11 +85,15 @@ public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
     public let reason: String
     /// The platform's number (errno, OSStatus).
     public let status: Int?
+    /// Whether the app is built or configured wrongly, such as for an access group that it may not use. The SDK then throws
+    /// `NOT_CONFIGURED` with the reason.
+    public let isMisconfigured: Bool
 
     /// Memberwise initializer.
-    public init(_ reason: String, status: Int? = nil) {
+    public init(_ reason: String, status: Int? = nil, isMisconfigured: Bool = false) {
         self.reason = reason
         self.status = status
+        self.isMisconfigured = isMisconfigured
     }
 
     /// Reason and status, for logs.

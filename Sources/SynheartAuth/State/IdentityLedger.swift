@@ -43,6 +43,7 @@ struct IdentityLedger: Sendable {
             case .found(let bytes): return try await decode(bytes)
             case .absent: return IdentityRecord(appID: appID)
             case .unavailable(let error):
+                if error.isMisconfigured { throw .storage("the record was not read", error) }
                 guard error != Self.noAnswer, let delay = RetryPolicy.storage.delay(after: attempt, random: nil) else {
                     throw SynheartAuthError(
                         .recordUnavailable, "the record cannot be read now: \(error.reason)", cause: error)
@@ -72,7 +73,7 @@ struct IdentityLedger: Sendable {
         do throws(StorageError) {
             try await call(.writeRecord) { () throws(StorageError) in try storage.write(bytes, to: name) }
         } catch {
-            throw SynheartAuthError(.storageError, "the record was not written: \(error.reason)", cause: error)
+            throw .storage("the record was not written", error)
         }
         if after.state != before.state { announce(before.state, after) }
         return after
@@ -86,7 +87,7 @@ struct IdentityLedger: Sendable {
         do throws(StorageError) {
             try await call(.removeRecord) { () throws(StorageError) in try storage.remove(name) }
         } catch {
-            throw SynheartAuthError(.storageError, "the record was not removed: \(error.reason)", cause: error)
+            throw .storage("the record was not removed", error)
         }
     }
 
@@ -167,5 +168,13 @@ struct IdentityLedger: Sendable {
         let transition = StateTransition(from: from, to: record.state)
         log.transition(transition, record.deviceID)
         changes.send(StateChange(appId: appID.text, transition: transition))
+    }
+}
+
+extension SynheartAuthError {
+    /// The SDK's error for a failure of the storage.
+    fileprivate static func storage(_ what: String, _ error: StorageError) -> SynheartAuthError {
+        if error.isMisconfigured { return SynheartAuthError(.notConfigured, error.reason, cause: error) }
+        return SynheartAuthError(.storageError, "\(what): \(error.reason)", cause: error)
     }
 }

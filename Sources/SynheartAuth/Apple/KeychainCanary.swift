@@ -1,0 +1,70 @@
+#if canImport(Security)
+    internal import Foundation
+    internal import Security
+
+    /// Confirms that the Keychain does not have an item.
+    ///
+    /// At a prewarmed launch the Keychain answers "not found" for items that exist. So that answer counts only if another item, the
+    /// canary, can be read, and a second look after a pause finds nothing either.
+    struct KeychainCanary: Sendable {
+        private let accessGroup: String?
+        private let pause: @Sendable () -> Void
+
+        init(accessGroup: String?, pause: @escaping @Sendable () -> Void = Self.pause) {
+            self.accessGroup = accessGroup
+            self.pause = pause
+        }
+
+        /// Blocks for 200 ms. The SDK calls the Keychain on a thread of its own.
+        static let pause: @Sendable () -> Void = { Thread.sleep(forTimeInterval: 0.2) }
+
+        /// Another service than the records': a reset that removes every record leaves the canary.
+        static let service = "ai.synheart.auth.canary"
+
+        /// The status of a look-up. `errSecItemNotFound` only if it is certain; `errSecNotAvailable` if the answer cannot be believed.
+        func confirmed(_ look: () -> OSStatus) -> OSStatus {
+            let status = look()
+            guard status == errSecItemNotFound else { return status }
+            guard isReadable else { return errSecNotAvailable }
+            pause()
+            return look()
+        }
+
+        /// Whether the canary can be read. The first use makes it; if it exists after all, the Keychain did not tell the truth.
+        private var isReadable: Bool {
+            let status = SecItemCopyMatching(query as CFDictionary, nil)
+            guard status == errSecItemNotFound else { return status == errSecSuccess }
+            var item = query
+            item[kSecValueData as String] = Data([1])
+            item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
+            return SecItemAdd(item as CFDictionary, nil) == errSecSuccess
+                && SecItemCopyMatching(query as CFDictionary, nil) == errSecSuccess
+        }
+
+        private var query: [String: Any] {
+            var query: [String: Any] = [
+                kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: Self.service,
+                kSecAttrAccount as String: "canary", kSecUseDataProtectionKeychain as String: true,
+            ]
+            if let accessGroup { query[kSecAttrAccessGroup as String] = accessGroup }
+            return query
+        }
+    }
+
+    /// Moves items of the app's own access group to the one that it shares with its extensions, when the host names that group
+    /// later than it made the items.
+    enum KeychainAdoption {
+        /// Runs a look-up for the query; if nothing is found in its access group, moves what the app has elsewhere, and looks again.
+        static func look(
+            _ query: [String: Any], accessGroup: String?, _ canary: KeychainCanary, _ look: () -> OSStatus
+        ) -> OSStatus {
+            let status = canary.confirmed(look)
+            guard status == errSecItemNotFound, let accessGroup else { return status }
+            var anywhere = query
+            anywhere[kSecAttrAccessGroup as String] = nil
+            let moved = SecItemUpdate(
+                anywhere as CFDictionary, [kSecAttrAccessGroup as String: accessGroup] as CFDictionary)
+            return moved == errSecSuccess ? look() : moved
+        }
+    }
+#endif
