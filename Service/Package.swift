@@ -154,7 +154,7 @@ let package = Package(
                 dependencies: [
                     "synheart-auth", "SoftwareDevice", sdk, testKit, "AuthServer",
                     "AuthService",
-                    "SQLiteStores", contract, json, crypto, logging, grdb, asn1, x509,
+                    "SQLiteStores", bytes, contract, json, crypto, logging, grdb, asn1, x509,
                 ],
                 swiftSettings: settings),
         ],

@@ -1,24 +1,27 @@
-internal import AuthContract
+package import AuthContract
 internal import Bytes
 internal import Crypto
-internal import SynheartAuth
+package import SynheartAuth
 
 /// Records in memory: a device of a fleet lives as long as its process.
-final class VolatileStorage: Storage {
+package final class VolatileStorage: Storage {
     private let records = Locked<[RecordName: [UInt8]]>([:])
     private let locks = Locked<Set<String>>([])
 
-    func read(_ name: RecordName) -> StorageReading {
+    /// No records.
+    package init() {}
+
+    package func read(_ name: RecordName) -> StorageReading {
         records.withLock { $0[name].map { .found($0) } ?? .absent }
     }
 
-    func write(_ bytes: [UInt8], to name: RecordName) { records.withLock { $0[name] = bytes } }
+    package func write(_ bytes: [UInt8], to name: RecordName) { records.withLock { $0[name] = bytes } }
 
-    func remove(_ name: RecordName) { records.withLock { $0[name] = nil } }
+    package func remove(_ name: RecordName) { records.withLock { $0[name] = nil } }
 
-    func setAside(_ bytes: [UInt8], of name: RecordName) {}
+    package func setAside(_ bytes: [UInt8], of name: RecordName) {}
 
-    func lock(_ name: RecordName, for scope: String) -> (any StorageLock)? {
+    package func lock(_ name: RecordName, for scope: String) -> (any StorageLock)? {
         let key = "\(name) \(scope)"
         guard locks.withLock({ $0.insert(key).inserted }) else { return nil }
         return Held(key: key, locks: locks)
@@ -33,22 +36,25 @@ final class VolatileStorage: Storage {
 }
 
 /// Keys in memory.
-final class VolatileKeyStore: KeyStore {
+package final class VolatileKeyStore: KeyStore {
     private let keys = Locked<[KeyAlias: P256.Signing.PrivateKey]>([:])
 
-    var protection: KeyProtection { .software }
+    /// No keys.
+    package init() {}
 
-    func create(_ alias: KeyAlias, challenge: [UInt8]?) -> DevicePublicKey {
+    package var protection: KeyProtection { .software }
+
+    package func create(_ alias: KeyAlias, challenge: [UInt8]?) -> DevicePublicKey {
         let key = P256.Signing.PrivateKey()
         keys.withLock { $0[alias] = key }
         return DevicePublicKey(key.publicKey)
     }
 
-    func load(_ alias: KeyAlias) -> DevicePublicKey? {
+    package func load(_ alias: KeyAlias) -> DevicePublicKey? {
         keys.withLock { $0[alias] }.map { DevicePublicKey($0.publicKey) }
     }
 
-    func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+    package func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
         guard let key = keys.withLock({ $0[alias] }) else { throw KeyStoreError(.notFound, reason: "no such key") }
         guard let signature = try? key.signature(for: message) else {
             throw KeyStoreError(.failed, reason: "signing failed")
@@ -56,5 +62,5 @@ final class VolatileKeyStore: KeyStore {
         return RequestSignature(signature)
     }
 
-    func delete(_ alias: KeyAlias) { keys.withLock { $0[alias] = nil } }
+    package func delete(_ alias: KeyAlias) { keys.withLock { $0[alias] = nil } }
 }

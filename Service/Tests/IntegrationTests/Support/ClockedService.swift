@@ -27,12 +27,14 @@ struct ClockedService: Sendable {
 
     /// Runs the service over a database, then the body, then ends the service in order.
     static func with<Value: Sendable>(
-        database: String, clock: MovableClock, _ body: @Sendable (ClockedService) async throws -> Value
+        database: String, clock: MovableClock, protection: ProtectionSettings = ProtectionSettings(),
+        _ body: @Sendable (ClockedService) async throws -> Value
     ) async throws -> Value {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let stores = try SQLiteStores(path: database, clock: clock, logger: logger)
         let service = AuthService(
-            stores: stores.all, key: try #require(ServiceKey([UInt8](repeating: 7, count: 32))), clock: clock)
+            stores: stores.all, key: try #require(ServiceKey([UInt8](repeating: 7, count: 32))),
+            protection: protection, clock: clock)
         if try await service.apps.records().isEmpty {
             let added = try await service.apps.add(try record(), actor: "test")
             try #require(added)

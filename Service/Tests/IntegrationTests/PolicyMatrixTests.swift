@@ -1,0 +1,557 @@
+import AttestationTestKit
+import AuthContract
+import AuthServer
+import AuthService
+import Bytes
+import Foundation
+import SoftwareDevice
+import StrictJSON
+import SynheartAuth
+import Testing
+
+/// Every policy that an operator can set, against every operation of the SDK, on both kinds of phones: what may not work ends in an
+/// error whose recovery works.
+@Suite(.timeLimit(.minutes(15))) struct PolicyMatrix {
+    /// One value of one member of an app record.
+    struct Setting: Sendable {
+        let path: [String]
+        let value: JSONValue
+        /// Members that the value needs beside it.
+        var beside: [(path: [String], value: JSONValue)] = []
+        /// The phones that the policy is about; a phone of another kind is not affected.
+        var platforms: [Platform] = [.ios, .android]
+        /// The errors without a recovery that the policy means.
+        var refusals: Set<String> = []
+        /// The answer to a request of another service.
+        var apiStatus = 200
+    }
+
+    private static func of(
+        _ path: String, _ values: JSONValue..., beside: [(path: [String], value: JSONValue)] = [],
+        platforms: [Platform] = [.ios, .android], refusals: Set<String> = [], apiStatus: Int = 200
+    ) -> [Setting] {
+        let parts = path.split(separator: ".").map(String.init)
+        return values.map {
+            Setting(
+                path: parts, value: $0, beside: beside,
+                platforms: parts[0] == "ios" ? [.ios] : parts[0] == "android" ? [.android] : platforms,
+                refusals: refusals, apiStatus: apiStatus)
+        }
+    }
+
+    /// The proof of this phone is refused.
+    private static let refused: Set<String> = ["ATTESTATION_FAILED"]
+    private static let noList: [(path: [String], value: JSONValue)] = [
+        (["android", "key_attestation", "status_list"], "none")
+    ]
+    private static let both: [(path: [String], value: JSONValue)] = noList + [(["android", "proof"], "both")]
+
+    static let settings: [Setting] = [
+        of("enabled", true), of("enabled", false, refusals: ["UNKNOWN_APP"]),
+        of("mode", "enforce", "observe"), of("build_channel", "staging", "dev"),
+        of("development_integrity_allowed", true, false),
+
+        of("ios.app_ids", ["TESTTEAM01.com.example.other"], refusals: refused),
+        of("ios.environments", ["development"], refusals: refused),
+        of("ios.environments", ["development", "production"]),
+        of("ios.trust_anchors", [], refusals: refused),
+        of("ios.categories", [4], .null), of("ios.categories", [2], refusals: refused),
+        of("ios.unknown_categories", "allow", "refuse"), of("ios.require_category", true, false),
+        of("ios.minimum_bundle_version", "0", .null),
+        of("ios.minimum_bundle_version", "99999", refusals: refused),
+        of("ios.require_bundle_version", true, false),
+        of("ios.assertions_required_on", [], ["/v1/pay"], ["/auth/v1"], ["/"], ["/AUTH/v1/device", "/v1/p%61y"]),
+        of("ios.assertions_required_except", [], ["/v1"], ["/auth/v1"], ["/auth/v1/device/status"]),
+        of("ios.flag_risk_metric_above", 0, .null),
+
+        of("android.packages", ["com.example.other"], refusals: refused),
+        of("android.certificate_digests", ["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"], refusals: refused),
+        of("android.minimum_version_code", 1), of("android.minimum_version_code", 999_999_999, refusals: refused),
+        of("android.proof", "play_integrity", "either"),
+        of("android.proof", "key_attestation", "both", beside: noList),
+        of("android.trust_anchors", [], beside: both, refusals: refused),
+        of("android.play_integrity", .null, refusals: refused), of("android.key_attestation", .null),
+        of("android.play_integrity.keys", [], refusals: refused),
+        of("android.play_integrity.service_account", .null),
+        of("android.play_integrity.device_labels", ["MEETS_BASIC_INTEGRITY"], ["NO_SUCH_LABEL"], refusals: refused),
+        of("android.play_integrity.require_licensed", true, false, refusals: refused),
+        of("android.play_integrity.maximum_age_seconds", 600),
+        of("android.play_integrity.allow_test_responses", true, false),
+        of("android.play_integrity.refuse_play_protect", ["HIGH_RISK"], []),
+        of("android.play_integrity.refuse_app_access_risk", ["UNKNOWN_CAPTURING"], []),
+        of("android.play_integrity.maximum_activity_level", "LEVEL_1", .null, refusals: refused),
+        of("android.play_integrity.refuse_device_recall", ["bitFirst"], []),
+        of("android.key_attestation.minimum_security_level", "TrustedEnvironment", beside: both),
+        of("android.key_attestation.minimum_security_level", "StrongBox", beside: both, refusals: refused),
+        of("android.key_attestation.boot_states", ["SelfSigned"], beside: both, refusals: refused),
+        of("android.key_attestation.boot_keys", [], beside: both),
+        of("android.key_attestation.maximum_patch_age_days", .null, beside: both),
+        of("android.key_attestation.maximum_patch_age_days", 1, beside: both, refusals: refused),
+        of("android.key_attestation.status_list", "none", .null),
+
+        of("signature.minimum_scheme", 1),
+        of("signature.minimum_scheme", 2, beside: [(["signature", "authorities"], ["https://api.test"])]),
+        // Without authorities no request to another service can satisfy it; the SDK's own can.
+        of("signature.minimum_scheme", 2, refusals: ["UNSUPPORTED_SIG_VERSION"], apiStatus: 400),
+        of("signature.past_window_seconds", 1, 600), of("signature.future_window_seconds", 0, 300),
+        of("signature.unsigned_query", "allow", "refuse_on_writes", "refuse"),
+        of("signature.replay_on_reads", true, false),
+        // The operator's clients sign the path without it. The SDK signs the path that it sends.
+        of("signature.path_prefix_strip", "/v1", apiStatus: 401), of("signature.path_prefix_strip", .null),
+        of("signature.authorities", [], ["https://api.test"]),
+        of("signature.token_audiences", [], ["https://api.test"]),
+
+        of("keys.maximum_age_days", 1, 90, .null),
+        of("keys.grace_days", 0, 3650, beside: [(["keys", "maximum_age_days"], 30)]),
+        of("keys.overlap_seconds", 0, 3600), of("keys.reattest_on_rotation", true, false),
+        of("keys.rebind_on_rotation", true, false),
+        of("keys.rebind_on_rotation", true, beside: [(["keys", "reattest_on_rotation"], true)]),
+        of("keys.key_proof", "optional", "required"),
+
+        of("registration.approval", "auto", "manual"), of("registration.provider_outage", "pending", "refuse"),
+        of("registration.maximum_pending", 0, 1), of("registration.maximum_unproven", 0, 1),
+        of("evidence.record", true, false), of("evidence.keep_days", 1, 365),
+    ].flatMap { $0 }
+
+    /// Members that are no policy for a device, or are tested by a life of their own below.
+    private static let others: Set<String> = [
+        "app_id", "name", "ios", "android", "signature", "keys", "registration", "evidence", "keys.compromise",
+        "keys.compromise.keys_before", "keys.compromise.rotate_by",
+    ]
+
+    @Test func `every member of an app record stands in the matrix`() {
+        let members = AppRecord.memberNames.flatMap { object in object.names.map { object.path + [$0] } }
+        let listed = Set(Self.settings.map(\.path))
+        for member in members where !Self.others.contains(member.joined(separator: ".")) {
+            #expect(listed.contains(member), "\(member.joined(separator: ".")) has no value in the matrix")
+        }
+    }
+
+    /// When the operator sets the policy.
+    enum Moment: CaseIterable, Sendable {
+        case beforeRegistration, afterRegistration
+        /// After the registration, together with `reattest_on_rotation`.
+        case withReattestation
+    }
+
+    @Test("every policy and operation work together, or the recovery does", arguments: Moment.allCases)
+    func matrix(moment: Moment) async throws {
+        // Each life takes half a year of the service's clock, and the vendors' roots last some years.
+        for start in stride(from: 0, to: Self.settings.count, by: 16) {
+            try await World.with { world in
+                for index in start..<min(start + 16, Self.settings.count) {
+                    for platform in Self.settings[index].platforms { await Self.live(index, platform, moment, world) }
+                }
+            }
+        }
+    }
+
+    private static func live(_ index: Int, _ platform: Platform, _ moment: Moment, _ world: World) async {
+        let setting = settings[index]
+        do {
+            try await world.life("com.example.m\(index)", platform).live(setting, moment)
+        } catch {
+            let policy = "\(setting.path.joined(separator: ".")) = \(setting.value.text())"
+            Issue.record("\(policy), \(platform.rawValue): \(error)")
+        }
+    }
+
+    @Test(
+        "a demand to rotate is met while it can be, and afterwards a new registration helps",
+        arguments: [RotationReason.scheduled, .compromise])
+    func demand(reason: RotationReason) async throws {
+        try await World.with { world in
+            for platform in Platform.allCases {
+                for isLate in [false, true] {
+                    for reattests in [false, true] {
+                        let life = try world.life("com.example.d\(isLate)\(reattests)", platform)
+                        try await life.add([(["keys", "reattest_on_rotation"], .bool(reattests))])
+                        try await life.register()
+                        try await life.demandRotation(reason, within: 3600)
+                        _ = try await life.sdk.deviceToken(appId: life.app)
+                        world.clock.move(isLate ? 3601 : 60)
+                        try await life.perform("maintain") { try await life.sdk.maintain(appId: life.app) }
+                        try await life.useEverything()
+                        let status = try await life.status()
+                        #expect(status.mustRotate == false, "\(platform), late: \(isLate)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `a key that is compromised by policy rotates in time, and is registered anew when it is too late`()
+        async throws
+    {
+        try await World.with { world in
+            for isLate in [false, true] {
+                let life = try world.life("com.example.c\(isLate)", .ios)
+                try await life.add([])
+                try await life.register()
+                world.clock.move(60)
+                try await life.change([
+                    (
+                        ["keys", "compromise"],
+                        [
+                            "keys_before": .string(world.clock.now.iso8601),
+                            "rotate_by": .string((world.clock.now + 3600).iso8601),
+                        ]
+                    )
+                ])
+                world.clock.move(isLate ? 3700 : 60)
+                try await life.useEverything()
+                #expect(try await life.status().mustRotate == false)
+            }
+        }
+    }
+
+    @Test("a lost App Attest key is replaced where the policy allows it, else a reset helps", arguments: [true, false])
+    func lostAttestKey(rebinds: Bool) async throws {
+        try await World.with { world in
+            let life = try world.life("com.example.l", .ios)
+            try await life.add([
+                (["keys", "rebind_on_rotation"], .bool(rebinds)), (["keys", "reattest_on_rotation"], true),
+                (["ios", "assertions_required_on"], ["/"]),
+            ])
+            try await life.register()
+            let id = try await life.sdk.getDeviceId(appId: life.app)
+            for _ in 0..<2 {
+                life.loseAttestKeys()
+                try await life.useEverything()
+            }
+            let later = try await life.sdk.getDeviceId(appId: life.app)
+            #expect((later == id) == rebinds)
+            let labels = try await life.status().assurance.labels
+            #expect(labels.contains("rebound") == rebinds)
+        }
+    }
+}
+
+// MARK: The world: a service, a clock, two vendors
+
+private struct World: Sendable {
+    let service: ClockedService
+    let clock: MovableClock
+    let apple: AppleAuthority
+    let google: GoogleAuthority
+
+    static func with(_ body: @escaping @Sendable (World) async throws -> Void) async throws {
+        let folder = try TemporaryFolder()
+        let clock = MovableClock()
+        let start = Date(timeIntervalSince1970: TimeInterval(clock.now.seconds))
+        let apple = try AppleAuthority(from: start.addingTimeInterval(-2 * 86_400))
+        let google = try GoogleAuthority()
+        var protection = ProtectionSettings()
+        protection.enrolment = .init(burst: 100_000, perMinute: 100_000)
+        try await ClockedService.with(database: folder.path("db.sqlite"), clock: clock, protection: protection) {
+            service in
+            try await body(World(service: service, clock: clock, apple: apple, google: google))
+        }
+    }
+
+    func life(_ name: String, _ platform: Platform) throws -> Life {
+        try Life(world: self, app: "\(name).\(platform.rawValue)", platform: platform)
+    }
+}
+
+/// One app with one device.
+private final class Life: Sendable {
+    let app: String
+    let sdk: SynheartAuth
+    private let appID: AppID
+    private let platform: Platform
+    private let world: World
+    private let phone: MatrixPhone
+    private let api: MatrixTransport
+
+    private struct Unrecoverable: Error, CustomStringConvertible {
+        let operation: String
+        let error: SynheartAuthError
+        var description: String { "\(operation) failed without a recovery: \(error)" }
+    }
+
+    init(world: World, app: String, platform: Platform) throws {
+        self.world = world
+        self.app = app
+        self.platform = platform
+        appID = try AppID(app)
+        phone = MatrixPhone(platform, world.apple, world.google, world.clock)
+        api = MatrixTransport(port: world.service.port)
+        var configuration = try SynheartAuth.Configuration(baseUrl: "http://127.0.0.1:\(world.service.port)")
+        configuration.storage = phone.storage
+        configuration.keyStore = phone
+        configuration.attestation = phone
+        configuration.clock = PhoneClock(clock: world.clock)
+        configuration.sleeper = ClockSleeper(clock: world.clock)
+        configuration.transport = api
+        configuration.origins = [try RequestOrigin("https://api.test")]
+        configuration.rotatesAutomatically = false
+        sdk = SynheartAuth(configuration)
+    }
+
+    func loseAttestKeys() { phone.loseAttestKeys() }
+
+    // MARK: The operator
+
+    private func record(_ members: [(path: [String], value: JSONValue)]) throws -> AppRecord {
+        let record: JSONValue = [
+            "app_id": .string(app), "build_channel": "staging",
+            "ios": [
+                "app_ids": ["TESTTEAM01.com.example.app"], "trust_anchors": [.string(world.apple.rootsPEM)],
+            ],
+            "android": [
+                "packages": ["com.example.app"],
+                "certificate_digests": [.string(Base64.url.encode(SimulatedAndroid.certificateDigest))],
+                "trust_anchors": [.string(try world.google.rootsPEM())],
+                "play_integrity": [
+                    "keys": [
+                        [
+                            "decryption_key": .string(world.google.decryptionKey),
+                            "verification_key": .string(try world.google.verificationKey()),
+                        ]
+                    ]
+                ],
+            ],
+        ]
+        let whole = members.reduce(record) { Self.set($0, $1.path[...], to: $1.value) }
+        return try AppRecord(JSONFields(whole))
+    }
+
+    private static func set(_ object: JSONValue, _ path: ArraySlice<String>, to value: JSONValue) -> JSONValue {
+        guard let name = path.first else { return value }
+        var members = object.object ?? JSONObject()
+        members[name] = set(members[name] ?? .object(JSONObject()), path.dropFirst(), to: value)
+        return .object(members)
+    }
+
+    func add(_ members: [(path: [String], value: JSONValue)]) async throws {
+        let added = try await world.service.service.apps.add(record(members), actor: "test")
+        try #require(added)
+        let (_, text) = try await world.service.service.credentials.create(
+            name: "api", role: .service, apps: [appID], life: 3600 * 24 * 365, actor: "test")
+        api.set(text.exposed)
+    }
+
+    func change(_ members: [(path: [String], value: JSONValue)]) async throws {
+        let changed = try await world.service.service.apps.change(record(members), actor: "test")
+        try #require(changed)
+    }
+
+    func demandRotation(_ reason: RotationReason, within seconds: Int64) async throws {
+        let id = try DeviceID(try #require(try await sdk.getDeviceId(appId: app)))
+        let isDone = try await world.service.service.administration.forceRotation(
+            id, of: appID, by: world.clock.now + seconds, reason: reason, actor: "test")
+        try #require(isDone)
+    }
+
+    // MARK: The device
+
+    func register() async throws {
+        guard try await sdk.registerDevice(appId: app).status == .pending else { return }
+        let id = try DeviceID(try #require(try await sdk.getDeviceId(appId: app)))
+        let isApproved = try await world.service.service.administration.approve(id, of: appID, actor: "test")
+        try #require(isApproved)
+        #expect(try await sdk.registerDevice(appId: app).status == .registered)
+    }
+
+    /// Runs an operation; after an error what its recovery says, and the operation again.
+    func perform(_ name: String, _ operation: () async throws -> Void) async throws {
+        for _ in 0..<4 {
+            do {
+                return try await operation()
+            } catch let error as SynheartAuthError {
+                switch error.recovery {
+                case .retry: world.clock.move(max(1, error.retryAfter?.components.seconds ?? 1))
+                case .register: try await register()
+                case .rotate: _ = try await sdk.rotateKey(appId: app)
+                case .reset:
+                    try await sdk.resetDeviceIdentity(appId: app, reason: .serverInstructed)
+                    try await register()
+                default: throw Unrecoverable(operation: name, error: error)
+                }
+            }
+        }
+        Issue.record("\(app): \(name) fails after each recovery")
+    }
+
+    func status() async throws -> StatusResponse {
+        let answer = try await sdk.send(
+            TransportRequest(
+                method: "GET", url: "http://127.0.0.1:\(world.service.port)\(Route.status.rawValue)",
+                headers: HeaderFields(), body: []), appId: app)
+        guard answer.status == 200 else {
+            throw SynheartAuthError.fromCode(try ErrorBody(parsing: answer.body).code)
+        }
+        return try StatusResponse(parsing: answer.body)
+    }
+
+    private func call(_ method: String, _ path: String) async throws -> Int {
+        try await sdk.send(
+            TransportRequest(
+                method: method, url: "https://api.test\(path)", headers: HeaderFields(),
+                body: method == "POST" ? [1] : []), appId: app
+        ).status
+    }
+
+    private func expect(_ status: Int, _ method: String, _ path: String) async throws {
+        let answer = try await call(method, path)
+        #expect(answer == status, "\(app): \(method) \(path)")
+    }
+
+    /// Each operation once; a request of another service also after the rotations.
+    func useEverything(apiStatus: Int = 200) async throws {
+        try await perform("status") { _ = try await status() }
+        try await perform("GET") { try await expect(apiStatus, "GET", "/v1/pay/1") }
+        try await perform("POST") { try await expect(apiStatus, "POST", "/v1/pay") }
+        try await perform("token") { _ = try await sdk.deviceToken(appId: app) }
+        try await perform("rotate") { _ = try await sdk.rotateKey(appId: app) }
+        world.clock.move(3600)
+        try await perform("compromise") { _ = try await sdk.rotateKey(appId: app, reason: .compromise) }
+        try await perform("GET") { try await expect(apiStatus, "GET", "/v1/pay/1") }
+    }
+
+    /// The whole life of a device under a policy.
+    func live(_ setting: PolicyMatrix.Setting, _ moment: PolicyMatrix.Moment) async throws {
+        var policy = setting.beside + [(setting.path, setting.value)]
+        if moment == .withReattestation, setting.path != ["keys", "reattest_on_rotation"] {
+            policy.append((["keys", "reattest_on_rotation"], true))
+        }
+        do {
+            if moment == .beforeRegistration {
+                try await add(policy)
+                try await register()
+            } else {
+                let isFixed = setting.path == ["build_channel"]
+                try await add(isFixed ? policy : [])
+                try await register()
+                try await change(policy)
+            }
+            try await useEverything(apiStatus: setting.apiStatus)
+            // Long after the last rotation.
+            world.clock.move(91 * 86_400)
+            try await perform("maintain") { try await sdk.maintain(appId: app) }
+            try await useEverything(apiStatus: setting.apiStatus)
+            try await sdk.resetDeviceIdentity(appId: app, reason: .userRequested)
+            try await register()
+            try await perform("token") { _ = try await sdk.deviceToken(appId: app) }
+        } catch let error as Unrecoverable where setting.refusals.contains(error.error.code.text) {
+        } catch let error as SynheartAuthError where setting.refusals.contains(error.code.text) {
+        }
+    }
+}
+
+// MARK: The phone
+
+/// Keys, records and proofs of one phone, in memory.
+private final class MatrixPhone: KeyStore, AttestationProvider {
+    let platform: Platform
+    let storage = VolatileStorage()
+    private let keys = VolatileKeyStore()
+    private let challenges = Locked<[KeyAlias: [UInt8]]>([:])
+    private let apple: Locked<SimulatedAppAttest>
+    private let makeApple: @Sendable () -> SimulatedAppAttest
+    private let google: GoogleAuthority
+    private let now: @Sendable () -> Date
+
+    init(_ platform: Platform, _ apple: AppleAuthority, _ google: GoogleAuthority, _ clock: MovableClock) {
+        self.platform = platform
+        self.google = google
+        now = { Date(timeIntervalSince1970: TimeInterval(clock.now.seconds)) }
+        makeApple = { [now] in
+            SimulatedAppAttest(iosAppID: "TESTTEAM01.com.example.app", authority: apple, directory: nil, now: now)
+        }
+        self.apple = Locked(makeApple())
+    }
+
+    /// As after a reinstallation.
+    func loseAttestKeys() { apple.withLock { $0 = makeApple() } }
+
+    var protection: KeyProtection { .software }
+    /// An Android Keystore attests a key when it is made.
+    var attestsKeys: Bool { platform == .android }
+
+    func create(_ alias: KeyAlias, challenge: [UInt8]?) -> DevicePublicKey {
+        challenges.withLock { $0[alias] = challenge ?? [] }
+        return keys.create(alias, challenge: challenge)
+    }
+
+    func load(_ alias: KeyAlias) -> DevicePublicKey? { keys.load(alias) }
+
+    func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+        try keys.sign(message, with: alias)
+    }
+
+    func delete(_ alias: KeyAlias) { keys.delete(alias) }
+
+    func makeHandle() async throws(AttestationError) -> String? {
+        platform == .ios ? try await apple.withLock({ $0 }).makeHandle() : nil
+    }
+
+    func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+        if platform == .ios { return try await apple.withLock({ $0 }).attest(subject) }
+        var verdict = PlayTokenOptions()
+        verdict.package = "com.example.app"
+        verdict.certificateDigests = [SimulatedAndroid.certificateDigest]
+        var options = KeyAttestationOptions()
+        options.packages = [.init("com.example.app")]
+        options.signatureDigests = [SimulatedAndroid.certificateDigest]
+        do {
+            return AttestationEvidence(
+                proof: try google.classicToken(
+                    nonce: subject.bindingNonce.playIntegrityText, at: now(), options: verdict),
+                keyAttestation: try google.attest(
+                    subject.publicKey.verifyingKey, challenge: challenges.withLock { $0[subject.alias] ?? [] },
+                    at: now(),
+                    options: options))
+        } catch { throw AttestationError(.refused, reason: "\(error)") }
+    }
+
+    func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
+        try await apple.withLock({ $0 }).assertion(handle: handle, clientDataHash: clientDataHash)
+    }
+}
+
+private struct PhoneClock: DeviceClock {
+    let clock: MovableClock
+    var wallMilliseconds: Int64 { clock.now.seconds * 1000 }
+    var continuous: Duration { .seconds(clock.now.seconds) }
+}
+
+/// Moves the clock instead of waiting.
+private struct ClockSleeper: Sleeper {
+    let clock: MovableClock
+
+    func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
+        switch purpose {
+        case .retry: clock.move(duration.components.seconds + 1)
+        case .turn: try await Task.sleep(for: .milliseconds(2))
+        case .deadline: try await Task.sleep(for: .seconds(120))
+        }
+    }
+}
+
+/// Requests to the service as they are; requests to `api.test` as that service asks `/verify`, and passes a refusal on.
+private final class MatrixTransport: Transport {
+    private let base = URLSessionTransport()
+    private let port: Int
+    private let credential = Locked("")
+
+    init(port: Int) { self.port = port }
+
+    func set(_ text: String) { credential.withLock { $0 = text } }
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        let origin = "https://api.test"
+        guard request.url.hasPrefix(origin) else { return try await base.send(request) }
+        let question = VerifyRequest(
+            method: request.method, scheme: "https", authority: "api.test",
+            path: String(request.url.dropFirst(origin.count)), query: nil, headers: request.headers,
+            body: .bytes(request.body))
+        return try await base.send(
+            TransportRequest(
+                method: "POST", url: "http://127.0.0.1:\(port)\(Route.verify.rawValue)",
+                headers: HeaderFields([
+                    ("Content-Type", "application/json"), ("Authorization", "Bearer \(credential.withLock { $0 })"),
+                ]), body: question.bytes))
+    }
+}
