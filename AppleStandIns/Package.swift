@@ -9,14 +9,14 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
-let frameworks: [Target.Dependency] = ["CryptoKit", "DeviceCheck", "LocalAuthentication", "Security"]
+let frameworks: [Target.Dependency] = ["CryptoKit", "DeviceCheck", "LocalAuthentication", "Security", "os"]
 
 let package = Package(
     name: "AppleStandIns",
     dependencies: [.package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2")],
     targets: [
         .target(name: "Security", dependencies: [crypto]), .target(name: "DeviceCheck"),
-        .target(name: "LocalAuthentication"), .target(name: "CryptoKit", dependencies: [crypto]),
+        .target(name: "LocalAuthentication"), .target(name: "os"), .target(name: "CryptoKit", dependencies: [crypto]),
         .target(name: "Bytes", swiftSettings: settings),
         .target(name: "StrictJSON", dependencies: ["Bytes"], swiftSettings: settings),
         .target(name: "AuthContract", dependencies: ["Bytes", "StrictJSON", crypto], swiftSettings: settings),
@@ -24,7 +24,8 @@ let package = Package(
             name: "SynheartAuth", dependencies: ["Bytes", "AuthContract", "StrictJSON", crypto] + frameworks,
             swiftSettings: settings),
         .testTarget(
-            name: "SynheartAuthAppleTests", dependencies: ["SynheartAuth", crypto] + frameworks,
+            name: "SynheartAuthAppleTests",
+            dependencies: ["SynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto] + frameworks,
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -18,6 +18,16 @@ final class Instance: Sendable {
     let sleeper: any Sleeper
     let deadline = Locked(Instance.usualDeadline)
     private let configuration: Locked<SynheartAuth.Configuration>
+    private let calls = Locked(Calls())
+    private let observation = Locked<Task<Void, Never>?>(nil)
+
+    /// The calls under way, which `cancelCalls` ends.
+    private struct Calls: Sendable {
+        var last: UInt64 = 0
+        var running: [UInt64: OnceValue<Void>] = [:]
+    }
+
+    deinit { observation.withLock { $0?.cancel() } }
 
     init(_ configuration: SynheartAuth.Configuration) {
         sdk = SynheartAuth(configuration)
@@ -30,11 +40,50 @@ final class Instance: Sendable {
         Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(handle)).takeUnretainedValue()
     }
 
-    func allow(_ origin: RequestOrigin) {
+    func change(_ change: (inout SynheartAuth.Configuration) -> Void) {
         configuration.withLock { configuration in
-            configuration.origins.insert(origin)
+            change(&configuration)
             sdk.configure(configuration)
         }
+    }
+
+    /// Tells the observer what happens from now on, in place of an earlier one.
+    func observe(_ observer: HostObserver) {
+        change { $0.logger = observer }
+        let changes = sdk.stateChanges
+        observation.withLock { task in
+            task?.cancel()
+            task = Task { for await change in changes { observer.changed(change) } }
+        }
+    }
+
+    func cancelCalls() {
+        let running = calls.withLock { Array($0.running.values) }
+        for call in running { call.give(()) }
+    }
+
+    /// The value of `body`; nil once the limit has passed or the host cancelled its calls. The operation runs on.
+    func value<Value: Sendable>(
+        within limit: Duration, _ body: @escaping @Sendable () async -> Value
+    ) async -> Value? {
+        let end = OnceValue<Void>()
+        let id = calls.withLock { calls in
+            calls.last += 1
+            calls.running[calls.last] = end
+            return calls.last
+        }
+        defer { calls.withLock { $0.running[id] = nil } }
+        let sleeper = sleeper
+        let work = Task { await withDeadline(limit, sleeper, body) }
+        // A cancelled deadline gives nil.
+        let canceller = Task {
+            _ = await end.value
+            work.cancel()
+        }
+        let value = await work.value
+        end.give(())
+        _ = canceller
+        return value
     }
 }
 
@@ -74,6 +123,9 @@ public func createInstanceWithSoftwareKeys(
         guard let directory else { return }
         configuration.storage = FileStorage(directory: directory)
         configuration.keyStore = SoftwareKeyStore(directory: directory + "/keys")
+        #if DEBUG
+            configuration.attestation = DevelopmentAttestation()
+        #endif
     }
 }
 
@@ -244,10 +296,10 @@ func run<Value: Sendable>(
     guard let handle else { return invalidArgument("handle", result) }
     guard let appId = CText.string(appID) else { return invalidArgument("app_id", result) }
     let instance = Instance.of(handle)
-    let (sdk, sleeper) = (instance.sdk, instance.sleeper)
+    let sdk = instance.sdk
     let limit = deadline ?? instance.deadline.withLock { $0 }
     let outcome = wait { () async -> Swift.Result<Value, SynheartAuthError>? in
-        await withDeadline(limit, sleeper) { () -> Swift.Result<Value, SynheartAuthError> in
+        await instance.value(within: limit) { () -> Swift.Result<Value, SynheartAuthError> in
             do throws(SynheartAuthError) { return .success(try await body(sdk, appId)) } catch {
                 return .failure(error)
             }
@@ -265,7 +317,7 @@ func succeed(_ value: JSONValue, _ result: Result?) -> Int32 {
     return 0
 }
 
-private func fail(_ error: SynheartAuthError, _ result: Result?) -> Int32 {
+func fail(_ error: SynheartAuthError, _ result: Result?) -> Int32 {
     var json = JSONObject()
     json["code"] = .string(error.code.text)
     json["class"] = .string(error.className.rawValue)
@@ -274,6 +326,8 @@ private func fail(_ error: SynheartAuthError, _ result: Result?) -> Int32 {
     json["retryable"] = .bool(error.isRetryable)
     let milliseconds = error.retryAfter.map { $0.components.seconds.multipliedReportingOverflow(by: 1000).partialValue }
     json["retry_after_ms"] = milliseconds.map { .integer($0) }
+    json["from"] = error.transition.map { .string($0.from.rawValue) }
+    json["to"] = error.transition.map { .string($0.to.rawValue) }
     result?.pointee = CText.copy(JSONValue.object(json).text())
     return error.status
 }
@@ -286,7 +340,7 @@ func invalidArgument(_ name: String, _ result: Result?) -> Int32 {
 
 extension SynheartAuthError {
     /// The status in the header's enumeration.
-    fileprivate var status: Int32 {
+    var status: Int32 {
         let status =
             switch code {
             case .networkError: SYNHEART_AUTH_NETWORK_ERROR

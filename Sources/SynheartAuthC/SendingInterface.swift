@@ -12,7 +12,7 @@ public func allowOrigin(_ handle: OpaquePointer?, _ origin: UnsafePointer<CChar>
     guard let text = CText.string(origin), let origin = try? RequestOrigin(text) else {
         return invalidArgument("origin", result)
     }
-    Instance.of(handle).allow(origin)
+    Instance.of(handle).change { $0.origins.insert(origin) }
     return succeed([:], result)
 }
 

@@ -20,7 +20,10 @@ NATIVE = {
 }
 DART = {"Void": "void", "Int32": "int", "Int64": "int", "Double": "double"}
 # The desktop's own, and one that a process with a single instance does without.
-NOT_BOUND = {"synheart_auth_create_with_software_keys", "synheart_auth_free"}
+NOT_BOUND = {
+    "synheart_auth_create_with_software_keys", "synheart_auth_free", "synheart_auth_use_development_mode",
+    "synheart_auth_http_answer_set", "synheart_auth_set_transport", "synheart_auth_set_observer", "synheart_auth_cancel",
+}
 
 
 def c_type(text):

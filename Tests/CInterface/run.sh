@@ -18,6 +18,12 @@ cc -Wall -Wextra -Werror -ISources/CSynheartAuth/include Tests/CInterface/smoke.
     -Wl,-rpath,"$bin" -o "$work/smoke"
 "$work/smoke"
 
+cc -Wall -Wextra -Werror -ISources/CSynheartAuth/include Tests/CInterface/runtime.c -L"$bin" -lSynheartAuthC \
+    -Wl,-rpath,"$bin" -o "$work/runtime"
+# A release build has keys only if a host brings them.
+if [ "${LIB:-}" = "" ]; then "$work/runtime"; fi
+"$work/runtime" host
+
 python3 Tests/CInterface/test_c_interface.py "$bin"/libSynheartAuthC.*
 
 Tests/CInterface/jvm.sh "$bin"

@@ -15,6 +15,8 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 import stand_in_service
 from stand_in_service import StandInService
@@ -448,11 +450,99 @@ class HostFace(unittest.TestCase):
         lib.synheart_auth_free(None)
         lib.synheart_auth_string_free(None)
 
-    def test_software_keys_cannot_attest(self):
+    def software(self):
+        """An instance with software keys; whether the library has development mode."""
         status, _ = self.call("create_with_software_keys", self.url, self.directory, c.byref(self.handle), handle=False)
         self.assertEqual(status, 0)
-        status, error = self.call("register_device", APP)
-        self.assertEqual((status, error["class"]), (3, "AttestationUnavailable"))
+        self.assertEqual(self.call("use_development_mode", b"symbian")[0], 101)
+        status, result = self.call("use_development_mode", b"android")
+        self.assertIn((status, result.get("code")), [(0, None), (15, "NOT_CONFIGURED")])
+        return status == 0
+
+    def test_software_keys_register_in_development_mode(self):
+        if self.software():
+            self.assertEqual(self.call("register_device", APP)[1]["status"], "registered")
+            self.assertEqual(StandInService.registered[-1]["platform"], "android")
+        else:
+            status, error = self.call("register_device", APP)
+            self.assertEqual((status, error["class"]), (3, "AttestationUnavailable"))
+
+    def test_everything_goes_through_the_host_s_http_client(self):
+        sent = []
+
+        def send(user, request, answer):
+            request = request.contents
+            sent.append((request.method, request.url.decode(), json.loads(request.headers)))
+            body = c.string_at(request.body, request.body_length) if request.body_length else b""
+            headers = {line["name"]: line["value"] for line in json.loads(request.headers)}
+            message = urllib.request.Request(request.url.decode(), body or None, headers, method=request.method.decode())
+            try:
+                with urllib.request.urlopen(message, timeout=request.deadline_ms / 1000) as got:
+                    status, lines, data = got.status, got.headers.items(), got.read()
+            except urllib.error.HTTPError as error:
+                status, lines, data = error.code, error.headers.items(), error.read()
+            text = json.dumps([{"name": name, "value": value} for name, value in lines]).encode()
+            self.assertEqual(lib.synheart_auth_http_answer_set(answer, 42, text, data, i64(len(data))), 101)
+            self.assertEqual(lib.synheart_auth_http_answer_set(answer, status, b"{}", data, i64(len(data))), 101)
+            self.assertEqual(lib.synheart_auth_http_answer_set(answer, status, text, data, i64(len(data))), 0)
+            self.assertEqual(lib.synheart_auth_http_answer_set(answer, status, text, data, i64(len(data))), 101)
+            return 0
+
+        released = threading.Event()
+        self.assertEqual(self.create()[0], 0)
+        callbacks = keep(send_t(send), delete_t_user(lambda user: released.set()))
+        table = Transport(None, *callbacks)
+        self.assertEqual(self.call("set_transport", c.byref(table))[0], 0)
+        self.assertEqual(self.call("register_device", APP)[1]["status"], "registered")
+        self.assertEqual([url.rsplit("/", 1)[1] for _, url, _ in sent], ["challenge", "register"])
+        lib.synheart_auth_free(self.handle)
+        self.handle = c.c_void_p()
+        self.assertTrue(released.wait(30))
+
+    def test_an_http_client_that_gives_no_answer_is_a_network_error(self):
+        self.assertEqual(self.create()[0], 0)
+        callbacks = keep(send_t(lambda *_: 3), delete_t_user(lambda user: None))
+        self.assertEqual(self.call("set_transport", c.byref(Transport(None, *callbacks)))[0], 0)
+        self.assertEqual(self.call("set_deadline", i64(2000))[0], 0)
+        self.assertEqual(self.call("register_device", APP)[0], 1)
+
+    def test_an_observer_hears_of_states_and_events_but_of_no_secret(self):
+        entries, changes, released = [], [], threading.Event()
+        callbacks = keep(text_t(lambda user, text: entries.append(json.loads(text))),
+                         text_t(lambda user, text: changes.append(json.loads(text))),
+                         delete_t_user(lambda user: released.set()))
+        self.assertEqual(self.create()[0], 0)
+        self.assertEqual(self.call("set_observer", c.byref(Observer(None, *callbacks)))[0], 0)
+        _, result = self.call("register_device", APP)
+        deadline = time.time() + 30
+        while not any(change["to"] == "registered" for change in changes) and time.time() < deadline:
+            time.sleep(0.01)
+        self.assertEqual([change["to"] for change in changes], ["challengeReceived", "keyReady", "registering", "registered"])
+        self.assertIn("registrationFinished", [entry["event"] for entry in entries])
+        self.assertNotIn(result["device_id"], json.dumps(entries + changes))
+        lib.synheart_auth_free(self.handle)
+        self.handle = c.c_void_p()
+        self.assertTrue(released.wait(30))
+
+    def test_cancel_ends_the_calls_under_way(self):
+        waiting, go_on = threading.Event(), threading.Event()
+
+        def send(user, request, answer):
+            waiting.set()
+            go_on.wait(60)
+            return 3
+
+        self.assertEqual(self.create()[0], 0)
+        callbacks = keep(send_t(send), delete_t_user(lambda user: None))
+        self.assertEqual(self.call("set_transport", c.byref(Transport(None, *callbacks)))[0], 0)
+        results = []
+        thread = threading.Thread(target=lambda: results.append(self.call("register_device", APP)))
+        thread.start()
+        self.assertTrue(waiting.wait(30))
+        lib.synheart_auth_cancel(self.handle)
+        thread.join(30)
+        self.assertEqual((results[0][0], results[0][1]["recovery"]), (1, "retry"))
+        go_on.set()
 
     def test_a_host_that_lies_about_lengths_does_no_harm(self):
         def liar(user, alias, challenge, challenge_length, out, capacity, length):
@@ -462,6 +552,41 @@ class HostFace(unittest.TestCase):
         broken = Host(None, create_t(liar), load_t(load), create_t(sign), delete_t(lambda *_: 0), attest_t(attest))
         self.assertEqual(self.create(host=broken)[0], 0)
         self.assertEqual(self.call("register_device", APP)[0], 6)
+
+
+class HTTPRequest(c.Structure):
+    _fields_ = [("method", c.c_char_p), ("url", c.c_char_p), ("headers", c.c_char_p), ("body", c.c_void_p),
+                ("body_length", i64), ("body_file", c.c_char_p), ("deadline_ms", i64), ("maximum_answer", i64)]
+
+
+kept = []
+
+
+def keep(*callbacks):
+    """An operation that runs on after its test still calls them."""
+    kept.extend(callbacks)
+    return callbacks
+
+
+send_t = c.CFUNCTYPE(c.c_int32, c.c_void_p, c.POINTER(HTTPRequest), c.c_void_p)
+text_t = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p)
+delete_t_user = c.CFUNCTYPE(None, c.c_void_p)
+
+
+class Transport(c.Structure):
+    _fields_ = [("user", c.c_void_p), ("send", send_t), ("release", delete_t_user)]
+
+
+class Observer(c.Structure):
+    _fields_ = [("user", c.c_void_p), ("log", text_t), ("state_changed", text_t), ("release", delete_t_user)]
+
+
+lib.synheart_auth_http_answer_set.argtypes = [c.c_void_p, c.c_int32, c.c_char_p, c.c_char_p, i64]
+lib.synheart_auth_set_transport.argtypes = [c.c_void_p, c.c_void_p, c.c_void_p]
+lib.synheart_auth_set_observer.argtypes = [c.c_void_p, c.c_void_p, c.c_void_p]
+lib.synheart_auth_use_development_mode.argtypes = [c.c_void_p, c.c_char_p, c.c_void_p]
+lib.synheart_auth_cancel.argtypes = [c.c_void_p]
+lib.synheart_auth_cancel.restype = None
 
 
 class Request(c.Structure):

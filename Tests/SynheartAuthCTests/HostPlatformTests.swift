@@ -13,6 +13,14 @@ import Testing
     @Test("every platform case holds with a host's callbacks", arguments: PlatformCase.all)
     func holds(_ example: PlatformCase) async throws { try await example.run(on: CallbackPlatform.self) }
 
+    @Test("every code of the SDK's own has a status of its own")
+    func statuses() {
+        let statuses = ErrorTable.rows.map { SynheartAuthError($0.code, "m").status }
+        #expect(Set(statuses).count == statuses.count)
+        #expect(statuses.allSatisfy { (1..<100).contains($0) })
+        #expect(SynheartAuthError(.server("OTHER"), "m").status == Int32(SYNHEART_AUTH_SERVER_ERROR.rawValue))
+    }
+
     @Test("a chain with a malformed certificate is refused as a whole")
     func brokenChain() async throws {
         let platform = CallbackPlatform()

@@ -59,4 +59,16 @@ import Testing
         let error = await expectError(.deviceRevoked) { try await sdk.rotateKey(appId: Phone.app) }
         #expect(error.map { "\($0)".contains(id) } == false)
     }
+
+    @Test("an entry's line has everything that the entry has")
+    func line() throws {
+        let device = HashedDeviceID(try DeviceID("8f14e45f-ceea-4672-a3c1-0d5e1f8b1c11"))
+        let entry = LogEntry(
+            level: .warning, event: .rotationFailed, appID: try AppID(Phone.app), device: device, code: .rotationFailed,
+            transition: StateTransition(from: .registering, to: .registered), duration: .milliseconds(12))
+        #expect(
+            entry.description
+                == "rotationFailed app=\(Phone.app) device=\(device) code=ROTATION_FAILED registering -> registered 12 ms"
+        )
+    }
 }

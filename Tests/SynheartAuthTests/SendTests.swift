@@ -28,6 +28,22 @@ import Testing
             body: Array("{}".utf8))
     }
 
+    @Test("data(for:) sends a URLRequest and gives what URLSession gives")
+    func data() async throws {
+        let (phone, sdk, _) = try await registered()
+        var request = URLRequest(url: try #require(URL(string: "\(Self.api)/v1/readings?day=1")))
+        request.httpMethod = "POST"
+        request.httpBody = Data("{}".utf8)
+        request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        let (data, response) = try await sdk.data(for: request, appId: Phone.app)
+        #expect(data == Data("ok".utf8) && response.statusCode == 200 && response.url == request.url)
+        #expect(response.value(forHTTPHeaderField: "X-Synheart-Server-Time") != nil)
+        #expect(await phone.service.requests.last?.headers.values("Content-Type") == ["application/json"])
+        await phone.service.answer(
+            path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)))
+        #expect(try await sdk.data(for: request, appId: Phone.app).1.statusCode == 200, "it recovers")
+    }
+
     @Test("a request to a listed origin is signed and answered; the host's own headers stay")
     func sends() async throws {
         let (phone, sdk, _) = try await registered()

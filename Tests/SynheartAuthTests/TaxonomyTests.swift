@@ -166,4 +166,14 @@ import Testing
         #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id)
         #expect(await phone.service.devices.count == 1)
     }
+
+    @Test("every error has a description, a reason and, if there is a recovery, a suggestion")
+    func localized() {
+        for row in RetryTable.own + RetryTable.service {
+            let error = SynheartAuthError(row.code, "because")
+            #expect(error.errorDescription == ErrorTable.row(of: row.code).message)
+            #expect(error.failureReason == "\(row.code.text): because")
+            #expect((error.recoverySuggestion == nil) == (row.recovery == .none))
+        }
+    }
 }

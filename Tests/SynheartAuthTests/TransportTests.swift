@@ -4,10 +4,15 @@ import Testing
 
 @testable import SynheartAuth
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 /// URLSession against a server on this machine that answers a fixed text, or nothing.
 @Suite(.serialized) struct TransportTests {
     private func send(
-        _ answer: String?, path: String = "/", limit: Int = 1000, deadline: Duration = .seconds(5)
+        _ answer: String?, path: String = "/", limit: Int = 1000, deadline: Duration = .seconds(5),
+        over transport: URLSessionTransport = URLSessionTransport()
     ) async throws -> Result<TransportAnswer, TransportError> {
         let server = try LocalServer(answer)
         defer { server.stop() }
@@ -15,7 +20,7 @@ import Testing
             method: "POST", url: "http://127.0.0.1:\(server.port)\(path)", headers: HeaderFields([("X-Test", "1")]),
             body: [1, 2, 3], deadline: deadline, maximumAnswer: limit)
         do throws(TransportError) {
-            return .success(try await URLSessionTransport().send(request))
+            return .success(try await transport.send(request))
         } catch {
             return .failure(error)
         }
@@ -27,12 +32,25 @@ import Testing
         #expect(answer.status == 409 && answer.body == Array("hi".utf8) && answer.headers.values("x-a") == ["b"])
     }
 
-    @Test("a redirect is returned, not followed")
-    func redirect() async throws {
+    @Test("a redirect is returned, not followed, also over a session of the app's own", arguments: [false, true])
+    func redirect(isShared: Bool) async throws {
         let answer = try await send(
-            "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+            "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+            over: isShared ? URLSessionTransport(session: .shared) : URLSessionTransport()
         ).get()
         #expect(answer.status == 302)
+    }
+
+    @Test("a session of the app's own keeps to size and deadline, and stays usable")
+    func sharedSession() async throws {
+        let transport = URLSessionTransport(session: .shared)
+        let large = try await send(
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", limit: 2, over: transport)
+        #expect(throws: TransportError.tooLarge) { try large.get() }
+        let silent = try await send(nil, deadline: .milliseconds(300), over: transport)
+        #expect(throws: TransportError.self) { try silent.get() }
+        let answer = try await send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", over: transport).get()
+        #expect(answer.body == Array("hi".utf8))
     }
 
     @Test("an answer beyond the limit fails")

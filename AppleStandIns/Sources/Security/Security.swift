@@ -132,6 +132,13 @@ public enum StandInKeychain {
     public static var itemCount: Int { with { $0.items.keys.count { $0.service == "ai.synheart.auth" } } }
     /// The access groups in which there is something.
     public static var usedGroups: Set<String> { with { Set($0.items.keys.map(\.group) + $0.keys.keys.map(\.group)) } }
+    /// An item that another program of this app stored.
+    public static func put(_ data: Data, service: String, account: String) {
+        with { $0.items[Item(service: service, account: account, group: defaultGroup)] = data }
+    }
+    public static func item(_ service: String, _ account: String) -> Data? {
+        with { $0.items[Item(service: service, account: account, group: defaultGroup)] }
+    }
     /// The app is entitled to this group too.
     public static func entitle(_ group: String) { with { _ = $0.groups.insert(group) } }
     /// The next look-ups say "not found", as at some prewarmed launches.

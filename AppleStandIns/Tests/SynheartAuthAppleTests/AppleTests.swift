@@ -1,9 +1,12 @@
 import AuthContract
+import Bytes
 import CryptoKit
 import DeviceCheck
 import Foundation
 import Security
+import StrictJSON
 import Testing
+import os
 
 @testable import SynheartAuth
 
@@ -52,6 +55,17 @@ import Testing
         let configuration = try SynheartAuth.Configuration(baseUrl: "https://auth.test")
         #expect(configuration.keyStore is SecureEnclaveKeyStore && configuration.storage is KeychainStorage)
         #expect(configuration.attestation is AppAttestProvider && configuration.runningTime is ExpiringActivity)
+    }
+
+    @Test("by default log entries go to the unified logging system")
+    func systemLogger() throws {
+        let configuration = try SynheartAuth.Configuration(baseUrl: "https://auth.test")
+        let entry = LogEntry(
+            level: .error, event: .operationFailed, appID: try AppID("com.example.logged"), device: nil,
+            code: .storageError, transition: nil, duration: nil)
+        configuration.logger.log(entry)
+        let message = StandInLog.messages.last { $0.text.contains("com.example.logged") }
+        #expect(message?.level == .error && message?.text.contains("STORAGE_ERROR") == true)
     }
 
     // MARK: What the Keychain says that is not so
@@ -118,6 +132,70 @@ import Testing
         try await launch().rotateKey(appId: Phone.app)
         #expect(StandInActivity.begunCount >= before + 2)
         try await eventually { StandInActivity.runningCount == 0 }
+    }
+
+    // MARK: The runtime face
+
+    private var runtime: PlatformRuntime {
+        PlatformRuntime(
+            keyStore: RuntimeKeyStore(pause: {}), attestation: AppAttestProvider(),
+            secrets: KeychainSecrets(pause: {}), storage: KeychainStorage(accessGroup: nil, pause: {}),
+            logger: phone.logger, pause: { _ in })
+    }
+
+    private func isValid(_ signature: String?, _ key: String?, _ message: [UInt8]) throws -> Bool {
+        let fields = try JSONFields(JSONValue(parsing: Array((key ?? "").utf8)))
+        let point = try ["x", "y"].flatMap { Base64.url.decode(try fields.string($0)) ?? [] }
+        let raw = Base64.url.decode(signature ?? "") ?? []
+        return try RequestSignature(raw: raw).isValid(for: message, by: DevicePublicKey([4] + point))
+    }
+
+    @Test("the runtime uses a key that a deployed SDK made")
+    func deployedKey() throws {
+        let old = try SecureEnclave.P256.Signing.PrivateKey()
+        StandInKeychain.put(
+            old.dataRepresentation, service: "ai.synheart.auth.fficrypto", account: "device-1")
+        #expect(runtime.keyExists("device-1"))
+        let key = runtime.generateKey("device-1")
+        #expect(
+            key?.contains(Base64.url.encode(Array(old.publicKey.x963Representation.dropFirst().prefix(32)))) == true)
+        #expect(try isValid(runtime.signBytes("device-1", [1, 2, 3]), key, [1, 2, 3]))
+        #expect(StandInKeychain.tags.isEmpty, "no second key")
+        #expect(runtime.deleteKey("device-1") && !runtime.keyExists("device-1"))
+    }
+
+    @Test("the runtime makes a key once, attests it with a new App Attest key each time, and deletes it")
+    func runtimeKey() throws {
+        let key = runtime.generateKey("device-2")
+        #expect(key != nil && runtime.generateKey("device-2") == key)
+        #expect(try isValid(runtime.signBytes("device-2", [7]), key, [7]))
+        for _ in 0..<2 {
+            #expect(runtime.getAttestation("device-2", [UInt8](repeating: 1, count: 32)).contains("apple-app-attest"))
+        }
+        #expect(StandInAppAttest.generated == 2)
+        #expect(runtime.deleteKey("device-2") && runtime.deleteKey("device-2") && !runtime.keyExists("device-2"))
+    }
+
+    @Test("a Keychain that cannot be read has all the runtime's keys, and makes none")
+    func runtimeLocked() {
+        StandInKeychain.setUnlockedSinceBoot(false)
+        #expect(runtime.keyExists("device-3") && runtime.generateKey("device-3") == nil)
+        #expect(runtime.secureLoad("service", "key") == nil)
+        #expect(phone.logger.entries.contains { $0.level == .error })
+        StandInKeychain.setUnlockedSinceBoot(true)
+        #expect(!runtime.keyExists("device-3"))
+    }
+
+    @Test("the runtime finds what deployed apps stored under the same service and key")
+    func secrets() {
+        StandInKeychain.put(Data("old".utf8), service: "consent_tokens", account: "user")
+        #expect(runtime.secureLoad("consent_tokens", "user") == "old")
+        #expect(runtime.secureStore("consent_tokens", "user", "new"))
+        #expect(StandInKeychain.item("consent_tokens", "user") == Data("new".utf8))
+        StandInKeychain.lie(times: 2)
+        #expect(runtime.secureLoad("consent_tokens", "user") == "new")
+        #expect(runtime.secureDelete("consent_tokens", "user") && runtime.secureDelete("consent_tokens", "user"))
+        #expect(runtime.secureLoad("consent_tokens", "user") == nil)
     }
 
     // MARK: App Attest after a reinstallation

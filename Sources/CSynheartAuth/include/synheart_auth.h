@@ -37,6 +37,25 @@ char *synheart_native_secure_load(const char *service, const char *key);
 /* 0: deleted, or there was none; any other number: failed. */
 int32_t synheart_native_secure_delete(const char *service, const char *key);
 
+/* A host's own keys, attestation and storage behind the eight functions, which behave as described above. Each gets `context` first.
+ * They are called from any thread. */
+typedef struct synheart_native_host {
+    uint32_t version; /* 1 */
+    void *context;
+    char *(*generate_key)(void *context, const char *device_id);
+    char *(*sign_bytes)(void *context, const char *device_id, const uint8_t *data, intptr_t len);
+    char *(*get_attestation)(void *context, const char *device_id, const uint8_t *challenge_hash, intptr_t len);
+    int32_t (*key_exists)(void *context, const char *device_id);
+    int32_t (*delete_key)(void *context, const char *device_id);
+    int32_t (*secure_store)(void *context, const char *service, const char *key, const char *value);
+    char *(*secure_load)(void *context, const char *service, const char *key);
+    int32_t (*secure_delete)(void *context, const char *service, const char *key);
+} synheart_native_host;
+
+/* Installs the host. The table is copied. 0: installed. Any other number: one of the eight functions was used already, another host
+ * is installed, the version is unknown, or a function is NULL. */
+int32_t synheart_native_install_host(const synheart_native_host *host);
+
 /* The callbacks in the runtime's order. */
 typedef struct synheart_native_callbacks {
     char *(*generate_key)(const char *device_id);
@@ -54,6 +73,7 @@ const synheart_native_callbacks *synheart_native_callback_table(void);
  * Every function returns 0 or one of the statuses below. A function with a `result` stores a JSON text there, which the caller
  * frees with synheart_auth_string_free(): its result, or on failure
  *   {"code":"NETWORK_ERROR","class":"NetworkError","message":"...","recovery":"retry","retryable":true,"retry_after_ms":1000}
+ * INVALID_STATE_TRANSITION also has "from" and "to".
  */
 
 typedef enum synheart_auth_status {
@@ -132,12 +152,68 @@ typedef struct synheart_auth synheart_auth;
  * `host` is copied. NULL means the platform's own parts. */
 int32_t synheart_auth_create(const char *base_url, const char *directory, const synheart_auth_host *host,
                              synheart_auth **handle, char **result);
-/* Makes an instance with keys in files, which every reader can copy: for desktops and tests, never for phones. */
+/* Makes an instance with keys in files, which every reader can copy: for desktops and tests, never for phones. A debug build of the
+ * library registers it in development mode, with an app that allows it; a release build has no evidence for such a device. */
 int32_t synheart_auth_create_with_software_keys(const char *base_url, const char *directory, synheart_auth **handle,
                                                 char **result);
 /* Call it after every call with this handle has returned. */
 void synheart_auth_free(synheart_auth *handle);
 void synheart_auth_string_free(char *text);
+
+/* Development mode, for emulators and CI: the device registers without a vendor's proof, as "ios" or "android", with an app of
+ * channel dev or staging that allows it. Only a debug build of the library has it; others return SYNHEART_AUTH_NOT_CONFIGURED. Call
+ * it right after making the instance; {} */
+int32_t synheart_auth_use_development_mode(synheart_auth *handle, const char *platform, char **result);
+
+/* A request for the host's own HTTP client. It is valid during the callback. */
+typedef struct synheart_auth_http_request {
+    const char *method;
+    const char *url;
+    const char *headers;    /* [{"name":"Content-Type","value":"application/json"}, ...]: send each, add only the transport's own */
+    const uint8_t *body;    /* NULL with length 0: none, or body_file has it */
+    int64_t body_length;
+    const char *body_file;  /* NULL, or the path of a file to send as the body */
+    int64_t deadline_ms;    /* the SDK does not wait longer */
+    int64_t maximum_answer; /* the most bytes of the answer's body */
+} synheart_auth_http_request;
+
+typedef struct synheart_auth_http_answer synheart_auth_http_answer;
+
+/* Gives the answer, during the callback and once. The SDK copies everything. headers: as in the request. Returns 0, or
+ * SYNHEART_AUTH_INVALID_ARGUMENT if something is malformed or there is an answer already. */
+int32_t synheart_auth_http_answer_set(synheart_auth_http_answer *answer, int32_t status, const char *headers,
+                                      const uint8_t *body, int64_t body_length);
+
+/* The host's HTTP client. `send` blocks until it has given an answer, and returns SYNHEART_AUTH_HOST_OK; or another status if no
+ * answer came. It follows no redirects, keeps no cookies and caches nothing. The SDK calls it on threads of its own, several at
+ * once. `release` may be NULL; it is called once, after the last call. */
+typedef struct synheart_auth_transport {
+    void *user;
+    int32_t (*send)(void *user, const synheart_auth_http_request *request, synheart_auth_http_answer *answer);
+    void (*release)(void *user);
+} synheart_auth_transport;
+
+/* Sends everything through the host's HTTP client. The table is copied. Call it right after making the instance; {} */
+int32_t synheart_auth_set_transport(synheart_auth *handle, const synheart_auth_transport *transport, char **result);
+
+/* What the host hears of the SDK. Each function may be NULL. They must return soon, and may be called from any thread, several at
+ * once. The texts are valid during the call. `release` is called once, after the last call. */
+typedef struct synheart_auth_observer {
+    void *user;
+    /* {"level":"info","event":"rotationFinished","app_id":"...","device":"<16 hex digits of a hash>","code":"...","from":"...",
+     * "to":"...","duration_ms":12}: absent members are unknown. Never a secret, in any build. */
+    void (*log)(void *user, const char *entry);
+    /* {"app_id":"...","from":"registered","to":"keyInvalid"} */
+    void (*state_changed)(void *user, const char *change);
+    void (*release)(void *user);
+} synheart_auth_observer;
+
+/* Installs the observer, in place of an earlier one. The table is copied. Call it right after making the instance; {} */
+int32_t synheart_auth_set_observer(synheart_auth *handle, const synheart_auth_observer *observer, char **result);
+
+/* Ends the wait of every call under way with this handle, from any thread. The calls return SYNHEART_AUTH_NETWORK_ERROR with recovery
+ * "retry". Operations that they began run on, and a later call joins them or finds their result. */
+void synheart_auth_cancel(synheart_auth *handle);
 
 /* Sets the deadline of every later call except synheart_auth_send(), which has its own: at most an hour; 0: 120 seconds. It bounds
  * the whole call, with its pauses, exchanges and callbacks. A call whose deadline passes returns SYNHEART_AUTH_NETWORK_ERROR. A

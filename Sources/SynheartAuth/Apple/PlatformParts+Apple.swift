@@ -4,6 +4,9 @@
         static var storage: any Storage { KeychainStorage() }
         static var keyStore: any KeyStore { SecureEnclaveKeyStore() }
         static var attestation: any AttestationProvider { AppAttestProvider() }
+        static var logger: any AuthLogger { SystemLogger() }
+        static var runtimeKeyStore: any KeyStore { RuntimeKeyStore() }
+        static var runtimeSecrets: any RuntimeSecrets { KeychainSecrets() }
 
         static var runningTime: any RunningTime {
             #if os(macOS)

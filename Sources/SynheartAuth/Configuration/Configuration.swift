@@ -19,7 +19,7 @@ extension SynheartAuth {
         public var random: any RandomSource
         /// Waits between attempts and for deadlines.
         public var sleeper: any Sleeper
-        /// Receives log entries.
+        /// Receives log entries. By default the unified logging system on Apple's systems; elsewhere standard error in debug builds.
         public var logger: any AuthLogger
         /// The origins besides the auth service for which `send` and `sign` sign: https, or this machine.
         public var origins: Set<RequestOrigin> = []
@@ -46,7 +46,7 @@ extension SynheartAuth {
             clock = SystemClock()
             random = SystemRandom()
             sleeper = TaskSleeper()
-            logger = SilentLogger()
+            logger = PlatformParts.logger
             storage = PlatformParts.storage
             keyStore = PlatformParts.keyStore
             attestation = PlatformParts.attestation

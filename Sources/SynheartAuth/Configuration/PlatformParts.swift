@@ -6,6 +6,16 @@
     enum PlatformParts {
         static var storage: any Storage { FileStorage(directory: directory) }
         static var attestation: any AttestationProvider { NoAttestation() }
+        static var logger: any AuthLogger {
+            #if DEBUG
+                StandardErrorLogger()
+            #else
+                SilentLogger()
+            #endif
+        }
+
+        static var runtimeKeyStore: any KeyStore { keyStore }
+        static var runtimeSecrets: any RuntimeSecrets { StoredSecrets(storage: storage) }
         static var runningTime: any RunningTime { UnlimitedTime() }
 
         static var keyStore: any KeyStore {

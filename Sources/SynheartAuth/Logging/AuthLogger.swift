@@ -1,7 +1,6 @@
 public import AuthContract
 internal import Crypto
-
-internal import struct Foundation.Data
+internal import Foundation
 
 /// Receives the SDK's log entries. An entry has no free text: its types are all that can be logged.
 public protocol AuthLogger: Sendable {
@@ -41,6 +40,18 @@ public struct LogEntry: Sendable, Hashable {
     public let duration: Duration?
 }
 
+extension LogEntry: CustomStringConvertible {
+    /// One line: `rotationFinished app=com.example.app device=… code=… registering -> registered 12 ms`.
+    public var description: String {
+        var words = [event.rawValue, "app=\(appID)"]
+        if let device { words.append("device=\(device)") }
+        if let code { words.append("code=\(code.text)") }
+        if let transition { words.append("\(transition.from.rawValue) -> \(transition.to.rawValue)") }
+        if let duration { words.append("\(duration.wholeMilliseconds) ms") }
+        return words.joined(separator: " ")
+    }
+}
+
 /// A device id that cannot be reversed: the first 16 hexadecimal digits of its SHA-256.
 public struct HashedDeviceID: Sendable, Hashable, CustomStringConvertible {
     /// 16 hexadecimal digits.
@@ -59,6 +70,18 @@ public struct SilentLogger: AuthLogger {
 
     /// Drops the entry.
     public func log(_ entry: LogEntry) {}
+}
+
+/// Writes a line for each entry to standard error. The default of debug builds outside Apple's systems.
+public struct StandardErrorLogger: AuthLogger {
+    /// Memberwise initializer.
+    public init() {}
+
+    /// Writes the entry.
+    public func log(_ entry: LogEntry) {
+        // A closed standard error must not end the process.
+        try? FileHandle.standardError.write(contentsOf: Data("synheart-auth \(entry.level.rawValue): \(entry)\n".utf8))
+    }
 }
 
 /// Writes the log entries of one identity.

@@ -1,15 +1,19 @@
 internal import AuthContract
 internal import Bytes
-internal import Foundation
 
 #if canImport(FoundationNetworking)
-    internal import FoundationNetworking
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
 #endif
 
 /// A transport over URLSession.
 public final class URLSessionTransport: Transport {
     private let session: URLSession
     private let exchanges: Exchanges
+    /// Whether the session belongs to the app. Then its own delegate goes on serving its other tasks.
+    private let isShared: Bool
 
     /// A transport with a URLSession of its own: no cookies, no cache, no credentials.
     public init() {
@@ -21,9 +25,25 @@ public final class URLSessionTransport: Transport {
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         exchanges = Exchanges()
         session = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil)
+        isShared = false
     }
 
-    deinit { session.finishTasksAndInvalidate() }
+    /// A transport over a session of the app's own: its proxies, its TLS settings, its metrics. Cookies and caches are as the session
+    /// has them. Redirects are not followed.
+    ///
+    /// On Linux, where tasks have no delegates of their own, it is another session of the same configuration.
+    public init(session: URLSession) {
+        exchanges = Exchanges()
+        #if canImport(FoundationNetworking)
+            self.session = URLSession(configuration: session.configuration, delegate: exchanges, delegateQueue: nil)
+            isShared = false
+        #else
+            self.session = session
+            isShared = true
+        #endif
+    }
+
+    deinit { if !isShared { session.finishTasksAndInvalidate() } }
 
     /// Sends the request. A redirect is returned as the answer.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
@@ -37,6 +57,7 @@ public final class URLSessionTransport: Transport {
         let task =
             request.bodyFile.map { session.uploadTask(with: message, fromFile: URL(fileURLWithPath: $0)) }
             ?? session.dataTask(with: message)
+        if isShared { task.delegate = exchanges }
         return try await exchanges.run(task, limit: request.maximumAnswer, deadline: request.deadline)
     }
 }

@@ -1,7 +1,7 @@
 public import AuthContract
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
+    public import Foundation
     public import FoundationNetworking
 #else
     public import Foundation
@@ -37,5 +37,38 @@ extension SynheartAuth {
         let signed = try await sign(
             appId: appId, scheme: .two, method: request.httpMethod ?? "POST", url: url, body: .file(bodyFile))
         for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
+    }
+
+    /// Signs a request, sends it and returns its answer, as `URLSession.data(for:)` does, and recovers as ``send(_:appId:scheme:asserting:)``
+    /// does. Redirects are not followed: a 3xx is the answer.
+    ///
+    /// - Parameters:
+    ///   - request: A request to the auth service or to one of `Configuration.origins`, its body in `httpBody`. Its
+    ///     `timeoutInterval` bounds the whole call.
+    ///   - appId: The app whose identity signs.
+    ///   - scheme: The scheme; nil: the device's.
+    ///   - asserting: Whether the request carries an App Attest assertion from the start.
+    ///   - maximumAnswer: The most bytes of the answer's body.
+    /// - Throws: As ``send(_:appId:scheme:asserting:)``.
+    public func data(
+        for request: URLRequest, appId: String, scheme: SignatureScheme? = nil, asserting: Bool = false,
+        maximumAnswer: Int = 16 * 1024 * 1024
+    ) async throws(SynheartAuthError) -> (Data, HTTPURLResponse) {
+        guard request.httpBodyStream == nil, let url = request.url else {
+            throw SynheartAuthError(.signingFailed, "a request to send has a URL and no body stream")
+        }
+        let headers = (request.allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        let answer = try await send(
+            TransportRequest(
+                method: request.httpMethod ?? "GET", url: url.absoluteString, headers: HeaderFields(headers),
+                body: request.httpBody.map { Array($0) } ?? [],
+                deadline: .milliseconds(Int64(min(max(request.timeoutInterval, 0), 3600) * 1000)),
+                maximumAnswer: maximumAnswer), appId: appId, scheme: scheme, asserting: asserting)
+        let fields = Dictionary(answer.headers.lines.map { ($0.name, $0.value) }, uniquingKeysWith: { "\($0), \($1)" })
+        guard
+            let response = HTTPURLResponse(
+                url: url, statusCode: answer.status, httpVersion: "HTTP/1.1", headerFields: fields)
+        else { throw SynheartAuthError(.networkError, "the answer is no HTTP answer") }
+        return (Data(answer.body), response)
     }
 }

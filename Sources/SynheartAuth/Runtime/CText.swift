@@ -1,13 +1,10 @@
-internal import AuthContract
 internal import Bytes
 internal import Foundation
-internal import StrictJSON
-internal import SynheartAuth
 
 /// Converts text and bytes between C and Swift. Input from C is checked; output to C is malloc'd.
-enum CText {
+package enum CText {
     /// A C string as UTF-8; nil for NULL, for malformed UTF-8, and beyond 64 KiB.
-    static func string(_ pointer: UnsafePointer<CChar>?) -> String? {
+    package static func string(_ pointer: UnsafePointer<CChar>?) -> String? {
         guard let pointer else { return nil }
         let length = strnlen(pointer, 65_537)
         guard length <= 65_536 else { return nil }
@@ -17,17 +14,17 @@ enum CText {
     }
 
     /// Bytes; nil for NULL with a length, or a negative length.
-    static func bytes(_ pointer: UnsafePointer<UInt8>?, _ length: Int) -> [UInt8]? {
+    package static func bytes(_ pointer: UnsafePointer<UInt8>?, _ length: Int) -> [UInt8]? {
         if length == 0 { return [] }
         guard let pointer, length > 0 else { return nil }
         return Array(UnsafeBufferPointer(start: pointer, count: length))
     }
 
     /// A malloc'd copy, which the caller frees.
-    static func copy(_ text: String) -> UnsafeMutablePointer<CChar>? { strdup(text) }
+    package static func copy(_ text: String) -> UnsafeMutablePointer<CChar>? { strdup(text) }
 
     /// A malloc'd copy of bytes, which the caller frees; nil if there are none.
-    static func copy(_ bytes: [UInt8]) -> UnsafeMutablePointer<UInt8>? {
+    package static func copy(_ bytes: [UInt8]) -> UnsafeMutablePointer<UInt8>? {
         guard !bytes.isEmpty, let memory = malloc(bytes.count)?.bindMemory(to: UInt8.self, capacity: bytes.count) else {
             return nil
         }
@@ -39,7 +36,7 @@ enum CText {
 /// Waits for asynchronous work, on a thread of the host. Must not be called from Swift's thread pool.
 ///
 /// - Parameter body: The work. It limits its own time, and returns nil if it was given up.
-func wait<Value: Sendable>(_ body: @escaping @Sendable () async -> Value?) -> Value? {
+package func wait<Value: Sendable>(_ body: @escaping @Sendable () async -> Value?) -> Value? {
     let done = DispatchSemaphore(value: 0)
     let box = Locked<Value?>(nil)
     Task.detached {

@@ -1,0 +1,22 @@
+public import Foundation
+
+extension SynheartAuthError: LocalizedError {
+    /// What happened, in English: for logs and alerts of debug builds. An app shows its users words of its own.
+    public var errorDescription: String? { ErrorTable.row(of: code).message }
+
+    /// Code and message.
+    public var failureReason: String? { description }
+
+    /// What the app can do.
+    public var recoverySuggestion: String? {
+        switch recovery {
+        case .none: nil
+        case .retry: retryAfter.map { "Try again after \($0.components.seconds) s." } ?? "Try again later."
+        case .configure: "Call configure first."
+        case .register: "Call registerDevice."
+        case .rotate: "Call rotateKey."
+        case .reset: "Call resetDeviceIdentity, then registerDevice."
+        case .correctClock: "Ask the user to correct the device's clock."
+        }
+    }
+}

@@ -1,0 +1,193 @@
+internal import AuthContract
+internal import Bytes
+internal import Foundation
+internal import StrictJSON
+
+/// The runtime face over a platform's parts. Its keys live under `synheart_device_{device_id}`, apart from the SDK's identities.
+struct PlatformRuntime: Sendable {
+    let keyStore: any KeyStore
+    let attestation: any AttestationProvider
+    let secrets: any RuntimeSecrets
+    /// The locks that keep two processes from making one key twice.
+    let storage: any Storage
+    let logger: any AuthLogger
+    /// Waits before another try.
+    let pause: @Sendable (Duration) -> Void
+
+    /// The platform's own parts.
+    static var platform: PlatformRuntime {
+        PlatformRuntime(
+            keyStore: PlatformParts.runtimeKeyStore, attestation: PlatformParts.attestation,
+            secrets: PlatformParts.runtimeSecrets, storage: PlatformParts.storage, logger: PlatformParts.logger,
+            pause: { usleep(UInt32(clamping: $0.wholeMilliseconds * 1000)) })
+    }
+
+    /// The limit of the attestation provider's two calls together.
+    private static let attestationLimit = Duration.seconds(30)
+    private static let creation = Locked(())
+    // 30 seconds together, the limit of every call of a provider.
+    private static let turnAttempts = 3_000
+    private static let turnPause = Duration.milliseconds(10)
+    /// 1.9 seconds together.
+    private static let loadPauses: [Duration] = [100, 200, 400, 600, 600].map { .milliseconds($0) }
+
+    func generateKey(_ deviceID: String) -> String? {
+        guard let key = try? loadOrCreate(.runtime(deviceID)) else { return nil }
+        let json: JSONValue = [
+            "x": .string(Base64.url.encode(key.x963.dropFirst().prefix(32))),
+            "y": .string(Base64.url.encode(key.x963.suffix(32))),
+        ]
+        return json.text()
+    }
+
+    /// Loads a key, or makes it. One thread of one process at a time, so that all callers get the key that is stored.
+    private func loadOrCreate(_ alias: KeyAlias) throws -> DevicePublicKey {
+        if let key = try keyStore.load(alias) { return key }
+        return try Self.creation.withLock { _ in
+            Result {
+                let turn = try storage.takeTurn(
+                    RecordName(hashing: "key \(alias.text)"), for: "creation", attempts: Self.turnAttempts
+                ) { pause(Self.turnPause) }
+                defer { turn.release() }
+                return try keyStore.load(alias) ?? keyStore.create(alias, challenge: nil)
+            }
+        }.get()
+    }
+
+    func signBytes(_ deviceID: String, _ message: [UInt8]) -> String? {
+        guard let signature = try? keyStore.sign(message, with: .runtime(deviceID)) else { return nil }
+        return Base64.url.encode(signature.raw)
+    }
+
+    func getAttestation(_ deviceID: String, _ hash: [UInt8]) -> String {
+        let alias = KeyAlias.runtime(deviceID)
+        guard let nonce = try? BindingNonce(bytes: hash), let appID = try? AppID("native"),
+            let key = try? keyStore.load(alias)
+        else { return Self.noAttestation("no such key, or the hash has not 32 bytes") }
+        let provider = attestation
+        let evidence = wait { () async -> Result<AttestationEvidence, AttestationError>? in
+            await withDeadline(Self.attestationLimit, TaskSleeper()) {
+                do throws(AttestationError) {
+                    let handle = try await provider.makeHandle()
+                    return .success(
+                        try await provider.attest(
+                            AttestationSubject(
+                                appID: appID, challenge: hash, bindingNonce: nonce, publicKey: key, alias: alias,
+                                handle: handle)))
+                } catch {
+                    return .failure(error)
+                }
+            }
+        }
+        switch evidence {
+        case .success(let evidence):
+            guard provider.platform == .ios, let proof = evidence.proof else {
+                return Self.noAttestation("not App Attest")
+            }
+            let json: JSONValue = ["format": "apple-app-attest", "blob": .string(proof)]
+            return json.text()
+        case .failure(let error): return Self.noAttestation(error.code.rawValue)
+        case nil: return Self.noAttestation(AttestationError.Code.noAnswer.rawValue)
+        }
+    }
+
+    static func noAttestation(_ reason: String) -> String {
+        let json: JSONValue = ["format": "none", "blob": "", "reason": .string(reason)]
+        return json.text()
+    }
+
+    /// Only a certain "not found" counts. A store that cannot answer now must not look like a lost identity.
+    func keyExists(_ deviceID: String) -> Bool {
+        do { return try keyStore.load(.runtime(deviceID)) != nil } catch { return true }
+    }
+
+    func deleteKey(_ deviceID: String) -> Bool { (try? keyStore.delete(.runtime(deviceID))) != nil }
+
+    func secureStore(_ service: String, _ key: String, _ value: String) -> Bool {
+        (try? secrets.write(Array(value.utf8), service: service, key: key)) != nil
+    }
+
+    /// The result cannot say "unavailable", so it waits first.
+    func secureLoad(_ service: String, _ key: String) -> String? {
+        for delay in Self.loadPauses.map(Optional.init) + [nil] {
+            switch secrets.read(service: service, key: key) {
+            case .found(let bytes): return String(decoding: bytes, as: UTF8.self)
+            case .absent: return nil
+            case .unavailable: if let delay { pause(delay) }
+            }
+        }
+        if let appID = try? AppID("native") {
+            IdentityLog(appID: appID, logger: logger).failure(
+                SynheartAuthError(.recordUnavailable, "secure_load: the secure storage cannot be read now"))
+        }
+        return nil
+    }
+
+    func secureDelete(_ service: String, _ key: String) -> Bool {
+        (try? secrets.remove(service: service, key: key)) != nil
+    }
+}
+
+/// The small secrets of the runtime face.
+protocol RuntimeSecrets: Sendable {
+    func read(service: String, key: String) -> StorageReading
+    func write(_ bytes: [UInt8], service: String, key: String) throws(StorageError)
+    func remove(service: String, key: String) throws(StorageError)
+}
+
+/// Secrets as records of a storage.
+struct StoredSecrets: RuntimeSecrets {
+    let storage: any Storage
+
+    func read(service: String, key: String) -> StorageReading { storage.read(Self.name(service, key)) }
+
+    func write(_ bytes: [UInt8], service: String, key: String) throws(StorageError) {
+        try storage.write(bytes, to: Self.name(service, key))
+    }
+
+    func remove(service: String, key: String) throws(StorageError) { try storage.remove(Self.name(service, key)) }
+
+    /// The length comes first, so that no two pairs share a name.
+    private static func name(_ service: String, _ key: String) -> RecordName {
+        RecordName(hashing: "secure \(service.utf8.count) \(service) \(key)")
+    }
+}
+
+extension KeyAlias {
+    fileprivate static func runtime(_ deviceID: String) -> KeyAlias { .foreign("synheart_device_\(deviceID)") }
+}
+
+extension RuntimeHost {
+    /// The platform's parts behind C's types. Malformed text is a failure.
+    init(_ runtime: PlatformRuntime) {
+        @Sendable func name(_ text: Text) -> String? { CText.string(text).flatMap { $0.isEmpty ? nil : $0 } }
+        @Sendable func status(_ isDone: Bool?) -> Int32 { isDone == true ? 0 : 1 }
+        self.init(
+            generateKey: { name($0).flatMap { runtime.generateKey($0) }.flatMap { CText.copy($0) } },
+            signBytes: { id, data, length in
+                guard let id = name(id), let message = CText.bytes(data, length) else { return nil }
+                return runtime.signBytes(id, message).flatMap { CText.copy($0) }
+            },
+            getAttestation: { id, hash, length in
+                guard let id = name(id), let hash = CText.bytes(hash, length) else {
+                    return CText.copy(PlatformRuntime.noAttestation("a malformed argument"))
+                }
+                return CText.copy(runtime.getAttestation(id, hash))
+            },
+            keyExists: { name($0).map { runtime.keyExists($0) } == true ? 1 : 0 },
+            deleteKey: { status(name($0).map { runtime.deleteKey($0) }) },
+            secureStore: { service, key, value in
+                guard let service = CText.string(service), let key = CText.string(key), let value = CText.string(value)
+                else { return status(nil) }
+                return status(runtime.secureStore(service, key, value))
+            },
+            secureLoad: { service, key in
+                guard let service = CText.string(service), let key = CText.string(key) else { return nil }
+                return runtime.secureLoad(service, key).flatMap { CText.copy($0) }
+            },
+            secureDelete: { service, key in
+                guard let service = CText.string(service), let key = CText.string(key) else { return status(nil) }
+                return status(runtime.secureDelete(service, key))
+            })
+    }
+}

@@ -1,0 +1,60 @@
+internal import Bytes
+
+/// What the eight functions of the runtime face do.
+package struct RuntimeHost: Sendable {
+    package typealias Text = UnsafePointer<CChar>?
+    package typealias NewText = UnsafeMutablePointer<CChar>?
+    package typealias Octets = UnsafePointer<UInt8>?
+
+    let generateKey: @Sendable (Text) -> NewText
+    let signBytes: @Sendable (Text, Octets, Int) -> NewText
+    let getAttestation: @Sendable (Text, Octets, Int) -> NewText
+    let keyExists: @Sendable (Text) -> Int32
+    let deleteKey: @Sendable (Text) -> Int32
+    let secureStore: @Sendable (Text, Text, Text) -> Int32
+    let secureLoad: @Sendable (Text, Text) -> NewText
+    let secureDelete: @Sendable (Text, Text) -> Int32
+
+    /// A host's own functions, in the order of the runtime's.
+    package init(
+        generateKey: @escaping @Sendable (Text) -> NewText,
+        signBytes: @escaping @Sendable (Text, Octets, Int) -> NewText,
+        getAttestation: @escaping @Sendable (Text, Octets, Int) -> NewText,
+        keyExists: @escaping @Sendable (Text) -> Int32, deleteKey: @escaping @Sendable (Text) -> Int32,
+        secureStore: @escaping @Sendable (Text, Text, Text) -> Int32,
+        secureLoad: @escaping @Sendable (Text, Text) -> NewText, secureDelete: @escaping @Sendable (Text, Text) -> Int32
+    ) {
+        self.generateKey = generateKey
+        self.signBytes = signBytes
+        self.getAttestation = getAttestation
+        self.keyExists = keyExists
+        self.deleteKey = deleteKey
+        self.secureStore = secureStore
+        self.secureLoad = secureLoad
+        self.secureDelete = secureDelete
+    }
+}
+
+/// The host behind the runtime face: an installed one, or the platform's own parts.
+package enum RuntimeFace {
+    private static let installed = Locked<RuntimeHost?>(nil)
+
+    /// The host. From the first use on it stays the same.
+    static var host: RuntimeHost {
+        installed.withLock { installed in
+            if let installed { return installed }
+            let host = RuntimeHost(PlatformRuntime.platform)
+            installed = host
+            return host
+        }
+    }
+
+    /// Installs a host. False if the face was used before, or has a host.
+    package static func install(_ host: RuntimeHost) -> Bool {
+        installed.withLock { installed in
+            guard installed == nil else { return false }
+            installed = host
+            return true
+        }
+    }
+}

@@ -1,0 +1,66 @@
+// The eight functions that Synheart Core's runtime looks up, under the names that its package for Swift calls.
+//
+// Texts are UTF-8 and end with a zero byte. Returned texts are malloc'd; the caller frees them with `free`. The functions block.
+// Any thread may call them.
+
+/// Loads or makes the P-256 key of this name: `{"x":"<b64url>","y":"<b64url>"}`; nil on failure.
+///
+/// Concurrent callers, in any process, get the same key.
+@_cdecl("synheart_native_generate_key")
+public func synheart_native_generate_key(_ deviceID: UnsafePointer<CChar>?) -> UnsafeMutablePointer<CChar>? {
+    RuntimeFace.host.generateKey(deviceID)
+}
+
+/// base64url(r || s) of the ECDSA signature over SHA-256 of these bytes; nil on failure.
+@_cdecl("synheart_native_sign_bytes")
+public func synheart_native_sign_bytes(
+    _ deviceID: UnsafePointer<CChar>?, _ data: UnsafePointer<UInt8>?, _ length: Int
+) -> UnsafeMutablePointer<CChar>? {
+    RuntimeFace.host.signBytes(deviceID, data, length)
+}
+
+/// `{"format":"apple-app-attest","blob":"<b64>"}`, or `{"format":"none","blob":"","reason":"…"}`. The hash has 32 bytes.
+///
+/// Each call makes a new App Attest key.
+@_cdecl("synheart_native_get_attestation")
+public func synheart_native_get_attestation(
+    _ deviceID: UnsafePointer<CChar>?, _ hash: UnsafePointer<UInt8>?, _ length: Int
+) -> UnsafeMutablePointer<CChar>? {
+    RuntimeFace.host.getAttestation(deviceID, hash, length)
+}
+
+/// 0 if the key certainly does not exist; 1 if it does, or if the store cannot be read now.
+@_cdecl("synheart_native_key_exists")
+public func synheart_native_key_exists(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
+    RuntimeFace.host.keyExists(deviceID)
+}
+
+/// 0 if the key is deleted, or there was none.
+@_cdecl("synheart_native_delete_key")
+public func synheart_native_delete_key(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
+    RuntimeFace.host.deleteKey(deviceID)
+}
+
+/// 0 if the text is stored in the platform's secure storage.
+@_cdecl("synheart_native_secure_store")
+public func synheart_native_secure_store(
+    _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> Int32 {
+    RuntimeFace.host.secureStore(service, key, value)
+}
+
+/// The stored text; nil if there is none, or if it could not be read within two seconds, which is logged as an error.
+@_cdecl("synheart_native_secure_load")
+public func synheart_native_secure_load(
+    _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
+) -> UnsafeMutablePointer<CChar>? {
+    RuntimeFace.host.secureLoad(service, key)
+}
+
+/// 0 if the text is deleted, or there was none.
+@_cdecl("synheart_native_secure_delete")
+public func synheart_native_secure_delete(
+    _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
+) -> Int32 {
+    RuntimeFace.host.secureDelete(service, key)
+}

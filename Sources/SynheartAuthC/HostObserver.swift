@@ -1,0 +1,80 @@
+internal import AuthContract
+internal import Bytes
+public import CSynheartAuth
+internal import Foundation
+internal import StrictJSON
+internal import SynheartAuth
+
+// What a host hears of the SDK. The header documents each function.
+
+/// The host's observer.
+///
+/// Unchecked: the table is copied and never changed. The host promises that `user` may be used from several threads.
+final class HostObserver: AuthLogger, @unchecked Sendable {
+    private let table: synheart_auth_observer
+
+    init(_ table: synheart_auth_observer) { self.table = table }
+
+    deinit { table.release?(table.user) }
+
+    func log(_ entry: LogEntry) {
+        guard let log = table.log else { return }
+        var json = JSONObject()
+        json["level"] = .string(entry.level.rawValue)
+        json["event"] = .string(entry.event.rawValue)
+        json["app_id"] = .string(entry.appID.text)
+        json["device"] = entry.device.map { .string($0.description) }
+        json["code"] = entry.code.map { .string($0.text) }
+        json["from"] = entry.transition.map { .string($0.from.rawValue) }
+        json["to"] = entry.transition.map { .string($0.to.rawValue) }
+        let milliseconds = entry.duration.map {
+            $0.components.seconds * 1000 + $0.components.attoseconds / 1_000_000_000_000_000
+        }
+        json["duration_ms"] = milliseconds.map { .integer($0) }
+        JSONValue.object(json).text().withCString { log(table.user, $0) }
+    }
+
+    func changed(_ change: StateChange) {
+        guard let changed = table.state_changed else { return }
+        let json: JSONValue = [
+            "app_id": .string(change.appId), "from": .string(change.transition.from.rawValue),
+            "to": .string(change.transition.to.rawValue),
+        ]
+        json.text().withCString { changed(table.user, $0) }
+    }
+}
+
+@_cdecl("synheart_auth_set_observer")
+public func setObserver(
+    _ handle: OpaquePointer?, _ observer: UnsafePointer<synheart_auth_observer>?, _ result: Result?
+) -> Int32 {
+    guard let table = observer?.pointee else { return invalidArgument("observer", result) }
+    // From here on `release` is owed.
+    let observer = HostObserver(table)
+    guard let handle else { return invalidArgument("handle", result) }
+    Instance.of(handle).observe(observer)
+    return succeed([:], result)
+}
+
+@_cdecl("synheart_auth_cancel")
+public func cancelCalls(_ handle: OpaquePointer?) {
+    guard let handle else { return }
+    Instance.of(handle).cancelCalls()
+}
+
+@_cdecl("synheart_auth_use_development_mode")
+public func useDevelopmentMode(
+    _ handle: OpaquePointer?, _ platform: UnsafePointer<CChar>?, _ result: Result?
+) -> Int32 {
+    guard let handle else { return invalidArgument("handle", result) }
+    guard let platform = CText.string(platform).flatMap(Platform.init(rawValue:)) else {
+        return invalidArgument("platform", result)
+    }
+    #if DEBUG
+        Instance.of(handle).change { $0.attestation = DevelopmentAttestation(platform: platform) }
+        return succeed([:], result)
+    #else
+        _ = (handle, platform)
+        return fail(.fromCode("NOT_CONFIGURED", "a release build has no development mode"), result)
+    #endif
+}
