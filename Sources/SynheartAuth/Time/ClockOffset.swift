@@ -31,7 +31,8 @@ struct ClockOffset: Sendable, Hashable {
         let (sum, overflow) = wallMilliseconds.addingReportingOverflow(milliseconds)
         let corrected = overflow ? wallMilliseconds : sum
         // Rounded down, as clocks show seconds.
-        return UnixTime(corrected >= 0 ? corrected / 1000 : -((999 - corrected) / 1000))
+        let (seconds, rest) = corrected.quotientAndRemainder(dividingBy: 1000)
+        return UnixTime(rest < 0 ? seconds - 1 : seconds)
     }
 
     /// Whether the difference to another offset matters. Header times have whole seconds, so less than 2 s does not.
