@@ -3,7 +3,8 @@ import Foundation
 
 @testable import SynheartAuth
 
-/// Accepts one connection, reads one request to its end, and writes one text, or nothing.
+/// Accepts one connection, reads one request to its end, and writes one text, or nothing. One that trickles goes on with a byte
+/// every few milliseconds.
 final class LocalServer: Sendable {
     let port: UInt16
     private let listener: Int32
@@ -12,7 +13,7 @@ final class LocalServer: Sendable {
     /// What was received.
     var received: (head: String, body: [UInt8])? { request.withLock { $0 } }
 
-    init(_ answer: String?) throws {
+    init(_ answer: String?, trickles: Bool = false) throws {
         #if canImport(Darwin)
             let kind = SOCK_STREAM
         #else
@@ -40,12 +41,23 @@ final class LocalServer: Sendable {
             guard let answer else { return }
             let bytes = Array(answer.utf8)
             _ = bytes.withUnsafeBytes { Foundation.send(connection, $0.baseAddress, $0.count, 0) }
+            while trickles, bytes.withUnsafeBytes({ Foundation.send(connection, $0.baseAddress, 1, Self.quietly) }) == 1
+            {
+                usleep(5000)
+            }
             shutdown(connection, Int32(SHUT_WR))
             close(connection)
         }
     }
 
     func stop() { close(listener) }
+
+    /// A closed connection is an error, not a signal.
+    #if canImport(Darwin)
+        private static let quietly: Int32 = 0
+    #else
+        private static let quietly = Int32(MSG_NOSIGNAL)
+    #endif
 
     /// Head and body; the latter as long as Content-Length says.
     private static func read(_ connection: Int32) -> (head: String, body: [UInt8]) {

@@ -78,7 +78,24 @@ import Testing
     @Test("an exchange ends at its deadline")
     func deadline() async throws {
         let result = try await send(nil, deadline: .milliseconds(200))
-        #expect(throws: TransportError.self) { try result.get() }
+        #expect(throws: TransportError("no answer in time")) { try result.get() }
+    }
+
+    @Test("a deadline of less than a second leaves that time")
+    func shortDeadline() async throws {
+        let begin = ContinuousClock.now
+        _ = try await send(nil, deadline: .milliseconds(300))
+        #expect(begin.duration(to: .now) >= .milliseconds(300))
+    }
+
+    @Test("an answer that comes byte by byte does not extend the deadline")
+    func slowAnswer() async throws {
+        let server = try LocalServer("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", trickles: true)
+        defer { server.stop() }
+        let request = TransportRequest(
+            method: "GET", url: "http://127.0.0.1:\(server.port)/", headers: HeaderFields(), body: [],
+            deadline: .milliseconds(500))
+        await #expect(throws: TransportError("no answer in time")) { try await URLSessionTransport().send(request) }
     }
 
     @Test("a cancelled exchange ends at once", .timeLimit(.minutes(15)), arguments: [true, false])
@@ -96,7 +113,53 @@ import Testing
             try await eventually { server.received != nil }
             exchange.cancel()
         }
-        await #expect(throws: TransportError.self) { try await exchange.value }
+        await #expect(throws: TransportError("cancelled")) { try await exchange.value }
+    }
+
+    @Test("the request arrives as it is: method, target, headers and body", arguments: [[], [1, 2, 3]] as [[UInt8]])
+    func request(body: [UInt8]) async throws {
+        let server = try LocalServer("HTTP/1.1 204 No Content\r\n\r\n")
+        defer { server.stop() }
+        let request = TransportRequest(
+            method: "PATCH", url: "http://127.0.0.1:\(server.port)/a%20b?c=d",
+            headers: HeaderFields([("X-Test", "1 2")]),
+            body: body)
+        #expect(try await URLSessionTransport().send(request).status == 204)
+        let received = try #require(server.received)
+        #expect(received.head.hasPrefix("PATCH /a%20b?c=d HTTP/1.1\r\n") && received.body == body)
+        #expect(received.head.lowercased().contains("\r\nx-test: 1 2\r\n"))
+    }
+
+    @Test("a cookie of one answer is in no later request")
+    func cookies() async throws {
+        let transport = URLSessionTransport()
+        for round in 0..<2 {
+            let server = try LocalServer("HTTP/1.1 204 No Content\r\nSet-Cookie: a=b; Path=/\r\n\r\n")
+            defer { server.stop() }
+            _ = try await transport.send(
+                TransportRequest(
+                    method: "GET", url: "http://127.0.0.1:\(server.port)/\(round)", headers: HeaderFields(), body: []))
+            let head = try #require(server.received).head.lowercased()
+            #expect(head.hasPrefix("get /\(round)") && !head.contains("\r\ncookie:"))
+        }
+    }
+
+    @Test("one transport runs exchanges beside each other, each with its own answer")
+    func concurrent() async throws {
+        let transport = URLSessionTransport()
+        let servers = try (0..<4).map { try LocalServer("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\($0)") }
+        defer { for server in servers { server.stop() } }
+        let bodies = try await withThrowingTaskGroup(of: (Int, [UInt8]).self) { group in
+            for (index, server) in servers.enumerated() {
+                group.addTask {
+                    let request = TransportRequest(
+                        method: "GET", url: "http://127.0.0.1:\(server.port)/", headers: HeaderFields(), body: [])
+                    return (index, try await transport.send(request).body)
+                }
+            }
+            return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+        #expect(bodies == [0: [0x30], 1: [0x31], 2: [0x32], 3: [0x33]])
     }
 
     @Test("a refused connection fails")

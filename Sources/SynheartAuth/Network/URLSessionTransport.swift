@@ -52,8 +52,9 @@ public final class URLSessionTransport: Transport {
         message.httpMethod = request.method
         for line in request.headers.lines { message.addValue(line.value, forHTTPHeaderField: line.name) }
         if !request.body.isEmpty { message.httpBody = Data(request.body) }
-        // URLSession's limit is for idle time. The limit of the exchange is below.
-        message.timeoutInterval = Double(request.deadline.wholeMilliseconds) / 1000
+        // URLSession's limit is for idle time, and swift-corelibs-foundation drops its fraction: 0.5 s would be none at all. One
+        // second more than the deadline, so that the exchange ends at its deadline, below.
+        message.timeoutInterval = Double(request.deadline.wholeMilliseconds) / 1000 + 1
         let task =
             request.bodyFile.map { session.uploadTask(with: message, fromFile: URL(fileURLWithPath: $0)) }
             ?? session.dataTask(with: message)
