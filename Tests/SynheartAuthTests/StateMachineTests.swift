@@ -152,4 +152,27 @@ import Testing
         #expect(await changes.next()?.transition == StateTransition(from: .unregistered, to: .challengeReceived))
         #expect(await changes.next()?.transition == StateTransition(from: .challengeReceived, to: .keyReady))
     }
+
+    @Test("a slow listener gets the latest 64 changes")
+    func slowListener() async {
+        let changes = StateChanges()
+        let transition = StateTransition(from: .registered, to: .registering)
+        var listener = changes.stream().makeAsyncIterator()
+        for number in 1...70 { changes.send(StateChange(appId: "\(number)", transition: transition)) }
+        for number in 7...70 { #expect(await listener.next()?.appId == "\(number)") }
+    }
+
+    @Test("an event that changes nothing is neither written nor announced")
+    func nothingToWrite() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        let ledger = try sdk.identity(Phone.app).context.ledger
+        let before = phone.logger.entries.count
+        phone.storage.refuseWrites(true)
+        try await ledger.apply(.keyDisposed)
+        await expectError(.storageError) { try await ledger.apply(.rotationDemanded(by: UnixTime(1))).state }
+        #expect(phone.logger.entries.count == before)
+        phone.storage.refuseWrites(false)
+        try await ledger.apply(.rotationDemanded(by: UnixTime(1)))
+        #expect(phone.logger.entries.count == before)
+    }
 }
