@@ -71,4 +71,10 @@ import Testing
                 == "rotationFailed app=\(Phone.app) device=\(device) code=ROTATION_FAILED registering -> registered 12 ms"
         )
     }
+
+    @Test func `a device is logged as the first 16 digits of its id's SHA-256`() throws {
+        // printf 00000000-0000-4000-8000-000000000001 | sha256sum
+        let hash = HashedDeviceID(try DeviceID("00000000-0000-4000-8000-000000000001"))
+        #expect(hash.description == "11e594f481958c10")
+    }
 }

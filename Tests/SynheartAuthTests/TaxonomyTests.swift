@@ -40,6 +40,15 @@ import Testing
         #expect(SynheartAuthError.Code(text: text) == .server("UNKNOWN"))
     }
 
+    @Test(
+        "a code of the service has 1 to 64 of A-Z 0-9 _",
+        arguments: ["A", "Z", "0", "9", "_", "A_Z09", String(repeating: "Z", count: 64)].map { ($0, true) }
+            + ["@", "[", "/", ":", "^", "`", "a", "z", "A a", String(repeating: "Z", count: 65)].map { ($0, false) })
+    func codeCharacters(text: String, isCode: Bool) {
+        let code = SynheartAuthError.Code.server(text)
+        #expect(code.isFromService && code.text == (isCode ? text : "UNKNOWN"))
+    }
+
     private func verdict(_ code: String, _ status: Int) -> SynheartAuthError {
         let body = ErrorBody(code: code, message: "m", requestID: "r", serverTimestamp: UnixTime(1_709_312_345))
         return ServiceVerdict.error(of: TransportAnswer(status: status, body: body.bytes))
