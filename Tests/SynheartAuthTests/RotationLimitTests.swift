@@ -1,0 +1,184 @@
+import AuthContract
+import Bytes
+import Testing
+
+@testable import SynheartAuth
+
+/// The exact limits of a rotation, and what each failure leaves for the next call.
+@Suite struct RotationLimitTests {
+    private func pending(_ phone: Phone) throws -> PendingRotation? {
+        if case .rotation(let rotation) = try phone.record().journal { rotation } else { nil }
+    }
+
+    /// A device whose rotation was refused, and the time of its last copy.
+    private func refused() async throws -> (Phone, SynheartAuth, PendingRotation) {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.service.refuse(.rotateKey, .rotationFailed)
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        return (phone, sdk, try #require(try pending(phone)))
+    }
+
+    @Test(arguments: [(0, 901), (899, 2), (900, 1), (901, nil)] as [(Int64, Int64?)])
+    func `a refused key is kept until a copy is more than 15 minutes old`(age: Int64, retryAfter: Int64?) async throws {
+        let (phone, sdk, pending) = try await refused()
+        phone.clock.advance(.seconds(age))
+        guard let retryAfter else {
+            try await sdk.rotateKey(appId: Phone.app)
+            #expect(try phone.record().key?.thumbprint != pending.thumbprint)
+            return
+        }
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(error?.retryAfter == .seconds(retryAfter))
+        #expect(try self.pending(phone) == pending)
+        #expect(phone.keys.aliases.contains(pending.alias.text))
+    }
+
+    @Test func `a copy with a timestamp far ahead delays the next rotation by an hour at most`() async throws {
+        let (phone, sdk, pending) = try await refused()
+        var (record, later) = (try phone.record(), pending)
+        later.lastCopy = pending.lastCopy.map { $0 + 7200 }
+        record.journal = .rotation(later)
+        phone.storage.put(record.bytes, RecordName(record.appID))
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(error?.retryAfter == .seconds(3600))
+    }
+
+    @Test func `a status that cannot be had leaves the rotation as it was`() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.service.refuse(.rotateKey, .rotationFailed)
+        await phone.service.refuse(.status, .unknownApp)
+        await expectError(.server("UNKNOWN_APP")) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(try phone.record().state == .registered)
+        #expect(try pending(phone)?.isRefused == false)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        let (other, app, _) = try await refused()
+        await other.service.refuse(.status, .unknownApp)
+        await expectError(.server("UNKNOWN_APP")) { try await app.rotateKey(appId: Phone.app) }
+        #expect(try other.record().state == .registered)
+        #expect(try pending(other)?.isRefused == true)
+    }
+
+    @Test func `a rotation that the status confirms has the time at which it took effect`() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
+        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        let time = await phone.service.devices.first?.keyRotatedAt
+        phone.clock.advance(.seconds(86_400))
+        #expect(try await sdk.rotateKey(appId: Phone.app).effectiveAt == time)
+        #expect(try phone.record().keyRotatedAt == time)
+    }
+
+    @Test(arguments: [RotationReason.scheduled, .compromise])
+    func `a failed attempt leaves the old key current, and the next call sends the same rotation`(
+        reason: RotationReason
+    ) async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        let key = try phone.record().key
+        await phone.service.refuse(.rotateKey, .forbidden)
+        let error = await expectError(.server("FORBIDDEN")) {
+            try await sdk.rotateKey(appId: Phone.app, reason: reason)
+        }
+        #expect(error?.recovery == SynheartAuthError.Recovery.none && phone.sleeper.retries.isEmpty)
+        let record = try phone.record()
+        #expect(record.state == .registered && record.key == key && record.identity == .active)
+        let kept = try #require(try pending(phone))
+        #expect(!kept.isRefused && kept.reason == reason && kept.lastCopy != nil)
+        try await sdk.maintain(appId: Phone.app)
+        #expect(try phone.record().key?.thumbprint == kept.thumbprint)
+        let reasons = await phone.service.requests.compactMap { try? RotateKeyRequest(parsing: $0.body).reason }
+        #expect(reasons == [reason, reason])
+    }
+
+    @Test func `a failure is logged with its code and its device`() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        await phone.service.refuse(.rotateKey, .keyExpired)
+        await expectError(.server("KEY_EXPIRED")) { try await sdk.rotateKey(appId: Phone.app) }
+        let events = phone.logger.entries.filter { [.rotationStarted, .rotationFailed].contains($0.event) }
+        #expect(events.map(\.event) == [.rotationStarted, .rotationFailed])
+        #expect(events.map(\.level) == [.info, .warning] && events.last?.code == .server("KEY_EXPIRED"))
+        #expect(try events.allSatisfy { $0.device == HashedDeviceID(try DeviceID(id)) })
+    }
+
+    /// Writes down in which order keys are made and deleted.
+    private struct Journaling: KeyStore {
+        let base: MemoryKeyStore
+        let calls = Locked<[String]>([])
+        var failure: KeyStoreError?
+        var protection: KeyProtection { base.protection }
+
+        func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
+            calls.withLock { $0.append("create \(alias)") }
+            if let failure { throw failure }
+            return try base.create(alias, challenge: challenge)
+        }
+        func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? { try base.load(alias) }
+        func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+            try base.sign(message, with: alias)
+        }
+        func delete(_ alias: KeyAlias) throws(KeyStoreError) {
+            calls.withLock { $0.append("delete \(alias)") }
+            try base.delete(alias)
+        }
+    }
+
+    @Test func `a replaced key that is still there is deleted before a new one takes its name`() async throws {
+        let (phone, _, _) = try await Phone.registered()
+        let keys = Journaling(base: phone.keys)
+        let sdk = try phone.launch { $0.keyStore = keys }
+        var record = try phone.record()
+        let leftover = KeyAlias.next(record.appID)
+        _ = try phone.keys.create(leftover, challenge: nil)
+        record.journal = .disposal(leftover)
+        phone.storage.put(record.bytes, RecordName(record.appID))
+        try await sdk.rotateKey(appId: Phone.app)
+        let primary = KeyAlias.primary(record.appID)
+        #expect(keys.calls.withLock { $0 } == ["delete \(leftover)", "create \(leftover)", "delete \(primary)"])
+        #expect(phone.keys.aliases == [leftover.text])
+    }
+
+    @Test(arguments: KeyStoreError.Code.allCases)
+    func `a key that cannot be made fails the rotation, and the old one signs`(code: KeyStoreError.Code) async throws {
+        let (phone, _, _) = try await Phone.registered()
+        let keys = Journaling(base: phone.keys, failure: KeyStoreError(code))
+        let sdk = try phone.launch { $0.keyStore = keys }
+        // A key that was never made is not a lost one.
+        let error = await expectError(.keystoreError) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(error?.isRetryable == (code == .unavailable))
+        #expect(try phone.record().state == .registered)
+        #expect(await phone.service.count(.rotateKey) == 0)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        #expect(try await phone.launch().rotateKey(appId: Phone.app).deviceId == phone.record().deviceID?.text)
+    }
+
+    @Test func `a rotation holds no lock between its attempts, and takes over what another process finished`()
+        async throws
+    {
+        struct Interrupted: Sleeper {
+            let base: TestSleeper
+            let meanwhile: @Sendable () async throws -> Void
+            func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
+                if purpose == .retry { try await meanwhile() }
+                try await base.sleep(for: duration, purpose)
+            }
+        }
+        let (phone, other, _) = try await Phone.registered()
+        await phone.network.plan(.requestDropped, at: 0)
+        let done = Locked<KeyRotation?>(nil)
+        let sleeper = Interrupted(base: phone.sleeper) {
+            let rotation = try await other.rotateKey(appId: Phone.app)
+            done.withLock { $0 = rotation }
+        }
+        let sdk = try phone.launch { $0.sleeper = sleeper }
+        let rotation = try await sdk.rotateKey(appId: Phone.app)
+        #expect(rotation == done.withLock { $0 })
+        #expect(await phone.service.count(.rotateKey) == 1 && phone.keys.created == 2)
+    }
+
+    @Test func `only an unreachable service is tried again, and Retry-After replaces the pause`() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.service.refuse(.rotateKey, .serviceUnavailable, times: 2, retryAfter: 17)
+        try await sdk.rotateKey(appId: Phone.app)
+        #expect(phone.sleeper.retries == [.seconds(17), .seconds(17)])
+        #expect(await phone.service.count(.rotateKey) == 3)
+    }
+}
