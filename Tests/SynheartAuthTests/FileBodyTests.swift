@@ -104,4 +104,28 @@ import Testing
         #expect(head.lowercased().contains("content-length: \(content.count)\r\n") && head.hasPrefix("PUT /x "))
         #expect(body == content)
     }
+
+    #if os(Linux)
+        /// A regular file without an end: reading all of it would take minutes.
+        private static let endless = "/proc/\(getpid())/pagemap"
+
+        private var isEndlessOpen: Bool {
+            let folder = "/proc/\(getpid())/fd"
+            let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            return files.contains {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: folder + "/" + $0)) == Self.endless
+            }
+        }
+
+        @Test(
+            "a cancelled caller ends its wait for a file's digest, and the reading", .timeLimit(.minutes(15)),
+            .enabled(if: FileManager.default.isReadableFile(atPath: endless)))
+        func cancelled() async throws {
+            let digest = Task { try await RequestBody.file(Self.endless).digest() }
+            try await eventually { isEndlessOpen }
+            digest.cancel()
+            await expectError(.networkError) { try await digest.value }
+            try await eventually { !isEndlessOpen }
+        }
+    #endif
 }

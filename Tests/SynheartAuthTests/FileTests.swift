@@ -200,6 +200,35 @@ import Testing
         #expect(throws: KeyStoreError(.notFound, reason: "no such key")) { try keys.sign([1], with: alias) }
     }
 
+    @Test("a signer signs with its key until the file is replaced or removed", arguments: [true, false])
+    func signer(isReplaced: Bool) throws {
+        let keys = SoftwareKeyStore(directory: directory)
+        let alias = KeyAlias.primary(try AppID(Phone.app))
+        #expect(try keys.signer(alias) == nil)
+        let key = try keys.create(alias, challenge: nil)
+        let sign = try #require(try keys.signer(alias))
+        #expect(try sign([1, 2]).isValid(for: [1, 2], by: key))
+        if isReplaced { _ = try keys.create(alias, challenge: nil) } else { try keys.delete(alias) }
+        for _ in 0..<2 { #expect(throws: KeyStoreError(.notFound, reason: "no such key")) { try sign([1, 2]) } }
+        #expect(try (keys.signer(alias) != nil) == isReplaced)
+    }
+
+    @Test("a key file that others can read neither signs nor loads")
+    func exposedKey() throws {
+        let keys = SoftwareKeyStore(directory: directory)
+        let alias = KeyAlias.primary(try AppID(Phone.app))
+        _ = try keys.create(alias, challenge: nil)
+        let sign = try #require(try keys.signer(alias))
+        let file = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first)
+        #expect(chmod(directory + "/" + file, 0o640) == 0)
+        #expect(throws: KeyStoreError.self) { try sign([1]) }
+        #expect(try keys.signer(alias) == nil)
+        for call in [{ _ = try keys.sign([1], with: alias) }, { _ = try keys.load(alias) }] as [() throws -> Void] {
+            let error = #expect(throws: KeyStoreError.self) { try call() }
+            #expect(error?.code == .failed && error?.status == Int(EPERM))
+        }
+    }
+
     @Test("a release build has no key store by default")
     func noKeyStore() {
         #expect(throws: KeyStoreError.self) { try NoKeyStore().create(.primary(AppID("a")), challenge: nil) }
@@ -280,6 +309,23 @@ import Testing
             defer { end(process) }
             #expect(isClosed == 0)
             #expect(try storage.lock(name(), for: "operation") == nil)
+            held.release()
+        }
+
+        @Test("a lock that a child takes does not end with its copy of its parent's")
+        func childsOwnLock() throws {
+            let held = try #require(try storage.lock(name(), for: "operation"))
+            // One open file for the child's look at its own lock, made before: a child allocates as little as it can.
+            let path = directory + "/own.lock"
+            let look = open(path, O_RDWR | O_CREAT, 0o600)
+            defer { close(look) }
+            let (process, isHeld) = try child {
+                let own = try? FileLock.take(path)
+                held.release()
+                return own != nil && flock(look, LOCK_EX | LOCK_NB) != 0 ? 1 : 0
+            }
+            defer { end(process) }
+            #expect(isHeld == 1)
             held.release()
         }
 

@@ -113,4 +113,77 @@ import Testing
         #expect(failure { try directory.remove("full") }?.call == "unlink")
         #expect(try Set(FileManager.default.contentsOfDirectory(atPath: directory.path)) == ["x", "full"])
     }
+
+    @Test func `a name that is too long for a file is refused when it is opened`() throws {
+        let name = String(repeating: "x", count: 250)
+        let refusal = failure { try directory.write([1], to: name) }
+        #expect(refusal?.call == "open" && refusal?.number == ENAMETOOLONG)
+        #expect(failure { _ = try directory.read(String(repeating: "x", count: 256)) }?.number == ENAMETOOLONG)
+    }
+
+    @Test func `nothing depends on the number of an earlier failure`() throws {
+        #expect(mkdir(parent, 0o700) == 0 && mkdir(parent + "/a", 0o700) == 0)
+        for number in [EWOULDBLOCK, EINTR, ENOENT, 0] {
+            // Its directory does not exist, so that nothing fails before the file is made.
+            let fresh = PrivateDirectory(path: parent + "/a/\(number)")
+            errno = number
+            try fresh.write([1, 2], to: "x")
+            errno = number
+            #expect(try fresh.read("x") == [1, 2])
+            errno = number
+            try fresh.remove("x")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: fresh.path).isEmpty)
+        }
+    }
+
+    @Test func `an empty file and one of many pieces are read as they were written`() throws {
+        for count in [0, 1, 4096, 262_144] {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            try directory.write(bytes, to: "x")
+            #expect(try directory.read("x") == bytes)
+        }
+    }
+
+    @Test func `a directory is made with its parents, for its owner alone`() throws {
+        try directory.write([1], to: "x")
+        for path in [directory.path, parent + "/a"] {
+            var information = stat()
+            #expect(stat(path, &information) == 0 && information.st_mode & 0o777 == 0o700)
+        }
+    }
+
+    @Test func `a link or a file in place of the directory is refused`() throws {
+        try directory.write([1], to: "x")
+        #expect(symlink(directory.path, parent + "/link") == 0)
+        #expect(failure { try PrivateDirectory(path: parent + "/link").write([1], to: "y") }?.number == ENOTDIR)
+        #expect(failure { try PrivateDirectory(path: path("x")).write([1], to: "y") }?.number == ENOTDIR)
+        #expect(failure { try PrivateDirectory(path: "").write([1], to: "y") }?.number == ENOENT)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["x"])
+    }
+
+    @Test func `a lock file that cannot be opened is refused, and says so`() throws {
+        try directory.write([1], to: "x")
+        #expect(mkdir(path("folder"), 0o700) == 0 && symlink(path("x"), path("link")) == 0)
+        for (name, number) in [("folder", EISDIR), ("link", ELOOP)] {
+            let refusal = failure { _ = try directory.lock(name) }
+            #expect(refusal?.call == "open" && refusal?.number == number)
+        }
+    }
+
+    @Test func `a new file is ours only if it is locked and still has its name`() throws {
+        try directory.write([1], to: "x")
+        let (one, other) = (open(path("x"), O_RDONLY), open(path("x"), O_RDONLY))
+        defer {
+            close(one)
+            close(other)
+        }
+        #expect(directory.isOurs(one))
+        #expect(directory.isOurs(one))
+        // A remover that came first.
+        #expect(!directory.isOurs(other))
+        flock(one, LOCK_UN)
+        #expect(unlink(path("x")) == 0)
+        #expect(!directory.isOurs(other))
+        #expect(!directory.isOurs(-1))
+    }
 }

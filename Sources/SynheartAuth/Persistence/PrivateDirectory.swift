@@ -108,7 +108,7 @@ struct PrivateDirectory: Sendable {
 
     /// Locks a new file, and says whether it still has its name. On a file system without locks, `remove` deletes no temporary
     /// files.
-    private func isOurs(_ descriptor: Int32) -> Bool {
+    func isOurs(_ descriptor: Int32) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { return false }
         var information = stat()
         return fstat(descriptor, &information) == 0 && information.st_nlink > 0
