@@ -213,4 +213,62 @@ final class Gate: Sendable {
         #expect(await run(.lockRecord) { 6 } == 6)
         #expect(late.withLock { $0 } == [5])
     }
+
+    private func ending(_ kind: BlockingCall, _ gate: Gate? = nil) async -> String {
+        switch await calls.run(kind, limit: limit, { gate?.pass() }) {
+        case .returned: "returned"
+        case .noAnswer: "no answer"
+        case .cancelled: "cancelled"
+        }
+    }
+
+    @Test func `a call that hangs, those behind it and later ones of its kind get no answer`() async throws {
+        let gate = Gate()
+        gate.shut()
+        let first = Task { await ending(.sign, gate) }
+        try await eventually { gate.count == 1 }
+        let second = Task { await ending(.sign, gate) }
+        for _ in 0..<100 { await Task.yield() }
+        sleeper.expire()
+        #expect(await first.value == "no answer")
+        #expect(await second.value == "no answer")
+        #expect(await ending(.sign, gate) == "no answer")
+        #expect(await ending(.loadKey) == "returned")
+        gate.open()
+    }
+
+    @Test func `cancelling a caller does not abandon its running call, unless it says so`() async throws {
+        let gate = Gate()
+        gate.shut()
+        let call = Task { await ending(.sign, gate) }
+        try await eventually { gate.count == 1 }
+        call.cancel()
+        let next = Task { await ending(.sign) }
+        for _ in 0..<100 { await Task.yield() }
+        gate.open()
+        #expect(await call.value == "returned")
+        #expect(await next.value == "returned")
+    }
+
+    @Test(
+        arguments: [
+            (.createKey, true), (.deleteKey, true), (.writeRecord, true), (.removeRecord, true), (.loadKey, false),
+            (.sign, false), (.readRecord, false), (.setRecordAside, false), (.lockRecord, false), (.attest, false),
+            (.digest, false),
+        ] as [(BlockingCall, Bool)])
+    func `an abandoned change is waited for, and an abandoned look is not`(
+        kind: BlockingCall, isChange: Bool
+    )
+        async throws
+    {
+        let gate = Gate()
+        try await leaveBehind(kind, gate)
+        #expect(calls.hasChangeLeftBehind == isChange)
+        let ran = Locked(0)
+        calls.afterChanges { ran.withLock { $0 += 1 } }
+        #expect(ran.withLock { $0 } == (isChange ? 0 : 1))
+        gate.open()
+        try await eventually { ran.withLock { $0 } == 1 }
+        try await eventually { !calls.hasChangeLeftBehind }
+    }
 }

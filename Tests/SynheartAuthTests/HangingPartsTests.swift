@@ -155,6 +155,47 @@ struct GatedStorage: Storage {
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
+    @Test("while a write hangs, no app waits for a lock, and none writes")
+    func noTurn() async throws {
+        let (phone, _, _) = try await Phone.registered()
+        let storage = GatedStorage(base: phone.storage)
+        let sdk = try phone.launch { $0.storage = storage }
+        storage.writing.shut()
+        let call = Task { try await sdk.rotateKey(appId: Phone.app) }
+        try await eventually { storage.writing.count == 1 }
+        phone.sleeper.expire()
+        await expectError(.storageError) { try await call.value }
+        let turns = phone.sleeper.turns
+        let rotation = await expectError(.storageError) { try await sdk.rotateKey(appId: Phone.app) }
+        let other = await expectError(.storageError) { try await sdk.registerDevice(appId: "com.example.other") }
+        for error in [rotation, other] {
+            #expect(error?.message == "the record cannot be locked: the storage does not answer")
+        }
+        #expect(phone.sleeper.turns == turns && storage.writing.count == 1)
+        storage.writing.open()
+    }
+
+    @Test("a lock that another process keeps is waited for two minutes")
+    func lockedByAnother() async throws {
+        struct Impatient: Sleeper {
+            let base: TestSleeper
+            let waited = Locked(Duration.zero)
+            func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
+                guard purpose == .turn else { return try await base.sleep(for: duration, purpose) }
+                waited.withLock { $0 += duration }
+            }
+        }
+        let (phone, _, _) = try await Phone.registered()
+        let sleeper = Impatient(base: phone.sleeper)
+        let sdk = try phone.launch { $0.sleeper = sleeper }
+        let lock = try phone.storage.lock(name(), for: "operation")
+        let error = await expectError(.storageError) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(error?.isRetryable == true && error?.message == "another process holds the record")
+        #expect(sleeper.waited.withLock { $0 } == .seconds(120))
+        lock?.release()
+        #expect(try await sdk.rotateKey(appId: Phone.app).deviceId == phone.record().deviceID?.text)
+    }
+
     @Test("a call that hangs counts for all apps, also after configure")
     func shared() async throws {
         let phone = Phone()

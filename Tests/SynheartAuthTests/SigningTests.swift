@@ -62,6 +62,72 @@ import Testing
         await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: method, path: path) }
     }
 
+    @Test(
+        "requests that only look like the reserved ones are signed",
+        arguments: [
+            ("GET", "/auth/v1/device/rotate-key"), ("DELETE", "/auth/v1/device/rotate-key"),
+            ("POST", "/auth/v1/device"),
+            ("GET", "/auth/v1/device"), ("PUT", "/auth/v1/device"), ("POST", "/auth/v1/device/rotate-keys"),
+            ("POST", "/v1/auth/v1/device/rotate-key"), ("DELETE", "/auth/v1/devices"), ("DELETE", "/auth/v1/device/1"),
+            ("DELETE", "/auth/v1"), ("DELETE", "/"), ("POST", "/auth/v1/device/rotate%252Dkey"),
+        ])
+    func notReserved(method: String, path: String) async throws {
+        let (_, sdk, _) = try await Phone.registered()
+        #expect(try await sdk.signRequest(appId: Phone.app, method: method, path: path).fields.count == 6)
+        let url = FakeService.origin + path
+        let headers = try await sdk.sign(appId: Phone.app, scheme: .two, method: method, url: url)
+        #expect(headers.dictionary["Signature"] != nil)
+    }
+
+    @Test(
+        "a malformed method or a reserved request is refused first, under either scheme",
+        arguments: SignatureScheme.allCases)
+    func refusedFirst(scheme: SignatureScheme) async throws {
+        let sdk = try Phone().launch()
+        for (method, route) in [("GE T", Route.status), ("", .status), ("POST", .rotateKey), ("delete", .device)] {
+            await expectError(.signingFailed) {
+                try await sdk.sign(
+                    appId: Phone.app, scheme: scheme, method: method, url: FakeService.origin + route.rawValue
+                ).fields.count
+            }
+        }
+        await expectError(.notRegistered) {
+            try await sdk.sign(appId: Phone.app, scheme: scheme, method: "GET", url: FakeService.origin).fields.count
+        }
+    }
+
+    @Test("a pending device is told that it is not approved, an unknown one to register")
+    func whyNotRegistered() async throws {
+        let phone = Phone()
+        let sdk = try phone.launch()
+        func message() async -> String? {
+            await expectError(.notRegistered) {
+                try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+            }?.message
+        }
+        #expect(await message() == "call registerDevice first")
+        await phone.service.set { $0.decision = .pending }
+        try await sdk.registerDevice(appId: Phone.app)
+        #expect(await message() == "the service has not approved this device yet")
+    }
+
+    @Test(
+        "under scheme 2 a key store's failure is the same error as under scheme 1",
+        arguments: [
+            (KeyStoreError.Code.notFound, SynheartAuthError.Code.keyInvalidated), (.invalidated, .keyInvalidated),
+            (.unavailable, .keystoreError), (.unsupported, .keystoreError),
+        ], SignatureScheme.allCases)
+    func schemes(
+        failure: (code: KeyStoreError.Code, reported: SynheartAuthError.Code), scheme: SignatureScheme
+    ) async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.keys.fail(KeyStoreError(failure.code))
+        await expectError(failure.reported) {
+            try await sdk.sign(appId: Phone.app, scheme: scheme, method: "GET", url: FakeService.origin).fields.count
+        }
+        #expect(try (phone.record().state == .keyInvalid) == (failure.reported == .keyInvalidated))
+    }
+
     @Test("an unregistered device gets NOT_REGISTERED")
     func notRegistered() async throws {
         let phone = Phone()

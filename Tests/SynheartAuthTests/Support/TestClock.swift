@@ -44,6 +44,9 @@ final class TestSleeper: Sleeper {
     /// What was waited for before another attempt.
     var retries: [Duration] { slept.withLock { $0.filter { $0.1 == .retry }.map(\.0) } }
 
+    /// How often another holder of a lock was waited for.
+    var turns: Int { slept.withLock { $0.count { $0.1 == .turn } } }
+
     /// One deadline that is so far away passes: that of a call which hangs, now or soon. Calls that answer are over before.
     func expire(_ duration: Duration = .seconds(30)) { expiring.withLock { $0[duration, default: 0] += 1 } }
 
