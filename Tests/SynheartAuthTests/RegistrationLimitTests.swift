@@ -233,4 +233,37 @@ import Testing
         #expect(await phone.service.count(.challenge) == 10)
         #expect(phone.sleeper.retries == [1, 2, 4, 8, 1, 2, 4, 8].map { .seconds($0) })
     }
+
+    @Test(arguments: [IdentityState.challengeReceived, .keyReady, .registering])
+    func `a registration that was cut short starts again with its key and its handle`(state: IdentityState) async throws
+    {
+        let phone = Phone()
+        let sdk = try phone.launch()
+        let ledger = try sdk.identity(Phone.app).context.ledger
+        let alias = KeyAlias.primary(ledger.appID)
+        let key = try phone.keys.create(alias, challenge: nil)
+        try await ledger.apply(.challengeReceived(authOrigin: FakeService.origin))
+        try await ledger.apply(.attestationKeyMade(id: "kept"))
+        if state != .challengeReceived {
+            try await ledger.apply(.keyReady(.init(alias: alias, thumbprint: key.thumbprint), isReused: false))
+        }
+        if state == .registering { try await ledger.apply(.registrationSending(.ios)) }
+        #expect(try phone.record().state == state)
+        try await sdk.registerDevice(appId: Phone.app)
+        // Before its step, the key belongs to no attempt.
+        #expect(phone.keys.created == (state == .challengeReceived ? 2 : 1))
+        #expect(phone.attestation.subjects.map(\.handle) == [state == .registering ? "handle-1" : "kept"])
+    }
+
+    @Test func `a pending device whose key is lost forgets it, although the next attempt fails`() async throws {
+        let phone = Phone()
+        await phone.service.set { $0.decision = .pending }
+        let sdk = try phone.launch()
+        try await sdk.registerDevice(appId: Phone.app)
+        phone.keys.lose()
+        await phone.network.setOffline(true)
+        await expectError(.networkError) { try await sdk.registerDevice(appId: Phone.app) }
+        let record = try phone.record()
+        #expect(record.state == .unregistered && record.journal == nil && record.attestationKey == nil)
+    }
 }

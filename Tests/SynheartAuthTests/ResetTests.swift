@@ -108,4 +108,46 @@ import Testing
         #expect(phone.storage.read(name) == .absent)
         #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
     }
+
+    @Test("a record that cannot be read now is not reset, and nothing is deleted")
+    func unavailable() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        phone.storage.beUnavailable(times: 5)
+        let error = await expectError(.storageError) {
+            try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        }
+        #expect(error?.recovery == .retry && phone.keys.aliases.count == 1)
+        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id)
+    }
+
+    @Test("a reset sends one DELETE with a limit of three seconds, and is logged")
+    func request() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        let before = await phone.network.messages
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        let sent = try #require(await phone.service.requests.last)
+        #expect(sent.method == "DELETE" && sent.deadline == .seconds(3))
+        #expect(await phone.network.messages == before + 1)
+        let entry = try #require(phone.logger.entries.last)
+        #expect(try entry.event == .identityReset && entry.device == HashedDeviceID(DeviceID(id)))
+    }
+
+    @Test("an identity of another service is reset without telling this one")
+    func otherService() async throws {
+        let (phone, _, _) = try await Phone.registered()
+        var record = try phone.record()
+        record.authOrigin = "https://other.test"
+        phone.storage.put(record.bytes, RecordName(record.appID))
+        let sdk = try phone.launch()
+        // Only a reset may change such a record.
+        let now = Double(phone.clock.wallMilliseconds) / 1000
+        let error = await expectError(.storageError) {
+            try await sdk.correctClockSkew(serverTimestamp: now + 5, appId: Phone.app)
+        }
+        #expect(try error?.recovery == .reset && phone.record() == record)
+        let messages = await phone.network.messages
+        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(phone.storage.isEmpty && phone.keys.aliases.isEmpty)
+        #expect(await phone.network.messages == messages)
+    }
 }

@@ -181,4 +181,15 @@ import Testing
         #expect(phone.sleeper.retries == [.seconds(17), .seconds(17)])
         #expect(await phone.service.count(.rotateKey) == 3)
     }
+
+    @Test func `after a thief's rotation the pending key is not sent again`() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        await phone.service.steal(id)
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(try pending(phone)?.isRefused == true && phone.record().state == .registered)
+        let sent = await phone.service.count(.rotateKey)
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        #expect(error?.recovery == .reset)
+        #expect(await phone.service.count(.rotateKey) == sent)
+    }
 }

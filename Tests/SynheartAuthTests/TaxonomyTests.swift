@@ -142,6 +142,19 @@ import Testing
         #expect(long.delay(after: 90, random: Fixed(byte: 0xFF)) == .seconds(30))
     }
 
+    @Test("the jitter is the fraction that two random bytes say, and none without them")
+    func jitter() {
+        let policy = RetryPolicy.registration
+        for byte in [UInt8(0x00), 0x01, 0x80, 0xFF] {
+            let fraction = Double(UInt16(byte) << 8 | UInt16(byte)) / 65_536
+            #expect(policy.delay(after: 0, random: Fixed(byte: byte)) == .seconds(1) + .milliseconds(500) * fraction)
+        }
+        #expect(policy.delay(after: 0, random: nil) == .seconds(1))
+        #expect(policy.delay(after: 4, random: nil, retryAfter: .seconds(1)) == nil)
+        #expect(policy.delay(after: 0, random: nil, retryAfter: .seconds(-1)) == .zero)
+        #expect(policy.delay(after: 0, random: nil, retryAfter: .seconds(301)) == .seconds(300))
+    }
+
     @Test("a rotation backs off from 60 s to an hour in 3 attempts")
     func rotation() {
         #expect(
