@@ -117,6 +117,12 @@ import Testing
             }
         }
 
+        @Test("a file that cannot be read to its end has no digest")
+        func readError() async throws {
+            // It opens, but nothing is mapped at its first address.
+            await expectError(.signingFailed) { try await RequestBody.file("/proc/self/mem").digest() }
+        }
+
         @Test(
             "a cancelled caller ends its wait for a file's digest, and the reading", .timeLimit(.minutes(15)),
             .enabled(if: FileManager.default.isReadableFile(atPath: endless)))
