@@ -255,14 +255,16 @@ import Testing
             let (reading, writing) = (ends[0], ends[1])
             let process = fork()
             if process == 0 {
+                // A child that hangs dies, and its parent reads the end of the pipe.
+                alarm(60)
                 var answer = body()
                 write(writing, &answer, 1)
                 while true { pause() }
             }
+            close(writing)
             var answer: UInt8 = 0xFF
             #expect(read(reading, &answer, 1) == 1)
             close(reading)
-            close(writing)
             return (process, answer)
         }
 
@@ -316,8 +318,8 @@ import Testing
         func childsOwnLock() throws {
             let held = try #require(try storage.lock(name(), for: "operation"))
             // One open file for the child's look at its own lock, made before: a child allocates as little as it can.
-            let path = directory + "/own.lock"
-            let look = open(path, O_RDWR | O_CREAT, 0o600)
+            let path = directory + "/own"
+            let look = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
             defer { close(look) }
             let (process, isHeld) = try child {
                 let own = try? FileLock.take(path)

@@ -78,7 +78,7 @@ import Testing
     @Test("an exchange ends at its deadline")
     func deadline() async throws {
         let result = try await send(nil, deadline: .milliseconds(200))
-        #expect(throws: TransportError("no answer in time")) { try result.get() }
+        #expect(throws: TransportError.self) { try result.get() }
     }
 
     @Test("a deadline of less than a second leaves that time")
