@@ -137,18 +137,41 @@ import Testing
         #expect(sent.first?.publicKeyText != sent.last?.publicKeyText && phone.keys.created == 2)
     }
 
-    @Test func `the refusal of a key that the service may know needs a reset, and keeps the key`() async throws {
+    /// A phone whose registration was sent, without an answer.
+    private func unanswered() async throws -> (Phone, SynheartAuth) {
         let phone = Phone()
         let sdk = try phone.launch()
         await phone.network.plan(.answerDropped, at: 1)
         for index in 2...5 { await phone.network.plan(.requestDropped, at: index) }
         await expectError(.networkError) { try await sdk.registerDevice(appId: Phone.app) }
+        return (phone, sdk)
+    }
+
+    @Test func `the refusal of a key that the service may know needs a reset, and keeps the key`() async throws {
+        let (phone, sdk) = try await unanswered()
         await phone.service.refuse(.register, .invalidAttestation)
         let error = await expectError(.attestationFailed) { try await sdk.registerDevice(appId: Phone.app) }
         #expect(error?.recovery == .reset)
         #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
         #expect(phone.keys.created == 1)
         #expect(await phone.service.devices.count == 1)
+    }
+
+    @Test func `a key that was sent once counts as known, although a later attempt never sends it`() async throws {
+        let (phone, sdk) = try await unanswered()
+        let journal = try phone.record().journal
+        guard case .registration(_, isSent: true) = journal else { throw StorageError("not sent") }
+        phone.attestation.fail(.unsupported)
+        await expectError(.attestationUnavailable) { try await sdk.registerDevice(appId: Phone.app) }
+        #expect(try phone.record().journal == journal)
+    }
+
+    @Test func `a new key takes the place of a sent one that is lost`() async throws {
+        let (phone, sdk) = try await unanswered()
+        phone.keys.lose()
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        #expect(try await sdk.isRegistered(appId: Phone.app))
     }
 
     @Test func `the refusal of a new key forgets it`() async throws {
