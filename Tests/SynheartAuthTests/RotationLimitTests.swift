@@ -136,6 +136,17 @@ import Testing
         #expect(phone.keys.aliases == [leftover.text])
     }
 
+    @Test func `a key that was given up is deleted before a new one takes its name`() async throws {
+        let (phone, _, pending) = try await refused()
+        phone.clock.advance(.seconds(901))
+        let keys = Journaling(base: phone.keys)
+        let sdk = try phone.launch { $0.keyStore = keys }
+        try await sdk.rotateKey(appId: Phone.app)
+        let primary = KeyAlias.primary(try AppID(Phone.app))
+        let calls = ["delete \(pending.alias)", "create \(pending.alias)", "delete \(primary)"]
+        #expect(keys.calls.withLock { $0 } == calls)
+    }
+
     @Test(arguments: KeyStoreError.Code.allCases)
     func `a key that cannot be made fails the rotation, and the old one signs`(code: KeyStoreError.Code) async throws {
         let (phone, _, _) = try await Phone.registered()
