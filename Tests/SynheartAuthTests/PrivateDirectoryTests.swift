@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func `nothing depends on the number of an earlier failure`() throws {
-        #expect(mkdir(parent, 0o700) == 0 && mkdir(parent + "/a", 0o700) == 0)
+        try FileManager.default.createDirectory(atPath: parent + "/a", withIntermediateDirectories: true)
         for number in [EWOULDBLOCK, EINTR, ENOENT, 0] {
             // Its directory does not exist, so that nothing fails before the file is made.
             let fresh = PrivateDirectory(path: parent + "/a/\(number)")

@@ -45,13 +45,15 @@ import Testing
     }
 
     private func expectRefused(
-        _ event: IdentityEvent, in record: IdentityRecord, sourceLocation: SourceLocation = #_sourceLocation
+        _ event: IdentityEvent, in record: IdentityRecord, to target: IdentityState? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) {
         let error = #expect(throws: SynheartAuthError.self, sourceLocation: sourceLocation) {
             try IdentityReducer.reduce(record, event)
         }
         #expect(error?.code == .invalidStateTransition, sourceLocation: sourceLocation)
         #expect(error?.transition?.from == record.state, sourceLocation: sourceLocation)
+        if let target { #expect(error?.transition?.to == target, sourceLocation: sourceLocation) }
     }
 
     @Test func `a registration goes through its steps`() throws {
@@ -91,12 +93,13 @@ import Testing
     }
 
     @Test func `a registration is decided only while it runs, and only once`() throws {
-        for event in [IdentityEvent.registered(device, at: UnixTime(0)), .pending(device, at: UnixTime(0))] {
+        for (event, target) in [
+            (IdentityEvent.registered(device, at: UnixTime(0)), IdentityState.registered),
+            (.pending(device, at: UnixTime(0)), .registering),
+        ] {
             let keyReady = try record(
                 .challengeReceived(authOrigin: FakeService.origin), .keyReady(old, isReused: false))
-            expectRefused(event, in: keyReady)
-            expectRefused(event, in: try registered)
-            expectRefused(event, in: try rotating)
+            for record in [keyReady, try registered, try rotating] { expectRefused(event, in: record, to: target) }
             var keyless = try registering
             keyless.journal = nil
             #expect(throws: SynheartAuthError(.invalidStateTransition, "")) { try apply(event, to: keyless) }

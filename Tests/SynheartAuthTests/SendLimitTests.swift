@@ -135,6 +135,24 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        "https://", "https:///", "https:///v1", "https://?a=b", "https:///?a", "https://#a", "https:", "/",
+    ])
+    func `a URL without a host is refused`(url: String) {
+        #expect(throws: SynheartAuthError(.signingFailed, "")) { try RequestTargetURL(url) }
+    }
+
+    @Test(
+        arguments: [
+            ("https://a", "https://a", "/"), ("https://a?b=/c", "https://a", "/?b=/c"),
+            ("https://a/?", "https://a", "/?"),
+            ("http://127.0.0.1:8080/a%2Fb?c=d?e", "http://127.0.0.1:8080", "/a%2Fb?c=d?e"),
+        ])
+    func `a URL is split into origin and target`(url: String, origin: String, target: String) throws {
+        let place = try RequestTargetURL(url)
+        #expect(try place.origin == RequestOrigin(origin) && place.target == RequestTarget(target))
+    }
+
     @Test func `a URLRequest with a body stream, or with two bodies, is not signed`() async throws {
         let (_, sdk, _) = try await registered()
         var streamed = URLRequest(url: try #require(URL(string: SendTests.api + path)))
