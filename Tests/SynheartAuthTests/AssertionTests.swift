@@ -21,7 +21,7 @@ import Testing
         func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
             asked.withLock { $0.append((handle, clientDataHash)) }
             if let failure { throw failure }
-            return [1, 2, 3]
+            return TestAttestation.assertion(handle, clientDataHash)
         }
     }
 
@@ -59,8 +59,9 @@ import Testing
         await phone.service.answer(
             path: "/v1/pay", with: await phone.service.answer(FakeService.Refusal(.assertionRequired)))
         #expect(try await sdk.send(request, appId: Phone.app).status == 200)
-        #expect(await assertions(phone) == [[], ["AQID"]])
         let asked = try #require(provider.asked.withLock { $0.first })
+        let assertion = Base64.standard.encode(TestAttestation.assertion("handle-1", asked.hash))
+        #expect(await assertions(phone) == [[], [assertion]])
         #expect(asked.handle == "handle-1" && provider.asked.withLock { $0.count } == 1)
         // The assertion covers exactly what the key signed.
         let sent = try SchemeOneHeaders(try #require(await phone.service.requests.last).headers)
@@ -76,7 +77,7 @@ import Testing
     }
 
     @Test(
-        arguments: AttestationError.Code.allCases.map {
+        arguments: AttestationError.Code.allCases.filter { $0 != .handleInvalid }.map {
             ($0, $0 == .unsupported ? SynheartAuthError.Code.attestationUnavailable : .attestationFailed)
         })
     func `an assertion that cannot be had fails the call, and nothing else is sent`(
@@ -86,20 +87,31 @@ import Testing
             Asserting(base: $0.attestation, failure: AttestationError(failure, reason: "why"))
         }
         let error = await expectError(code) { try await sdk.send(request, appId: Phone.app) }
-        #expect(
-            error?.message == "why" && error?.cause as? AttestationError == AttestationError(failure, reason: "why"))
+        #expect(error?.cause as? AttestationError == AttestationError(failure, reason: "why"))
         #expect(await assertions(phone) == [[]])
     }
 
-    @Test func `a provider without assertions and a device without an attested handle cannot assert`() async throws {
-        let (_, sdk) = try await demanding { $0.attestation }
+    @Test func `a provider without assertions cannot assert`() async throws {
+        struct Silent: AttestationProvider {
+            let base: TestAttestation
+            var platform: Platform { base.platform }
+            func makeHandle() async throws(AttestationError) -> String? { try await base.makeHandle() }
+            func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
+                try await base.attest(subject)
+            }
+        }
+        let (_, sdk) = try await demanding { Silent(base: $0.attestation) }
         await expectError(.attestationUnavailable) { try await sdk.send(request, appId: Phone.app) }
+    }
+
+    @Test func `a device without an attested handle cannot assert, and a reset helps`() async throws {
         for handle in [nil, IdentityRecord.AttestationKey(id: "handle-1", isUsed: false)] {
             let (phone, sdk) = try await demanding { Asserting(base: $0.attestation) }
             var record = try phone.record()
             record.attestationKey = handle
             phone.storage.put(record.bytes, RecordName(record.appID))
-            await expectError(.attestationUnavailable) { try await sdk.send(request, appId: Phone.app) }
+            let error = await expectError(.attestationFailed) { try await sdk.send(request, appId: Phone.app) }
+            #expect(error?.recovery == .reset)
         }
     }
 }

@@ -38,7 +38,8 @@ import Testing
         record.clockOffset = try #require(ClockOffset(milliseconds: -86_400_000))
         record.attestationKey = .init(id: "handle", isUsed: true)
         record.authOrigin = FakeService.origin
-        record.mustRotateBy = UnixTime(3)
+        record.rotationDemand = RotationDemand(by: UnixTime(3), reason: .compromise)
+        record.schemeFloor = .two
         #expect(try IdentityRecord(record.bytes, appID: appID) == record)
         record.attestationKey = .init(id: "handle", isUsed: false)
         #expect(try IdentityRecord(record.bytes, appID: appID) == record)

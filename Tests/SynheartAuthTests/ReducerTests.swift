@@ -139,10 +139,10 @@ import Testing
                     PendingRotation(
                         alias: new.alias, reason: .compromise, thumbprint: "new", lastCopy: UnixTime(100))))
         var demanded = running
-        demanded.mustRotateBy = UnixTime(7)
+        demanded.rotationDemand = RotationDemand(by: UnixTime(7), reason: .compromise)
         let done = try apply(.rotationConfirmed(at: UnixTime(200)), to: demanded)
         #expect(done.state == .registered && done.key == new && done.keyRotatedAt == UnixTime(200))
-        #expect(done.mustRotateBy == nil && done.journal == .disposal(old.alias) && done.deviceID == device)
+        #expect(done.rotationDemand == nil && done.journal == .disposal(old.alias) && done.deviceID == device)
         #expect(try apply(.keyDisposed, to: done).journal == nil)
     }
 
@@ -244,7 +244,8 @@ import Testing
 
     @Test func `a handle is kept until it is forgotten, and a demand until the key is new`() throws {
         #expect(try apply(.attestationKeyForgotten, to: registering).attestationKey == nil)
-        let demanded = try apply(.rotationDemanded(by: UnixTime(5)), to: registered)
-        #expect(demanded.mustRotateBy == UnixTime(5) && demanded.state == .registered)
+        let demand = RotationDemand(by: UnixTime(5), reason: .scheduled)
+        let demanded = try apply(.rotationDemanded(demand), to: registered)
+        #expect(demanded.rotationDemand == demand && demanded.state == .registered)
     }
 }

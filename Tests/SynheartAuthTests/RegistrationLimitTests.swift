@@ -211,7 +211,9 @@ import Testing
         let keys = Attesting(base: phone.keys, attestsKeys: false)
         keys.failure.withLock { $0 = KeyStoreError(code) }
         let sdk = try phone.launch { $0.keyStore = keys }
-        let error = await expectError(.keystoreError) { try await sdk.registerDevice(appId: Phone.app) }
+        let error = await expectError(code == .misconfigured ? .notConfigured : .keystoreError) {
+            try await sdk.registerDevice(appId: Phone.app)
+        }
         #expect(error?.isRetryable == (code == .unavailable))
         #expect(await phone.service.count(.register) == 0)
     }

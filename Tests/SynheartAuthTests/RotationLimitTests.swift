@@ -153,7 +153,9 @@ import Testing
         let keys = Journaling(base: phone.keys, failure: KeyStoreError(code))
         let sdk = try phone.launch { $0.keyStore = keys }
         // A key that was never made is not a lost one.
-        let error = await expectError(.keystoreError) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(code == .misconfigured ? .notConfigured : .keystoreError) {
+            try await sdk.rotateKey(appId: Phone.app)
+        }
         #expect(error?.isRetryable == (code == .unavailable))
         #expect(try phone.record().state == .registered)
         #expect(await phone.service.count(.rotateKey) == 0)

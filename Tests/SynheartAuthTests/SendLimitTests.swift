@@ -45,7 +45,7 @@ import Testing
 
     @Test(
         arguments: [
-            ErrorCode.unknownApp, .forbidden, .invalidAssertion, .unsupportedSigVersion, .devicePending, .rateLimited,
+            ErrorCode.unknownApp, .forbidden, .invalidAssertion, .devicePending, .rateLimited,
         ])
     func `a refusal that signing again cannot heal is returned`(code: ErrorCode) async throws {
         let (phone, sdk, _) = try await registered()
@@ -54,6 +54,19 @@ import Testing
         let sent = await phone.service.requests.count
         #expect(try await sdk.send(request(), appId: Phone.app) == refusal)
         #expect(await phone.service.requests.count == sent + 1)
+    }
+
+    @Test func `a scheme that is refused is replaced by the other one, unless the caller named it`() async throws {
+        let (phone, sdk, _) = try await registered()
+        for scheme in [nil, SignatureScheme.one] {
+            await phone.service.answer(path: path, with: answer(.unsupportedSigVersion, 400))
+            let sent = await phone.service.requests.count
+            _ = try await sdk.send(request(), appId: Phone.app, scheme: scheme)
+            let requests = await phone.service.requests.dropFirst(sent)
+            #expect(
+                requests.map { $0.headers.contains(HeaderName.signatureInput) }
+                    == (scheme == nil ? [false, true] : [false]))
+        }
     }
 
     @Test(arguments: [ErrorCode.deviceRevoked, .notRegistered, .invalidSignature])

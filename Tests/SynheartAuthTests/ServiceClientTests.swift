@@ -82,13 +82,14 @@ import Testing
         ] as [(String, Int64?)])
     func `a demand to rotate says required, and names a time`(text: String, seconds: Int64?) async throws {
         let headers = HeaderFields([("x-synheart-rotate", text)])
-        #expect(ServiceVerdict.mustRotateBy(headers)?.seconds == seconds)
-        #expect(try await outcome(of: TransportAnswer(status: 403, headers: headers)).mustRotateBy?.seconds == seconds)
+        #expect(ServiceVerdict.rotationDemand(headers)?.by.seconds == seconds)
+        let outcome = try await outcome(of: TransportAnswer(status: 403, headers: headers))
+        #expect(outcome.rotationDemand?.by.seconds == seconds)
     }
 
     @Test func `two demands to rotate are none`() {
         let line = ("X-Synheart-Rotate", "required; by=1709312345")
-        #expect(ServiceVerdict.mustRotateBy(HeaderFields([line, line])) == nil)
+        #expect(ServiceVerdict.rotationDemand(HeaderFields([line, line])) == nil)
     }
 
     @Test(

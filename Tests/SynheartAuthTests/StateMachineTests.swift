@@ -169,10 +169,11 @@ import Testing
         let before = phone.logger.entries.count
         phone.storage.refuseWrites(true)
         try await ledger.apply(.keyDisposed)
-        await expectError(.storageError) { try await ledger.apply(.rotationDemanded(by: UnixTime(1))).state }
+        let demand = RotationDemand(by: UnixTime(1), reason: .scheduled)
+        await expectError(.storageError) { try await ledger.apply(.rotationDemanded(demand)).state }
         #expect(phone.logger.entries.count == before)
         phone.storage.refuseWrites(false)
-        try await ledger.apply(.rotationDemanded(by: UnixTime(1)))
+        try await ledger.apply(.rotationDemanded(demand))
         #expect(phone.logger.entries.count == before)
     }
 }

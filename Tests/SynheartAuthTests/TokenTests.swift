@@ -60,8 +60,9 @@ import Testing
     @Test func `a key that stays too old after a rotation is not rotated again`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.token, .keyExpired, times: 3)
-        let error = await expectError(.server("KEY_EXPIRED")) { try await sdk.deviceToken(appId: Phone.app) }
-        #expect(error?.recovery == .rotate)
+        // To rotate once more would not help: the key is new.
+        let error = await expectError(.rotationFailed) { try await sdk.deviceToken(appId: Phone.app) }
+        #expect(error?.recovery == .retry)
         #expect(await phone.service.count(.rotateKey) == 1)
     }
 
@@ -215,7 +216,7 @@ import Testing
         // The key's age counts, not the device's.
         record.registeredAt = UnixTime(-7_776_000)
         #expect(!RotationSchedule.isDue(record, at: UnixTime(7_775_999)))
-        record.mustRotateBy = long
+        record.rotationDemand = RotationDemand(by: long, reason: .scheduled)
         #expect(RotationSchedule.isDue(record, at: UnixTime(0)))
         record.identity = .pending
         #expect(!RotationSchedule.isDue(record, at: long))
