@@ -26,11 +26,15 @@
             #endif
         }
 
-        /// `$XDG_STATE_HOME/synheart-auth`, else `~/.local/state/synheart-auth`.
-        private static var directory: String {
-            let environment = ProcessInfo.processInfo.environment
+        /// `synheart-auth` in `$XDG_STATE_HOME`, else in `$HOME/.local/state`, else in `.local/state` of the user's home directory.
+        static var directory: String { directory(ProcessInfo.processInfo.environment) }
+
+        /// Relative paths do not count: where they lead depends on where the process was started.
+        static func directory(_ environment: [String: String]) -> String {
             if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/synheart-auth" }
-            return NSHomeDirectory() + "/.local/state/synheart-auth"
+            // NSHomeDirectory reads the user database, which does not know about containers and CI.
+            let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? NSHomeDirectory()
+            return home + "/.local/state/synheart-auth"
         }
     }
 #endif

@@ -5,12 +5,16 @@ internal import struct Foundation.Data
 
 /// Keys in files, for desktops and servers without a hardware key store. Whoever can read a file can copy its key.
 ///
-/// A release build uses it only if `Configuration.keyStore` names it. There is no fallback to it.
+/// A release build uses it only if `Configuration.keyStore` names it. There is no fallback to it. In debug builds on Linux it is
+/// the default, in `$XDG_STATE_HOME/synheart-auth/keys`, else in `$HOME/.local/state/synheart-auth/keys`.
 public struct SoftwareKeyStore: KeyStore {
     private let directory: PrivateDirectory
 
     /// Keys in this directory. The first key creates it, with mode 0700.
     public init(directory: String) { self.directory = PrivateDirectory(path: directory) }
+
+    /// The directory, as given.
+    public var path: String { directory.path }
 
     /// `software`.
     public var protection: KeyProtection { .software }

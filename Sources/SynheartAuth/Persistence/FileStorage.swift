@@ -1,9 +1,14 @@
 /// Records as files: one for each app, mode 0600, in a directory of mode 0700. A file's name is the hash of the app id.
+///
+/// The default on Linux, in `$XDG_STATE_HOME/synheart-auth`, else in `$HOME/.local/state/synheart-auth`.
 public struct FileStorage: Storage {
     private let directory: PrivateDirectory
 
     /// Records in this directory. The first record creates it.
     public init(directory: String) { self.directory = PrivateDirectory(path: directory) }
+
+    /// The directory, as given.
+    public var path: String { directory.path }
 
     /// A link, a file that others can access, and an I/O error read as unavailable.
     public func read(_ name: RecordName) -> StorageReading {
