@@ -22,6 +22,7 @@ let package = Package(
         .target(name: "AuthContract", dependencies: ["Bytes", "StrictJSON", crypto], swiftSettings: settings),
         .target(
             name: "SynheartAuth", dependencies: ["Bytes", "AuthContract", "StrictJSON", crypto] + frameworks,
+            exclude: ["PrivacyInfo.xcprivacy"],
             swiftSettings: settings),
         .testTarget(
             name: "SynheartAuthAppleTests",
