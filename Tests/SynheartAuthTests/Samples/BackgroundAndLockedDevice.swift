@@ -1,0 +1,30 @@
+import SynheartAuth
+
+// The samples of BackgroundAndLockedDevice.md, in its order. DocumentationTests holds the page against this file.
+
+struct BackgroundAndLockedDevice {
+    func registerWhenUnlocked(_ auth: SynheartAuth) async throws {
+        while true {
+            do {
+                try await auth.registerDevice(appId: "com.example.app")
+                return
+            } catch {
+                guard error.isRetryable, error.code == .storageError else { throw error }
+                // In an app: UIApplication.protectedDataDidBecomeAvailableNotification.
+                await protectedDataBecomesAvailable()
+            }
+        }
+    }
+
+    func refresh(_ auth: SynheartAuth) async -> Bool {
+        do {
+            try await auth.maintain(appId: "com.example.app")
+            return true
+        } catch {
+            // An unfinished rotation goes on at the next launch.
+            return false
+        }
+    }
+
+    private func protectedDataBecomesAvailable() async {}
+}

@@ -1,0 +1,20 @@
+import SynheartAuth
+
+// The samples of MacAndCatalyst.md, in its order. DocumentationTests holds the page against this file.
+
+enum MacAndCatalyst {
+    enum Mode { case device, signInOnly }
+
+    static func start(_ auth: SynheartAuth) async throws -> Mode? {
+        var mode: Mode?
+        do {
+            try await auth.registerDevice(appId: "com.example.app")
+            mode = .device
+        } catch {
+            guard error.code == .attestationUnavailable else { throw error }
+            // This Mac cannot prove itself. Another call will not help.
+            mode = .signInOnly
+        }
+        return mode
+    }
+}

@@ -1,0 +1,29 @@
+import SynheartAuth
+
+// The samples of WhatHappenedWhatToDo.md, in its order. DocumentationTests holds the page against this file.
+
+struct WhatHappenedWhatToDo {
+    func register() async {
+        do {
+            try await SynheartAuth.shared.registerDevice(appId: "com.example.app")
+        } catch {
+            switch error.recovery {
+            case .none: report(error)
+            case .retry: scheduleRetry(after: error.retryAfter)
+            case .configure: configureFirst()
+            case .register: registerAgain()
+            case .rotate: rotateTheKey()
+            case .reset: askWhetherToStartOver(error)
+            case .correctClock: askToSetTheClock()
+            }
+        }
+    }
+
+    private func report(_ error: SynheartAuthError) {}
+    private func scheduleRetry(after delay: Duration?) {}
+    private func configureFirst() {}
+    private func registerAgain() {}
+    private func rotateTheKey() {}
+    private func askWhetherToStartOver(_ error: SynheartAuthError) {}
+    private func askToSetTheClock() {}
+}
