@@ -328,6 +328,21 @@ import os
         await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
     }
 
+    @Test("without a Secure Enclave the error names software keys, and with those the device registers")
+    func softwareKeysInSimulator() async throws {
+        SecureEnclave.setAvailable(false)
+        let error = await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
+        #expect(error?.message.contains("SoftwareKeyStore") == true)
+        let folder = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let sdk = try phone.launch { configuration in
+            configuration.storage = KeychainStorage(accessGroup: nil, pause: {})
+            configuration.keyStore = SoftwareKeyStore(directory: folder)
+        }
+        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
     @Test("without App Attest registration is ATTESTATION_UNAVAILABLE")
     func unsupported() async throws {
         StandInAppAttest.setSupported(false)

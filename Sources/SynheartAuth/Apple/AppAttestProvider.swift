@@ -15,7 +15,9 @@
         /// Makes an App Attest key. Its id is the handle.
         public func makeHandle() async throws(AttestationError) -> String? {
             guard DCAppAttestService.shared.isSupported else {
-                throw AttestationError(.unsupported, reason: "App Attest is not supported here")
+                throw AttestationError(
+                    .unsupported,
+                    reason: "App Attest is not supported here; a debug build can use DevelopmentAttestation")
             }
             do {
                 return try await DCAppAttestService.shared.generateKey()

@@ -24,7 +24,10 @@
         /// Makes a key in the Secure Enclave. Throws `unsupported` if there is none, as in a simulator.
         public func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
             guard SecureEnclave.isAvailable else {
-                throw KeyStoreError(.unsupported, reason: "there is no Secure Enclave")
+                throw KeyStoreError(
+                    .unsupported,
+                    reason:
+                        "there is no Secure Enclave; in a simulator, name a SoftwareKeyStore in Configuration.keyStore")
             }
             try delete(alias)
             var error: Unmanaged<CFError>?
