@@ -375,9 +375,42 @@ import Testing
         ] as [@Sendable () async throws -> Void] {
             let error = await expectError(.storageError) { try await call() }
             #expect(error?.recovery == .reset)
+            // The service may have moved: the message says what belongs to what, and names the remedy for that.
+            for part in [FakeService.origin, "https://other.test", "Configuration.aliases"] {
+                #expect(error?.message.contains(part) == true)
+            }
         }
         try await other.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
         #expect(try await other.getDeviceId(appId: Phone.app) == nil)
+    }
+
+    @Test("a record of an alias moves along without a request, and back only if that is an alias too")
+    func alias() async throws {
+        let (phone, _, id) = try await Phone.registered()
+        let sent = await phone.service.requests.count
+        func launch(_ baseURL: String, alias: String? = nil) throws -> SynheartAuth {
+            var configuration = try SynheartAuth.Configuration(baseUrl: baseURL)
+            configuration.aliases = Set(try [alias].compactMap(\.self).map { try RequestOrigin($0) })
+            configuration.transport = phone.network
+            configuration.storage = phone.storage
+            configuration.keyStore = phone.keys
+            configuration.attestation = phone.attestation
+            configuration.sleeper = phone.sleeper
+            configuration.clock = phone.clock
+            return SynheartAuth(configuration)
+        }
+        let new = "https://new.test"
+        let moved = try launch(new, alias: FakeService.origin)
+        #expect(try await moved.registerDevice(appId: Phone.app).deviceId == id)
+        #expect(try await phone.signAndVerify(moved).status == 200)
+        #expect(try phone.record().authOrigin == new)
+        // The alias is needed only until the record has moved.
+        #expect(try await launch(new).isRegistered(appId: Phone.app))
+        await expectError(.storageError) { try await launch(FakeService.origin).isRegistered(appId: Phone.app) }
+        #expect(await phone.service.requests.count == sent + 1)
+        let back = try launch(FakeService.origin, alias: new)
+        #expect(try await back.rotateKey(appId: Phone.app).deviceId == id)
+        #expect(try phone.record().authOrigin == FakeService.origin)
     }
 
     @Test(

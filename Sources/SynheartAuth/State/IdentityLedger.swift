@@ -30,8 +30,11 @@ struct IdentityLedger: Sendable {
 
     private func checkOrigin(of record: IdentityRecord) throws(SynheartAuthError) {
         guard isOurs(record) else {
+            let other = record.authOrigin ?? "another auth service"
             throw SynheartAuthError(
-                .recordOfAnotherService, "the identity belongs to another auth service; reset it first")
+                .recordOfAnotherService,
+                "the identity belongs to \(other), not to \(authOrigin): reset it, or if the service has moved, name its earlier "
+                    + "origin in Configuration.aliases")
         }
     }
 
