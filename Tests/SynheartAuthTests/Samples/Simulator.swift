@@ -8,6 +8,7 @@ enum Simulator {
         var configuration = try SynheartAuth.Configuration(baseUrl: "http://127.0.0.1:8080")
         #if DEBUG && targetEnvironment(simulator)
             let folder = NSHomeDirectory() + "/Library/Application Support/synheart-auth"
+            configuration.storage = FileStorage(directory: folder)
             configuration.keyStore = SoftwareKeyStore(directory: folder + "/keys")
             configuration.attestation = DevelopmentAttestation()
         #endif
