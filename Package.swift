@@ -19,12 +19,20 @@ let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "s
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 
+// Apple's stores read the privacy manifest. Elsewhere it would only bring a resource bundle.
+#if canImport(Darwin)
+    let (privacy, noPrivacy): ([Resource], [String]) = ([.copy("PrivacyInfo.xcprivacy")], [])
+#else
+    let (privacy, noPrivacy): ([Resource], [String]) = ([], ["PrivacyInfo.xcprivacy"])
+#endif
+
 /// A target together with its tests, which mirror it under `Tests/`.
 func room(
-    _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil,
+    _ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = [], resources: [Resource]? = nil,
     tests: [Target.Dependency]? = [], testResources: [Resource]? = nil
 ) -> [Target] {
-    let target: Target = .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
+    let target: Target = .target(
+        name: name, dependencies: dependencies, exclude: exclude, resources: resources, swiftSettings: settings)
     guard let tests else { return [target] }
     return [
         target,
@@ -39,6 +47,7 @@ let package = Package(
     platforms: [.iOS(.v16), .macOS(.v13)],
     products: [
         .library(name: "SynheartAuth", targets: ["SynheartAuth"]),
+        .library(name: "SynheartAuthTestSupport", targets: ["SynheartAuthTestSupport"]),
         .library(name: "SynheartAuthC", type: .dynamic, targets: ["SynheartAuthC"]),
         .library(name: "AuthContract", targets: ["AuthContract"]),
         .library(name: "StrictJSON", targets: ["StrictJSON"]),
@@ -70,8 +79,12 @@ let package = Package(
             "AuthContract", ["Bytes", "StrictJSON", crypto], tests: ["StrictJSON", crypto],
             testResources: [.copy("Vectors")]),
         room(
-            "SynheartAuth", ["Bytes", "AuthContract", "StrictJSON", crypto],
+            "SynheartAuth", ["Bytes", "AuthContract", "StrictJSON", crypto], exclude: noPrivacy, resources: privacy,
             tests: ["Bytes", "AuthContract", "StrictJSON", crypto]),
+        // A stand-in for the SDK in the tests of apps.
+        room(
+            "SynheartAuthTestSupport", ["SynheartAuth", "AuthContract", "Bytes"],
+            tests: ["SynheartAuth", "AuthContract"]),
 
         // The SDK for hosts in other languages: a header, and the symbols behind it.
         [.target(name: "CSynheartAuth")],

@@ -6,4 +6,10 @@ public struct KeyRotation: Sendable, Hashable {
     public let deviceId: String
     /// When the new key became the current one, on the service's clock.
     public let effectiveAt: UnixTime
+
+    /// Memberwise initializer.
+    public init(deviceId: String, effectiveAt: UnixTime) {
+        self.deviceId = deviceId
+        self.effectiveAt = effectiveAt
+    }
 }

@@ -3,7 +3,8 @@ public struct SignedHeaders: Sendable {
     /// Name and value of each field.
     public let fields: [(name: String, value: String)]
 
-    init(_ fields: [(name: String, value: String)]) { self.fields = fields }
+    /// Header fields.
+    public init(_ fields: [(name: String, value: String)]) { self.fields = fields }
 
     /// The fields as a dictionary, for platform channels.
     public var dictionary: [String: String] {

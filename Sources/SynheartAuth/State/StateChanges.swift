@@ -7,6 +7,12 @@ public struct StateChange: Sendable, Hashable {
     public let appId: String
     /// The states before and after.
     public let transition: StateTransition
+
+    /// Memberwise initializer.
+    public init(appId: String, transition: StateTransition) {
+        self.appId = appId
+        self.transition = transition
+    }
 }
 
 /// Sends persisted changes to every listener.

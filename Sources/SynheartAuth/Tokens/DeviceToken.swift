@@ -4,6 +4,12 @@ public struct DeviceToken: Sendable, Hashable {
     public let token: String
     /// The remaining life.
     public let remaining: Duration
+
+    /// Memberwise initializer.
+    public init(token: String, remaining: Duration) {
+        self.token = token
+        self.remaining = remaining
+    }
 }
 
 extension DeviceToken: CustomStringConvertible, CustomReflectable {

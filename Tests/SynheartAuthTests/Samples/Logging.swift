@@ -7,12 +7,7 @@ enum Logging {
         let write: @Sendable (String) -> Void
 
         func log(_ entry: LogEntry) {
-            var text = "synheart-auth \(entry.level.rawValue) \(entry.event.rawValue) app=\(entry.appID)"
-            if let device = entry.device { text += " device=\(device)" }
-            if let code = entry.code { text += " code=\(code.text)" }
-            if let change = entry.transition { text += " \(change.from.rawValue)->\(change.to.rawValue)" }
-            if let duration = entry.duration { text += " took=\(duration)" }
-            write(text)
+            write("synheart-auth \(entry.level.rawValue): \(entry)")
         }
     }
 

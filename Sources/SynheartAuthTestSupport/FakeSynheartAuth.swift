@@ -1,0 +1,188 @@
+public import AuthContract
+internal import Bytes
+public import SynheartAuth
+
+/// A stand-in for the SDK in the tests of an app: identities in memory, answers and failures that a test writes down.
+///
+/// Without a script every operation succeeds as it would on a phone: a device must register before it signs, a second registration
+/// is `alreadyRegistered`, a reset ends the identity. It has no key and no network: its signatures verify nowhere.
+public final class FakeSynheartAuth: DeviceAuthenticating {
+    /// An operation of the SDK.
+    public enum Operation: String, Sendable, Hashable, CaseIterable {
+        case isRegistered, registerDevice, getDeviceId, state, signRequest, send, deviceToken, rotateKey
+        case resetDeviceIdentity, maintain
+    }
+
+    /// A call that the app made.
+    public struct Call: Sendable, Hashable {
+        /// The operation.
+        public let operation: Operation
+        /// The app.
+        public let appId: String
+        /// What was sent, if the operation is `send`.
+        public let request: TransportRequest?
+    }
+
+    private struct Identity: Sendable {
+        var state = IdentityState.unregistered
+        var deviceId: String?
+    }
+
+    private struct State: Sendable {
+        var identities: [String: Identity] = [:]
+        var calls: [Call] = []
+        var failures: [Operation: [SynheartAuthError]] = [:]
+        var registrations: [Registration.Status] = []
+        var answers: [(urlSuffix: String, answer: TransportAnswer)] = []
+        var listeners: [AsyncStream<StateChange>.Continuation] = []
+        var devices = 0
+        var rotations: Int64 = 0
+    }
+
+    private let script = Locked(State())
+
+    /// A stand-in without identities and without a script.
+    public init() {}
+
+    // MARK: The script
+
+    /// The next calls of an operation throw these errors, one each. Make them by `SynheartAuthError.fromCode`.
+    public func fail(_ operation: Operation, with errors: SynheartAuthError...) {
+        script.withLock { $0.failures[operation, default: []] += errors }
+    }
+
+    /// The next registrations end like this. Without a script they end as `registered`, or `alreadyRegistered`.
+    public func register(as statuses: Registration.Status...) { script.withLock { $0.registrations += statuses } }
+
+    /// The next request to a URL with this ending gets this answer; others get an empty 200.
+    public func answer(_ urlSuffix: String, with answer: TransportAnswer) {
+        script.withLock { $0.answers.append((urlSuffix, answer)) }
+    }
+
+    /// Puts an identity into a state, as if an operation or the operating system had done it.
+    public func set(_ state: IdentityState, appId: String) { move(appId, to: state) }
+
+    /// The calls until now, in order.
+    public var calls: [Call] { script.withLock { $0.calls } }
+
+    // MARK: The operations
+
+    public func isRegistered(appId: String) async throws(SynheartAuthError) -> Bool {
+        try begin(.isRegistered, appId)
+        return identity(appId).state == .registered
+    }
+
+    public func registerDevice(appId: String, joins: Bool) async throws(SynheartAuthError) -> Registration {
+        try begin(.registerDevice, appId)
+        let status = script.withLock { script -> Registration.Status in
+            if !script.registrations.isEmpty { return script.registrations.removeFirst() }
+            return script.identities[appId]?.state == .registered ? .alreadyRegistered : .registered
+        }
+        let deviceId = script.withLock { script -> String in
+            if let known = script.identities[appId]?.deviceId { return known }
+            script.devices += 1
+            let number = String(script.devices)
+            let id = "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - number.count) + number
+            script.identities[appId, default: Identity()].deviceId = id
+            return id
+        }
+        move(appId, to: status == .pending ? .registering : .registered)
+        return Registration(status: status, deviceId: deviceId)
+    }
+
+    public func getDeviceId(appId: String) async throws(SynheartAuthError) -> String? {
+        try begin(.getDeviceId, appId)
+        return identity(appId).deviceId
+    }
+
+    public func state(appId: String) async throws(SynheartAuthError) -> IdentityState {
+        try begin(.state, appId)
+        return identity(appId).state
+    }
+
+    public func signRequest(
+        appId: String, method: String, path: String, bodyBytes: some Collection<UInt8>, scheme: SignatureScheme?
+    ) async throws(SynheartAuthError) -> SignedHeaders {
+        try begin(.signRequest, appId)
+        return SignedHeaders([
+            (HeaderName.appID, appId), (HeaderName.deviceID, try registered(appId)), (HeaderName.signature, "ZmFrZQ=="),
+            (HeaderName.timestamp, "1700000000"), (HeaderName.nonce, "00000000-0000-4000-8000-000000000000"),
+            (HeaderName.signatureVersion, "1"),
+        ])
+    }
+
+    public func send(
+        _ request: TransportRequest, appId: String, scheme: SignatureScheme?, asserting: Bool
+    ) async throws(SynheartAuthError) -> TransportAnswer {
+        try begin(.send, appId, request)
+        _ = try registered(appId)
+        return script.withLock { script in
+            guard let index = script.answers.firstIndex(where: { request.url.hasSuffix($0.urlSuffix) }) else {
+                return TransportAnswer(status: 200)
+            }
+            return script.answers.remove(at: index).answer
+        }
+    }
+
+    public func deviceToken(appId: String, audience: String?) async throws(SynheartAuthError) -> DeviceToken {
+        try begin(.deviceToken, appId)
+        return DeviceToken(token: "fake.\(try registered(appId)).\(audience ?? appId)", remaining: .seconds(600))
+    }
+
+    public func rotateKey(appId: String, reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
+        try begin(.rotateKey, appId)
+        let deviceId = try registered(appId)
+        let number = script.withLock { script in
+            script.rotations += 1
+            return script.rotations
+        }
+        return KeyRotation(deviceId: deviceId, effectiveAt: UnixTime(1_700_000_000 + number))
+    }
+
+    public func resetDeviceIdentity(appId: String, reason: ResetReason) async throws(SynheartAuthError) {
+        try begin(.resetDeviceIdentity, appId)
+        move(appId, to: .unregistered)
+        script.withLock { $0.identities[appId] = nil }
+    }
+
+    public func maintain(appId: String) async throws(SynheartAuthError) { try begin(.maintain, appId) }
+
+    public var stateChanges: AsyncStream<StateChange> {
+        let (stream, continuation) = AsyncStream.makeStream(of: StateChange.self)
+        script.withLock { $0.listeners.append(continuation) }
+        return stream
+    }
+
+    // MARK: What they share
+
+    private func begin(
+        _ operation: Operation, _ appId: String, _ request: TransportRequest? = nil
+    ) throws(SynheartAuthError) {
+        let failure = script.withLock { script -> SynheartAuthError? in
+            script.calls.append(Call(operation: operation, appId: appId, request: request))
+            guard script.failures[operation]?.isEmpty == false else { return nil }
+            return script.failures[operation]?.removeFirst()
+        }
+        if let failure { throw failure }
+    }
+
+    private func identity(_ appId: String) -> Identity { script.withLock { $0.identities[appId] ?? Identity() } }
+
+    private func registered(_ appId: String) throws(SynheartAuthError) -> String {
+        let identity = identity(appId)
+        guard identity.state != .keyInvalid else { throw .fromCode("KEY_INVALIDATED") }
+        guard identity.state == .registered, let deviceId = identity.deviceId else { throw .fromCode("NOT_REGISTERED") }
+        return deviceId
+    }
+
+    private func move(_ appId: String, to state: IdentityState) {
+        let (listeners, from) = script.withLock { script in
+            let from = script.identities[appId]?.state ?? .unregistered
+            script.identities[appId, default: Identity()].state = state
+            return (script.listeners, from)
+        }
+        guard from != state else { return }
+        let change = StateChange(appId: appId, transition: StateTransition(from: from, to: state))
+        for listener in listeners { listener.yield(change) }
+    }
+}
