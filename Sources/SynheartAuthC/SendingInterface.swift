@@ -40,7 +40,7 @@ public func send(
     answer?.pointee = nil
     answerLength?.pointee = 0
     return withRequest(request, result) { scheme, request in
-        if let problem = HostHeaders.problem(request.headers, scheme) {
+        if let problem = HostHeaders.problem(request.headers, scheme ?? .one) {
             return invalidArgument("headers: \(problem)", result)
         }
         return run(handle, appID, result, deadline: request.deadline) { sdk, appId throws(SynheartAuthError) in
@@ -64,12 +64,13 @@ public func freeBytes(_ bytes: UnsafeMutablePointer<UInt8>?) { free(bytes) }
 /// Checks the host's struct and runs `body` with its content.
 private func withRequest(
     _ request: UnsafePointer<synheart_auth_request>?, _ result: Result?,
-    _ body: (SignatureScheme, TransportRequest) -> Int32
+    _ body: (SignatureScheme?, TransportRequest) -> Int32
 ) -> Int32 {
     guard let request = request?.pointee else { return invalidArgument("request", result) }
-    let scheme: SignatureScheme
+    let scheme: SignatureScheme?
     switch request.scheme {
-    case 0, 1: scheme = .one
+    case 0: scheme = nil
+    case 1: scheme = .one
     case 2: scheme = .two
     default: return invalidArgument("scheme", result)
     }

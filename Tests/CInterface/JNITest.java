@@ -92,10 +92,12 @@ public final class JNITest {
             expect(auth.deviceToken(APP, null).contains("\"remaining_seconds\":"));
             expect(auth.maintain(APP).equals("{}"));
 
+            // The device has signed under scheme 2, and signRequest cannot.
+            expectFailure(8, () -> auth.signRequest(APP, "GET", "/", null));
             host.failure = SynheartAuth.HostFailure.HOST_UNAVAILABLE;
-            expectFailure(6, () -> auth.signRequest(APP, "GET", "/", null));
+            expectFailure(6, () -> auth.sign(APP, 1, "GET", url + "/", null));
             host.failure = SynheartAuth.HostFailure.HOST_INVALIDATED;
-            expectFailure(5, () -> auth.signRequest(APP, "GET", "/", null));
+            expectFailure(5, () -> auth.sign(APP, 1, "GET", url + "/", null));
             expect(auth.getState(APP).contains("keyInvalid"));
             host.failure = 0;
             expect(auth.resetDeviceIdentity(APP, "key_lost").equals("{}"));

@@ -228,13 +228,15 @@ int32_t synheart_auth_is_registered(synheart_auth *handle, const char *app_id, c
 int32_t synheart_auth_get_device_id(synheart_auth *handle, const char *app_id, char **result);
 /* {"state":"registered"} */
 int32_t synheart_auth_get_state(synheart_auth *handle, const char *app_id, char **result);
-/* The six headers of scheme 1 for a request to any host; {"headers":{"X-App-ID":"...", ...}} */
+/* The six headers of scheme 1 for a request to any host; {"headers":{"X-App-ID":"...", ...}}. SYNHEART_AUTH_SIGNING_FAILED for a
+ * device that has signed under scheme 2, whose service refuses scheme 1: call synheart_auth_sign(). */
 int32_t synheart_auth_sign_request(synheart_auth *handle, const char *app_id, const char *method, const char *path,
                                    const uint8_t *body, int64_t body_length, char **result);
 
 /* A request to sign, or to sign and send. The SDK only reads it, and only during the call. Zero means none, or the default. */
 typedef struct synheart_auth_request {
-    int32_t scheme;         /* 0 or 1: signs method, path, time and body; 2 (RFC 9421): query, host and body digest too */
+    int32_t scheme;         /* 1: signs method, path, time and body; 2 (RFC 9421): query, host and body digest too; 0: the device's,
+                             * which is 1 until a scheme 2 request was accepted */
     const char *method;     /* scheme 1 converts it to upper case */
     const char *url;        /* absolute, escaped as sent; to the auth service or an allowed origin */
     const char *headers;    /* NULL, or a JSON object of texts, {"Content-Type":"application/json"}: sent, not signed; none of the

@@ -67,7 +67,7 @@ public final class KotlinHostTest {
             JNITest.expect(AndroidKeyStore.keys.size() == 1 && AndroidKeyStore.keys.containsAlias(KEY + "_next"));
 
             AndroidKeyStore.areLost = true;
-            JNITest.expectFailure(5, () -> auth.signRequest(APP, "GET", "/", null));
+            JNITest.expectFailure(5, () -> auth.sign(APP, 1, "GET", url + "/", null));
             AndroidKeyStore.areLost = false;
             JNITest.expect(auth.registerDevice(APP).contains("\"registered\""));
             auth.resetDeviceIdentity(APP, "user_requested");
