@@ -107,6 +107,37 @@ struct ClockHistoryTests {
         #expect(wrong.stretches.last?.upperBound == Int64(1_000_000 + 999 + 9990))
     }
 
+    /// Sixteen stretches and one more: right readings for a while, a jump, and small jumps after it.
+    private mutating func jumpOften(first jump: Int64) {
+        for second in Int64(0)...9 { _ = note(second) }
+        for number in Int64(0)..<16 {
+            for second in Int64(0)...9 { _ = note(10 + number * 10 + second, error: jump + number * 20) }
+        }
+    }
+
+    @Test mutating func `stretches that are joined are the nearest ones, and never the present one`() {
+        jumpOften(first: year)
+        #expect(clock.stretches.count == 16)
+        #expect(note(170, error: year + 300) == .steady)
+        guard case .wrong(let wrong) = note(171) else {
+            Issue.record("not noticed")
+            return
+        }
+        #expect(wrong.lastRight == 1_000_009)
+        #expect(wrong.stretches.first?.lowerBound == Int64(1_000_010 + year))
+        #expect(clock.stretches == [.init(first: 1_000_000, last: 1_000_171, lowest: 999_950, highest: 999_950)])
+    }
+
+    @Test(arguments: [7, 31_536_000] as [Int64])
+    mutating func `the summary makes the same history again, of joined stretches too`(_ jump: Int64) {
+        jumpOften(first: jump)
+        // The clock falls back by most of the small jumps.
+        _ = note(170, error: jump + 40)
+        var again = ClockHistory()
+        for reading in clock.summary { _ = again.note(reading.wall, monotonic: reading.monotonic) }
+        #expect(again.stretches == clock.stretches)
+    }
+
     @Test(arguments: [Int64.min, .min + 1, -1, 0, .max - 1, .max])
     mutating func `no reading traps`(_ reading: Int64) {
         _ = note(0)

@@ -31,7 +31,7 @@ struct ClockHistory {
 
     /// Seconds.
     static let tolerance: Int64 = 5
-    /// The largest number of stretches. More are joined, the oldest first.
+    /// The largest number of stretches. Beyond it, the nearest two are joined.
     private static let maximum = 16
 
     private(set) var stretches: [Stretch] = []
@@ -88,14 +88,19 @@ struct ClockHistory {
 
     private mutating func begin(_ wall: Int64, _ distance: Int64) {
         stretches.append(Stretch(first: wall, last: wall, lowest: distance, highest: distance))
-        guard stretches.count > Self.maximum else { return }
-        let (first, second) = (stretches[0], stretches[1])
-        stretches.replaceSubrange(
-            0..<2,
-            with: [
-                Stretch(
-                    first: min(first.first, second.first), last: max(first.last, second.last),
-                    lowest: min(first.lowest, second.lowest), highest: max(first.highest, second.highest))
-            ])
+        if stretches.count > Self.maximum { joinNearest() }
+    }
+
+    /// Joins the two stretches with the smallest jump between them: if the later one is wrong, the earlier one counts as wrong
+    /// too, and that refuses few dates more. The present stretch is not joined.
+    private mutating func joinNearest() {
+        let jumps = zip(stretches, stretches.dropFirst().dropLast()).map { $1.lowest.subtracting($0.highest) }
+        guard let index = jumps.indices.min(by: { jumps[$0] < jumps[$1] }) else { return }
+        let (earlier, later) = (stretches[index], stretches[index + 1])
+        // With the distances of the later one alone, which lie close together, `summary` makes one stretch again.
+        stretches[index + 1] = Stretch(
+            first: min(earlier.first, later.first), last: max(earlier.last, later.last), lowest: later.lowest,
+            highest: later.highest)
+        stretches.remove(at: index)
     }
 }
