@@ -13,7 +13,11 @@ struct JournalBench {
     var settings = ClaimJournal.Settings()
     private let random = SystemRandom()
 
-    init() throws { folder = try TemporaryFolder() }
+    init() throws {
+        folder = try TemporaryFolder()
+        // A whole segment is read at each start after a kill.
+        settings.segmentRecords = 500
+    }
 
     /// A bench whose monotonic clock the test sets.
     init(monotonic: Locked<Int64>) throws {
