@@ -137,6 +137,12 @@ public final class SQLiteStores: Sendable {
         }
     }
 
+    /// From now on, refuses changes unless this is the key that seals.
+    ///
+    /// For a command beside the service: the key may be rotated after the command was admitted, and what the command seals then
+    /// with the old key could not be opened later.
+    public func allowWrites(whileSealing key: ServiceKeyCheck) { database.allowWrites(whileSealing: key) }
+
     /// Saves the challenges and closes the files. Calls under way are answered, later ones refused.
     public func close() async {
         if let heldChallenges { await database.save(heldChallenges.drain()) }

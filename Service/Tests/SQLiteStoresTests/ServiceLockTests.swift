@@ -62,6 +62,28 @@ import Testing
         await command.close()
     }
 
+    @Test func `is not needed by a command that was admitted before a rotation: it changes nothing after it`()
+        async throws
+    {
+        let old = try #require(ServiceKey([UInt8](repeating: 1, count: 32)))
+        let both = try #require(ServiceKey([[UInt8](repeating: 2, count: 32), [UInt8](repeating: 1, count: 32)]))
+        let command = try SQLiteStores.open(folder, role: .administration)
+        let signingKeys = AuthService(stores: command.all, key: old, clock: FixedClock()).signingKeys
+        try await ServiceKeyRules(store: command.serviceKeys, key: old).admit(writing: true)
+        command.allowWrites(whileSealing: old.checks[0])
+        _ = try await signingKeys.rotate(actor: "test")
+
+        let other = try SQLiteStores.open(folder, role: .administration)
+        let rules = ServiceKeyRules(store: other.serviceKeys, key: both)
+        #expect(try await rules.rotate(actor: "test", lock: lock) > 0)
+        await #expect(throws: Refusal.self) { try await signingKeys.rotate(actor: "test") }
+        command.allowWrites(whileSealing: both.checks[0])
+        try await command.audit.append(sampleEvent())
+        #expect(try await rules.rotate(actor: "test", lock: lock) == 0, "a row was sealed with the old key")
+        await command.close()
+        await other.close()
+    }
+
     @Test func `is made where no service was ever started, for the owner of the database alone`() async throws {
         let command = try SQLiteStores.open(folder, role: .administration)
         #expect(try await lock.withoutService {})

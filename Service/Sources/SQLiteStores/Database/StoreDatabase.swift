@@ -8,6 +8,8 @@ final class StoreDatabase: Sendable {
     private let pool: DatabasePool
     private let deadline: Duration
     private let observer: (any StoreObserver)?
+    /// The key without which nothing is changed; nil: any.
+    private let sealingKey = Locked<ServiceKeyCheck?>(nil)
     let externalChanges: ExternalChanges
     var path: String { pool.path }
 
@@ -39,10 +41,12 @@ final class StoreDatabase: Sendable {
     func write<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
-        try await answered(.write) { [externalChanges] pool, answer in
+        let sealingKey = sealingKey.withLock { $0 }
+        return try await answered(.write) { [externalChanges] pool, answer in
             pool.asyncWrite { database in
                 // After the deadline the caller knows that the change failed. So it must not begin now.
                 guard !answer.isGiven else { throw StoreError(.tooSlow, "not begun within its deadline") }
+                if let sealingKey { try SQLiteServiceKeyStore.check(sealingKey, seals: database) }
                 return try body(database)
             } completion: { _, result in
                 // The caller knows that this change failed, and may have re-read since.
@@ -50,6 +54,9 @@ final class StoreDatabase: Sendable {
             }
         }
     }
+
+    /// From now on, changes happen only while this key seals. The check is part of each transaction.
+    func allowWrites(whileSealing key: ServiceKeyCheck) { sealingKey.withLock { $0 = key } }
 
     /// A number that changes when another process commits. Our own commits do not change it, because they all use the writing
     /// connection.

@@ -68,6 +68,14 @@ struct SQLiteServiceKeyStore: ServiceKeyStore {
         }
     }
 
+    /// Throws unless this key is the one that seals.
+    static func check(_ key: ServiceKeyCheck, seals database: Database) throws {
+        guard try text(database)?.split(separator: " ").first.map({ String($0) }) == key.text else {
+            throw StoreError(
+                .unavailable, "the service key was rotated meanwhile; list the new one first and run the command again")
+        }
+    }
+
     private static func text(_ database: Database) throws -> String? {
         try String.fetchOne(database, sql: "SELECT value FROM facts WHERE name = ?", arguments: [fact])
     }

@@ -169,6 +169,8 @@ struct StoreKey {
     /// beside a service.
     func admitCommand(to stores: SQLiteStores, writing: Bool) async throws {
         try await explaining { try await rules(stores).admit(writing: writing, lock: lock) }
+        // The key may be rotated between this check and the change.
+        if writing { stores.allowWrites(whileSealing: key.checks[0]) }
     }
 
     /// The lock of the service that uses the database.
