@@ -36,6 +36,59 @@ struct ChallengeTests {
         #expect(left == [1, 4, 5, 6])
     }
 
+    /// The challenges that are left of those put in order, each as its byte and the initial of its source. A capital letter
+    /// takes the challenge of this byte.
+    private func left(_ steps: [String], maximum: Int = 4) throws -> [UInt8] {
+        var book = ChallengeBook(maximum: maximum)
+        for step in steps {
+            let byte = try #require(UInt8(step.dropFirst()))
+            if step.first == "T" {
+                #expect(book.take([UInt8](repeating: byte, count: 32), now: FixedClock().now) != nil)
+            } else {
+                book.put(try sampleChallenge(byte), source: String(step.prefix(1)), now: FixedClock().now)
+            }
+        }
+        return book.drain().map { $0.challenge.bytes[0] }
+    }
+
+    @Test(
+        arguments: [
+            (["b1", "b2", "b3", "q4", "o5"], [2, 3, 4, 5]),
+            // Each eviction makes the next source the busiest.
+            (["q1", "b2", "b3", "b4", "o5", "o6", "o7"], [1, 4, 6, 7]),
+            // After a challenge was taken, its source has one less.
+            (["b1", "b2", "b3", "T2", "q4", "o5", "x6"], [3, 4, 5, 6]),
+            (["b1", "q2", "T1", "T2", "b3", "b4", "q5", "q6", "T3", "T5", "o7", "o8", "o9"], [4, 6, 8, 9]),
+            // Any source may lose its only one.
+            (["a1", "b2", "c3", "d4", "e5"], nil),
+        ] as [([String], [UInt8]?)])
+    func `each challenge beyond the bound evicts the oldest of the source that is the busiest then`(
+        _ steps: [String], _ expected: [UInt8]?
+    ) throws {
+        let left = try left(steps)
+        #expect(left.count == 4)
+        if let expected { #expect(left == expected) }
+    }
+
+    @Test(arguments: [0, -1]) func `a bound below one is one`(_ maximum: Int) throws {
+        #expect(try left(["a1", "a2"], maximum: maximum) == [2])
+    }
+
+    @Test func `a challenge put again counts once, with its new source`() throws {
+        #expect(try left(["a1", "b2", "b3", "b1", "a4", "o5"]) == [3, 1, 4, 5])
+    }
+
+    @Test(arguments: [(690, true), (691, false)] as [(Int64, Bool)])
+    func `a challenge is kept for ten minutes after its expiry`(_ age: Int64, _ isKept: Bool) throws {
+        var book = ChallengeBook(maximum: 10)
+        let (start, challenge) = (FixedClock().now, try sampleChallenge(1))
+        book.put(challenge, source: "a", now: start)
+        #expect((book.take(challenge.bytes, now: start + age) != nil) == isKept)
+        book.put(challenge, source: "a", now: start)
+        book.put(try sampleChallenge(2), source: "b", now: start + age)
+        #expect((book.drain().count == 2) == isKept)
+    }
+
     @Test func `a flooding source never evicts another source's challenges`() async throws {
         let held = HeldChallenges(clock: FixedClock(), maximum: 100)
         let kept = try sampleChallenge(255)
@@ -50,7 +103,7 @@ struct ChallengeTests {
         #expect(held.drain().count == 99)
     }
 
-    @Test func `claims that expired long ago free their space`() throws {
+    @Test func `challenges that expired long ago free their space`() throws {
         var book = ChallengeBook(maximum: 10)
         let start = FixedClock().now
         for byte: UInt8 in 1...5 { book.put(try sampleChallenge(byte), source: "a", now: start) }

@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import Bytes
 import Foundation
 import Testing
 
@@ -50,6 +51,46 @@ struct ClaimJournalGuardTests {
             #expect(!ClaimRecord.isUnwritten(bytes[...]))
         }
         #expect(Set(records.map(\.kind)).count == ClaimRecord.Kind.allCases.count)
+    }
+
+    /// The file of a running version is read by the next one.
+    @Test(arguments: [
+        (
+            ClaimRecord.claim(ReplayClaim(high: 0x0102_0304_0506_0708, low: .max), expiry: 0x0A0B_0C0D),
+            "0807060504030201ffffffffffffffff0d0c0b0a18beca29"
+        ), (.clock(-5, monotonic: 6), "fbffffffffffffff0600000000000000000000008d211c8b"),
+        (.purged(to: .min), "00000000000000800000000000000000000000004fb1fec0"),
+        (
+            .loss(.init(first: 0x0102_0304_0506_0708, last: -1, isOpen: false)),
+            "0807060504030201ffffffffffffffff0000000064146821"
+        ), (.loss(.init(first: 1, last: 2, isOpen: true)), "0100000000000000020000000000000000000000c3dba26f"),
+        (.seal, "000000000000000000000000000000000000000088db19a9"),
+    ])
+    func `each kind of record has its bytes`(_ record: ClaimRecord, _ bytes: String) throws {
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: ClaimRecord.size, alignment: 8)
+        defer { memory.deallocate() }
+        memory.initializeMemory(as: UInt8.self, repeating: 0)
+        try record.write(to: #require(memory.baseAddress), seed: 42)
+        #expect(Hexadecimal.encode(Array(memory)) == bytes)
+    }
+
+    @Test func `a header has its bytes`() {
+        let header = header { ($0.sequence, $0.seed) = (0x0102_0304_0506_0708, .max - 1) }
+        #expect(
+            Hexadecimal.encode(header.bytes)
+                == "5379436c61696d7302000000000000000807060504030201feffffffffffffff52062148cd12180852d23ca3b2874e43"
+                + "00000000000000000000000000000000000000000000000000000000000000000000000000000000439283336d1fa470")
+    }
+
+    @Test func `a record is unwritten if its last word is zero`() {
+        let word = [UInt8](repeating: 0, count: 8)
+        for place in 16..<24 {
+            var bytes = [UInt8](repeating: 0, count: 24)
+            bytes[place] = 1
+            bytes.withUnsafeBytes { #expect(!ClaimRecord.isUnwritten($0[...]), "\(place)") }
+        }
+        let bytes = [UInt8](repeating: 1, count: 16) + word + [1]
+        bytes.withUnsafeBytes { #expect(ClaimRecord.isUnwritten($0[...])) }
     }
 
     // MARK: Headers

@@ -18,7 +18,8 @@ struct ClaimTableTests {
         var (table, model, numbers) = (ClaimTable(purgedTo: .min), [ReplayClaim: UInt32](), Numbers())
         var now: Int64 = 1000
         for step in 0..<200_000 {
-            let claim = ReplayClaim(high: .random(in: 0..<40_000, using: &numbers), low: 7)
+            let number = UInt64.random(in: 0..<40_000, using: &numbers)
+            let claim = ReplayClaim(high: ClaimRecord.mix(number), low: ClaimRecord.mix(number + 1))
             let taken = Int64(model[claim] ?? 0) > now
             #expect(table.contains(claim, now: now) == taken)
             if !taken {
@@ -63,8 +64,49 @@ struct ClaimTableTests {
         census.advance(to: 60)
         #expect(census.live == 4)
         census.advance(to: 30)
+        #expect(census.live == 7)
         census.advance(to: 120)
         #expect(census.live == 0)
+    }
+
+    @Test(arguments: [(119, 7), (120, 4), (179, 4), (180, 0)] as [(Int64, Int)])
+    func `the census counts a claim until the minute of its expiry has passed`(_ now: Int64, _ live: Int) {
+        var census = ClaimCensus()
+        census.add(3, expiry: 60)
+        census.add(4, expiry: 179)
+        census.advance(to: now)
+        #expect(census.live == live)
+        // Expired by then, and of the present minute.
+        census.add(1, expiry: 60)
+        census.add(1, expiry: UInt32(now))
+        #expect(census.live == live + (now < 120 ? 2 : 1))
+    }
+
+    @Test func `the census forgets the minutes that are not kept after wrong readings, and no earlier ones`() {
+        var census = ClaimCensus()
+        for expiry: UInt32 in [60, 120, 180, 240] { census.add(1, expiry: expiry) }
+        census.advance(to: 120)
+        census.forget(after: 180)
+        #expect(census.live == 2)
+        census.advance(to: 60)
+        #expect(census.live == 3)
+    }
+
+    @Test func `the census keeps the last passed minutes for a clock that falls back, and not all of them`() {
+        var census = ClaimCensus()
+        for minute: Int64 in 1...200 {
+            census.advance(to: minute * 60)
+            census.add(1, expiry: UInt32(minute * 60))
+            #expect(census.live == 1)
+            #expect(census.minutes <= 65)
+        }
+        census.advance(to: (200 - 20) * 60)
+        #expect(census.live == 21)
+        // Minutes to come are all kept.
+        for minute: UInt32 in 201...300 { census.add(1, expiry: minute * 60) }
+        census.advance(to: 200 * 60)
+        census.advance(to: 201 * 60)
+        #expect(census.live == 100)
     }
 
     @Test func `searches begin all over a shard`() {

@@ -6,6 +6,8 @@ struct ClaimCensus {
     private(set) var live = 0
     private var byMinute: [Int64: Int] = [:]
     private var countedTo = Int64.min
+    /// The number of minutes that it keeps.
+    var minutes: Int { byMinute.count }
 
     /// More minutes than a claim lives.
     private static let maximumMinutes = 64

@@ -48,6 +48,16 @@ extension StoreConformance {
                 let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
                 try expect(events, is: [], "the log")
             },
+            ConformanceCheck("An app is not replaced by a record of another app") { stores in
+                let samples = try Samples(stores)
+                let apps = try [samples.app, Samples.appID()].map { StoredApp(appID: $0, sealedJSON: "{}") }
+                let event = samples.event(.appChanged)
+                for app in apps { _ = try await stores.apps.insert(app, recording: event) }
+                let other = StoredApp(appID: apps[1].appID, sealedJSON: #"{"number":1}"#)
+                let replaced = try await stores.apps.replace(apps[0], with: other, recording: event)
+                try expect(replaced, is: false, "replacing")
+                for app in apps { try expect(try await stores.apps.app(app.appID), is: app, "the app after") }
+            },
             ConformanceCheck("An app with devices is not removed, also when they have deregistered") { stores in
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
