@@ -59,13 +59,14 @@ struct AuditTests {
         #expect(try await stores.audit.firstBrokenLink() == 1)
     }
 
-    @Test(arguments: [(-1, 1), (0, 1), (1, 1), (19, 19), (1000, 1000), (1001, 1000), (.max, 1000)] as [(Int, Int)])
-    func `a page has at least one event and at most a thousand`(_ limit: Int, _ count: Int) async throws {
+    @Test func `a page has at least one event and at most a thousand`() async throws {
         try await stores.database.write { database in
             for _ in 0..<1000 { try database.append(sampleEvent()) }
         }
-        let page = try await stores.audit.events(app: nil, device: nil, before: nil, limit: limit)
-        #expect(page.map(\.sequence) == (0..<Int64(count)).map { 1020 - $0 })
+        for (limit, count) in [(-1, 1), (0, 1), (1, 1), (19, 19), (1000, 1000), (1001, 1000), (.max, 1000)] {
+            let page = try await stores.audit.events(app: nil, device: nil, before: nil, limit: limit)
+            #expect(page.map(\.sequence) == (0..<Int64(count)).map { 1020 - $0 })
+        }
     }
 
     @Test func `a log whose numbers are used up takes no event`() async throws {
