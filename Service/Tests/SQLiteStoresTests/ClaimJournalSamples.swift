@@ -2,6 +2,7 @@ import AuthContract
 import AuthService
 import Bytes
 import Foundation
+import Logging
 import Testing
 
 @testable import SQLiteStores
@@ -29,11 +30,11 @@ struct JournalBench {
 
     func open(
         at now: UnixTime = start, boot: String = "first boot", expecting expectation: JournalExpectation = .nothing,
-        noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
+        logger: Logger = silent, noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
     ) throws(OpenError) -> ClaimJournal {
         try ClaimJournal(
             folder: path, settings: settings, expecting: expectation, boot: BootIdentity(boot), now: now,
-            logger: silent, noted: noted)
+            logger: logger, noted: noted)
     }
 
     func claims(_ count: Int = 2) -> [ReplayClaim] {
@@ -51,6 +52,25 @@ struct JournalBench {
         body(&data)
         try data.write(to: URL(fileURLWithPath: file))
     }
+}
+
+/// Keeps the messages of a log.
+struct LogRecorder: LogHandler {
+    let lines: Locked<[String]>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
+
+    static func make() -> (Logger, Locked<[String]>) {
+        let lines = Locked<[String]>([])
+        return (Logger(label: "test") { _ in LogRecorder(lines: lines) }, lines)
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { lines.withLock { $0.append("\(event.level): \(event.message)") } }
 }
 
 extension ClaimJournal {

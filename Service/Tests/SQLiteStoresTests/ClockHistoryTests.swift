@@ -75,6 +75,17 @@ struct ClockHistoryTests {
                         lastRight: 1_000_000)))
     }
 
+    @Test mutating func `the summary of one reading is that reading, which the next one replaces`() {
+        #expect(clock.summary.isEmpty)
+        _ = note(0)
+        #expect(clock.summary.isEmpty)
+        _ = note(10)
+        #expect(clock.summary.map(\.wall) == [1_000_000, 1_000_010])
+        #expect(clock.summary.map(\.monotonic) == [50, 60])
+        _ = note(11, error: 100)
+        #expect(clock.summary.map(\.wall) == [1_000_000, 1_000_010, 1_000_111])
+    }
+
     @Test mutating func `falls of a few seconds add up`() {
         _ = note(0)
         #expect(note(1, error: -3) == .steady)
@@ -179,6 +190,63 @@ struct HistoryLossTests {
         #expect(refused(loss, 10_061, window: 300) == 240)
         #expect(refused(loss, 10_005, window: 0) == 1)
         #expect(refused(loss, 10_006, window: 0) == nil)
+    }
+
+    @Test(arguments: [true, false])
+    func `wrong readings refuse the dates around each stretch, and around the last right one`(
+        _ isWhole: Bool
+    ) {
+        var loss = HistoryLoss()
+        loss.add(around: .init(stretches: [10_000...10_100, 20_000...20_000], lastRight: 5000), isWhole: isWhole)
+        let tail: Int64 = isWhole ? 5 : 0
+        #expect(
+            loss.intervals == [
+                .init(first: 4340, last: 5000 + tail, isOpen: !isWhole),
+                .init(first: 9340, last: 10_100 + tail, isOpen: !isWhole),
+                .init(first: 19_340, last: 20_000 + tail, isOpen: !isWhole),
+            ])
+    }
+
+    @Test func `readings before a jump ahead may turn out to be the present: the dates around them are open`() {
+        var (loss, clock) = (HistoryLoss(), ClockHistory())
+        for (wall, monotonic) in [(5000, 0), (5100, 100), (10_000, 101), (20_000, 102)] as [(Int64, Int64)] {
+            _ = clock.note(wall, monotonic: monotonic)
+        }
+        loss.add(belowTopOf: clock)
+        #expect(
+            loss.intervals == [
+                .init(first: 4340, last: 5100, isOpen: true), .init(first: 9340, last: 10_000, isOpen: true),
+            ])
+    }
+
+    /// The clock showed 20,000 for a moment and fell back to 10,000.
+    @Test(
+        arguments: [
+            // Nothing was purged too early: only what is too far ahead to be kept.
+            (10_000, [(19_340, 20_000, true)]),
+            // Claims of the dates until 9,840 expired too early. The right reading saw no request after 9,300.
+            (10_500, [(8340, 9300, false), (19_340, 20_000, true)]),
+            (20_000, [(8340, 9300, false), (19_340, 19_340, false), (19_340, 20_000, true)]),
+            (20_960, [(8340, 9300, false), (19_340, 20_300, false), (19_340, 20_000, true)]),
+            (20_961, [(8340, 9300, false), (19_340, 20_000, true)]),
+        ] as [(Int64, [(Int64, Int64, Bool)])])
+    func `after a fall, the dates of lost claims are refused`(_ purgedTo: Int64, _ expected: [(Int64, Int64, Bool)]) {
+        var loss = HistoryLoss()
+        loss.add(.init(stretches: [20_000...20_000], lastRight: 9000), now: 10_000, purgedTo: purgedTo)
+        #expect(
+            Set(loss.intervals) == Set(expected.map { HistoryLoss.Interval(first: $0.0, last: $0.1, isOpen: $0.2) }))
+    }
+
+    @Test func `a fall within the future window refuses from the first date that is not kept`() {
+        var loss = HistoryLoss()
+        loss.add(.init(stretches: [10_000...10_700], lastRight: nil), now: 10_000, purgedTo: 0)
+        #expect(loss.intervals == [.init(first: 10_301, last: 10_700, isOpen: true)])
+        var other = HistoryLoss()
+        other.add(loss, after: 10_100)
+        #expect(other.intervals == [.init(first: 10_401, last: 10_700, isOpen: true)])
+        other.add(loss, after: 10_399)
+        #expect(other.intervals.count == 1)
+        #expect(HistoryLoss.latestKept(now: 10_000) == 11_320)
     }
 
     @Test func `the wait ends after all adjacent intervals, and no later`() {

@@ -1,0 +1,107 @@
+import AuthContract
+import AuthService
+import Bytes
+import Foundation
+import Testing
+
+@testable import SQLiteStores
+
+/// What the journal's own thread does, and how soon.
+struct JournalKeeperTests {
+    private let start = JournalBench.start
+    private let year: Int64 = 31_536_000
+    private let monotonic = Locked<Int64>(100)
+    private var bench: JournalBench
+
+    init() throws { bench = try JournalBench(monotonic: monotonic) }
+
+    private func size(_ file: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int
+    }
+
+    @Test mutating func `a segment that cannot be made is reported once, and made as soon as it can be`() async throws {
+        bench.settings.segmentSeconds = 10
+        bench.settings.retryInterval = .milliseconds(1)
+        bench.settings.syncInterval = .milliseconds(1)
+        let (logger, lines) = LogRecorder.make()
+        let (journal, away) = (try bench.open(logger: logger), bench.path + "-away")
+        for round in 1...2 {
+            try FileManager.default.moveItem(atPath: bench.path, toPath: away)
+            let now = start + Int64(round) * 10
+            #expect(try await journal.claim(bench.claims(), at: now) == .claimed)
+            await eventually { lines.withLock { $0.count } == round }
+            for _ in 0..<20 { await letTheKeeperWork() }
+            try FileManager.default.moveItem(atPath: away, toPath: bench.path)
+            await eventually { (try? bench.segments().count) == round + 1 }
+            // The next claim uses it.
+            #expect(try await journal.claim(bench.claims(), at: now) == .claimed)
+        }
+        #expect(
+            lines.withLock { $0 }
+                == [String](repeating: "error: a new segment of the claim journal cannot be made", count: 2))
+        await journal.close()
+    }
+
+    @Test mutating func `only claims that nobody waits for share a sync: others do not wait for it`() async throws {
+        bench.settings.syncInterval = .seconds(3600)
+        bench.settings.deadline = .seconds(600)
+        bench.settings.segmentRecords = 50
+        let journal = try bench.open()
+        // A waiting caller, a segment that is half full, and the end.
+        #expect(try await journal.claim(bench.claims(), at: start + 60, now: start) == .claimed)
+        for claim in bench.claims(60) { #expect(try await journal.claim([claim]) == .claimed) }
+        await eventually { (try? bench.segments().count) == 2 }
+        await journal.close()
+    }
+
+    @Test func `the database is told of a new segment and of wrong readings alone`() async throws {
+        let notes = Locked<[JournalNote]>([])
+        let journal = try bench.open(noted: { note in notes.withLock { $0.append(note) } })
+        // Dated ahead, they are on the disk.
+        #expect(try await journal.claim(bench.claims(), at: start + 60, now: start) == .claimed)
+        monotonic.withLock { $0 += 60 }
+        #expect(try await journal.claim(bench.claims(), at: start + 120, now: start + 60) == .claimed)
+        #expect(notes.withLock { $0 } == [])
+        await eventually { (try? bench.segments().count) == 2 }
+        #expect(try await journal.claim(bench.claims(), at: start + 120, now: start + 60) == .claimed)
+        await eventually { notes.withLock { $0.map(\.sequence) } == [2] }
+        #expect(try await journal.claim(bench.claims(), at: start + 60 + year) == .claimed)
+        #expect(try await journal.claim(bench.claims(), at: start + 60) == .claimed)
+        await eventually { notes.withLock { $0.count } == 2 }
+        #expect(notes.withLock { $0.last?.loss.intervals.last?.last } == (start + 60 + year).seconds)
+        await journal.close()
+    }
+
+    @Test func `a segment takes its space at once, and gives back the rest when the journal is closed`() async throws {
+        let journal = try bench.open()
+        #expect(try await journal.claim(bench.claims(3)) == .claimed)
+        let file = try bench.segments()[0]
+        #expect(try size(file) == bench.settings.segmentCapacity)
+        await journal.close()
+        #expect(try size(file) == journal.note.length)
+        let records = try #require(try size(file)) / ClaimRecord.size
+        let folder = try JournalFolder(bench.path)
+        #expect(folder.recordCount([]) == 0)
+        #expect(folder.recordCount([1]) == records)
+        #expect(folder.recordCount([1, 2]) == records)
+    }
+
+    @Test func `removing a segment says whether it is gone`() throws {
+        let folder = try JournalFolder(bench.path)
+        try Data([1]).write(to: URL(fileURLWithPath: folder.path(of: 1)))
+        #expect(folder.remove(1))
+        #expect(folder.remove(1))
+        try FileManager.default.createDirectory(atPath: folder.path(of: 2), withIntermediateDirectories: false)
+        #expect(!folder.remove(2))
+    }
+
+    @Test func `a journal whose numbers are used up is not opened`() throws {
+        let folder = try JournalFolder(bench.path)
+        let file = folder.path(of: .max)
+        folder.unlock()
+        try Data().write(to: URL(fileURLWithPath: file))
+        let error = #expect(throws: OpenError.self) { try bench.open() }
+        #expect(error?.code == .damaged)
+        #expect(FileManager.default.fileExists(atPath: file))
+    }
+}
