@@ -242,6 +242,44 @@ struct ClaimJournalGuardTests {
         #expect(throws: SystemError.self) { try full.write([1, 2, 3][...], at: 0) }
     }
 
+    @Test func `what the system refuses is an error`() throws {
+        let device = try JournalFile("/dev/full")
+        #expect(throws: SystemError.self) { try device.synchronize() }
+        #expect(throws: SystemError.self) { try device.allocate(100) }
+        #expect(throws: SystemError.self) { try device.truncate(to: 100) }
+        #expect(throws: SystemError.self) { _ = try device.map(4096) }
+        #expect(throws: SystemError.self) { try JournalFile.synchronizeFolder("/proc") }
+        #expect(throws: SystemError.self) { try JournalFile.synchronizeFolder("\(bench.path)/missing") }
+        #expect(throws: SystemError.self) { try JournalFile("\(bench.path)/missing") }
+        #expect(throws: SystemError.self) { try JournalFile.locked("\(bench.path)/missing/lock") }
+        #expect(!JournalFile.isLocked("\(bench.path)/missing"))
+    }
+
+    @Test func `a lock has one holder, which only a mark shows to others`() throws {
+        let path = "\(bench.folder.path)/lock"
+        for marking in [true, false] {
+            let first = try #require(try JournalFile.locked(path, marking: marking))
+            #expect(try JournalFile.locked(path) == nil)
+            #expect(JournalFile.isLocked(path) == marking)
+            first.unlock()
+            #expect(!JournalFile.isLocked(path))
+            try #require(try JournalFile.locked(path)).unlock()
+        }
+    }
+
+    @Test func `a segment's file has the length and the name that were asked for`() throws {
+        let folder = try JournalFolder(bench.path)
+        _ = try JournalSegment(SegmentHeader(sequence: 1, boot: BootIdentity("boot")), capacity: 5000, in: folder)
+        let file = "\(bench.path)/claims-00000000000000000001"
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int == 5000)
+        #expect(folder.path(of: .max) == "\(bench.path)/claims-18446744073709551615")
+        #expect(try folder.sequences() == [1])
+        #expect(throws: SystemError.self) {
+            _ = try JournalSegment(SegmentHeader(sequence: 1, boot: BootIdentity("boot")), capacity: 5000, in: folder)
+        }
+        #expect(try folder.sequences() == [1], "a segment that is there stays")
+    }
+
     @Test func `a failed read is an error, the end of a file is not`() throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 8)
         defer { buffer.deallocate() }
@@ -281,12 +319,14 @@ struct ClaimJournalGuardTests {
     // MARK: Version 1
 
     /// A segment as version 1 wrote it.
-    private func versionOne(_ records: [ClaimRecord], purgedTo: Int64 = .min, powerLostAt: Int64 = .min) throws {
+    private func versionOne(
+        _ records: [ClaimRecord], purgedTo: Int64 = .min, powerLostAt: Int64 = .min, damagedAt: Int64 = .min
+    ) throws {
         try FileManager.default.createDirectory(atPath: bench.path, withIntermediateDirectories: true)
         let header = header { $0.version = 1 }
         var words = header.bytes.dropFirst(8).withUnsafeBytes { Array($0.bindMemory(to: UInt64.self)) }
         (words[5], words[6]) = (UInt64(bitPattern: purgedTo), UInt64(bitPattern: powerLostAt))
-        words[7] = UInt64(bitPattern: .min)
+        words[7] = UInt64(bitPattern: damagedAt)
         words[10] = words.prefix(10).reduce(0) { ClaimRecord.mix($0 ^ $1) }
         let memory = UnsafeMutableRawBufferPointer.allocate(
             byteCount: records.count * ClaimRecord.size, alignment: 8)
@@ -310,6 +350,14 @@ struct ClaimJournalGuardTests {
         #expect(try await journal.claim([claim]) == .taken(claim))
         #expect(try await journal.claim(bench.claims(), at: start - 560, now: start) == .historyLost(retryAfter: 266))
         #expect(try await journal.claim(bench.claims(), at: start - 294, now: start) == .claimed)
+        await journal.close()
+    }
+
+    @Test func `a version 1 journal that was damaged once refuses up to the future window`() async throws {
+        try versionOne([], damagedAt: start.seconds - 300)
+        let journal = try bench.open(expecting: .kept)
+        #expect(try await journal.claim(bench.claims(), at: start - 240, now: start) == .historyLost(retryAfter: 1))
+        #expect(try await journal.claim(bench.claims(), at: start - 239, now: start) == .claimed)
         await journal.close()
     }
 

@@ -19,8 +19,8 @@ final class JournalSegment: @unchecked Sendable {
     init(_ header: SegmentHeader, capacity: Int, in folder: JournalFolder) throws(SystemError) {
         self.header = header
         let path = folder.path(of: header.sequence)
+        file = try JournalFile(path, creating: true)
         do throws(SystemError) {
-            file = try JournalFile(path, creating: true)
             try file.write(header.bytes[...], at: 0)
             try file.allocate(capacity)
             try file.synchronize()
