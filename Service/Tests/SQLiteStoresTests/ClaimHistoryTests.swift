@@ -1,6 +1,7 @@
 import AuthContract
 import AuthService
 import Foundation
+import GRDB
 import Synchronization
 import Testing
 
@@ -266,6 +267,22 @@ struct ClaimHistoryTests {
                 bench.claims(), timestamp: start, expiresAt: start + 660, now: start, futureWindow: 60)
                 == .historyLost(retryAfter: 61))
         await second.close()
+    }
+
+    @Test(arguments: [("kept", false), ("2 1 96 0", false), ("2 9 96 0", true), ("unheard of", true)])
+    func `the journal must be what the database recorded`(_ record: String, _ isLost: Bool) async throws {
+        let folder = try TemporaryFolder()
+        await (try SQLiteStores.open(folder)).close()
+        let queue = try DatabaseQueue(path: folder.database)
+        try await queue.write {
+            try $0.execute(sql: "UPDATE facts SET value = ? WHERE name = 'claim_journal'", arguments: [record])
+        }
+        try queue.close()
+        let stores = try SQLiteStores.open(folder)
+        let outcome = try await stores.replay.claim(
+            bench.claims(), timestamp: start, expiresAt: start + 660, now: start, futureWindow: 60)
+        #expect((outcome != .claimed) == isLost)
+        await stores.close()
     }
 
     @Test(arguments: [0, 50, 96, 100_000])
