@@ -65,14 +65,14 @@ struct FirstStartTests {
         try await expectOpens()
     }
 
-    @Test func `a rollback journal that a killed process left is rolled back`() async throws {
-        // Copies of the file and its journal in the middle of a transaction are what a kill leaves.
+    /// Copies the file and its journal in the middle of a transaction: what a kill leaves.
+    private func leaveHalf(_ begin: String) async throws {
         let source = "\(folder.path)/source.sqlite"
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
         let queue = try DatabaseQueue(path: source, configuration: configuration)
         try await queue.writeWithoutTransaction { [folder] database in
-            try database.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+            try database.execute(sql: begin)
             try database.execute(sql: "PRAGMA cache_size = 1")
             try database.execute(sql: "BEGIN IMMEDIATE")
             try database.execute(sql: "CREATE TABLE half (text TEXT)")
@@ -84,11 +84,25 @@ struct FirstStartTests {
         }
         try queue.close()
         try #require(try Data(contentsOf: URL(fileURLWithPath: folder.database + "-journal")).count > 512)
+    }
+
+    @Test func `a rollback journal that a killed process left is rolled back`() async throws {
+        try await leaveHalf("PRAGMA application_id = \(Schema.applicationID)")
         try await expectOpens()
         let stores = try SQLiteStores.open(folder)
         let isHalf = try await stores.database.read { try $0.tableExists("half") }
         #expect(!isHalf)
         await stores.close()
+    }
+
+    @Test func `a rollback journal of another program leaves its database that program's`() async throws {
+        try await leaveHalf("CREATE TABLE recipes (title TEXT)")
+        let error = #expect(throws: OpenError.self) { try SQLiteStores.open(folder) }
+        #expect(error?.code == .notADatabase)
+        let application = try await DatabaseQueue(path: folder.database).read {
+            try Int.fetchOne($0, sql: "PRAGMA application_id")
+        }
+        #expect(application == 0)
     }
 
     @Test func `a database in another journal mode is switched to the write-ahead log`() async throws {

@@ -64,6 +64,33 @@ struct OneFileTests {
         #expect(error?.code == .notReadable)
     }
 
+    @Test func `a file is no folder of another file`() throws {
+        try Data().write(to: URL(fileURLWithPath: folder.database))
+        let error = #expect(throws: OpenError.self) { try SQLiteStores.resolvedPath("\(folder.database)/inner") }
+        #expect(error?.code == .notReadable)
+    }
+
+    @Test(arguments: [(nil, false), (0, false), (1, true)] as [(Int?, Bool)])
+    func `a file that is not empty is a database`(_ size: Int?, _ isOne: Bool) throws {
+        if let size { try Data(count: size).write(to: URL(fileURLWithPath: folder.database)) }
+        #expect(SQLiteStores.hasDatabase(at: folder.database) == isOne)
+    }
+
+    @Test(arguments: [39, 40]) func `fewer than forty links to a missing file are followed`(_ count: Int) throws {
+        var name = "real.sqlite"
+        for number in 1...count {
+            _ = try link("link\(number)", to: name)
+            name = "link\(number)"
+        }
+        let path = "\(folder.path)/\(name)"
+        if count < 40 {
+            #expect(try SQLiteStores.resolvedPath(path).hasSuffix("/real.sqlite"))
+        } else {
+            let error = #expect(throws: OpenError.self) { try SQLiteStores.resolvedPath(path) }
+            #expect(error?.code == .notReadable)
+        }
+    }
+
     @Test(arguments: [SQLiteStores.Role.service, .administration])
     func `a file with a second hard link is refused`(_ role: SQLiteStores.Role) async throws {
         await (try SQLiteStores.open(folder)).close()

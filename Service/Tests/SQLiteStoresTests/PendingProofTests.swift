@@ -27,4 +27,20 @@ struct PendingProofTests {
         #expect(rest == [try proof(3)])
         await stores.close()
     }
+
+    // To SQLite, a negative limit is none.
+    @Test(arguments: [0, -1, .min]) func `a page of less than one row is empty`(_ limit: Int) async throws {
+        let folder = try TemporaryFolder()
+        let stores = try SQLiteStores.open(folder)
+        try await stores.pendingProofs.keep(try proof(1))
+        let summary = EvidenceSummary(
+            id: "id", appID: try AppID("com.example.app"), deviceID: nil, recordedAt: UnixTime(1),
+            expiresAt: UnixTime(2), format: "f", code: "c", step: "s")
+        try await stores.evidence.keep(StoredEvidence(summary: summary, sealed: [1]), within: .standard)
+        #expect(try await stores.pendingProofs.pendingProofs(after: nil, limit: limit) == [])
+        #expect(try await stores.serviceKeys.sealedRows(.pendingProof, after: "", limit: limit) == [])
+        #expect(try await stores.evidence.evidence(of: nil, before: nil, limit: limit) == [])
+        #expect(try await stores.evidence.eraseEvidence(expiredAt: UnixTime(2), limit: limit) == 0)
+        await stores.close()
+    }
 }

@@ -49,6 +49,15 @@ extension StoreConformance {
                 try expect(
                     try await stores.evidence.evidence(foreign.summary.id, of: other.app), is: foreign, "another app's")
             },
+            ConformanceCheck("Evidence of just the bound is kept, and bounds of nothing keep what is there") { stores in
+                let samples = try Samples(stores)
+                let evidence = samples.refusal(bytes: 1000)
+                for bounds in [EvidenceBounds(count: 1, bytes: 1000), .init(count: 0, bytes: 1000)] {
+                    try await stores.evidence.keep(bounds.count == 1 ? evidence : samples.refusal(), within: bounds)
+                    let kept = try await stores.evidence.evidence(of: samples.app, before: nil, limit: 10)
+                    try expect(kept, is: [evidence.summary], "the evidence within \(bounds.count)")
+                }
+            },
             ConformanceCheck("Of 32 refusals kept at once as many stay as the bounds allow") { stores in
                 let samples = try Samples(stores)
                 let bounds = EvidenceBounds(count: 7, bytes: 1 << 20)
