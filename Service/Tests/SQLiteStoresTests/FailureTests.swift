@@ -45,6 +45,23 @@ struct FailureTests {
         await stores.close()
     }
 
+    @Test(arguments: ["", " ", "x", "KEY ", " KEY", "KEY  KEY", "KEY KEY", "KEYKEY"])
+    func `damaged check values of the service key are unreadable, and not none`(_ text: String) async throws {
+        let stores = try SQLiteStores.open(folder)
+        let key = try #require(ServiceKey([UInt8](repeating: 1, count: 32)))
+        #expect(try await stores.serviceKeys.keyChecks() == [])
+        #expect(try await stores.serviceKeys.replaceKeyChecks([], with: key.checks, recording: nil))
+        let damaged = text.replacing("KEY", with: key.checks[0].text)
+        try change("UPDATE facts SET value = '\(damaged)' WHERE name = 'service_key_checks'")
+        if text == "KEY KEY" {
+            #expect(try await stores.serviceKeys.keyChecks() == key.checks + key.checks)
+        } else {
+            let error = await #expect(throws: StoreError.self) { try await stores.serviceKeys.keyChecks() }
+            #expect(error?.code == .unreadable)
+        }
+        await stores.close()
+    }
+
     @Test func `a database locked by another process is unavailable, and works again afterwards`() async throws {
         var options = SQLiteStores.Options()
         options.busyTimeout = .milliseconds(10)
@@ -125,6 +142,23 @@ struct FailureTests {
         await tool.close()
         await service.close()
         #expect(await changes.next() == nil, "the stream ends with the stores")
+        var late = service.devices.externalChanges().makeAsyncIterator()
+        #expect(await late.next() == nil)
+    }
+
+    @Test func `a listener that leaves takes no signal from another`() async throws {
+        var options = SQLiteStores.Options()
+        options.pollInterval = .milliseconds(2)
+        let service = try SQLiteStores.open(folder, options: options)
+        let tool = try SQLiteStores.open(folder, role: .administration)
+        var changes = service.devices.externalChanges().makeAsyncIterator()
+        _ = service.devices.externalChanges()
+        for _ in 0..<3 {
+            try await tool.audit.append(sampleEvent())
+            #expect(await changes.next() != nil)
+        }
+        await tool.close()
+        await service.close()
     }
 
     @Test func `a full disk refuses, and with free space everything works again`() async throws {

@@ -113,6 +113,7 @@ struct OneFileTests {
         let error = #expect(throws: OpenError.self) { try open(pipe) }
         #expect(error?.code == .notADatabase)
         #expect(throws: OpenError.self) { try DatabaseInspection.of(pipe) }
+        #expect(throws: OpenError.self) { try SQLiteStores.checkFile(pipe) }
     }
 
     @Test func `an inspection through a link sees a running service`() async throws {

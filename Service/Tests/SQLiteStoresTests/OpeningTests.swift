@@ -153,4 +153,63 @@ struct OpeningTests {
         await #expect(throws: StoreError.self) { try await stores.apps.apps() }
         await #expect(throws: StoreError.self) { try await stores.audit.append(sampleEvent()) }
     }
+
+    @Test func `a complete database is opened while another process makes one in its folder`() async throws {
+        await (try SQLiteStores.open(folder)).close()
+        let lock = try OpeningLock(folder.path)
+        let stores = try SQLiteStores.open(folder)
+        try await stores.audit.append(sampleEvent())
+        await stores.close()
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test func `the journal is on record as soon as the service is open`() async throws {
+        let stores = try SQLiteStores.open(folder)
+        #expect(try stores.database.journalExpectation().note?.sequence == 1)
+        await stores.close()
+    }
+
+    @Test func `devices rotate elsewhere for a tool, and not for the service`() async throws {
+        for role in [SQLiteStores.Role.service, .administration] {
+            let stores = try SQLiteStores.open(folder, role: role)
+            #expect(stores.devices.rotatesElsewhere == (role == .administration))
+            await stores.close()
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.nanoseconds(1), 1), (.seconds(2) + .nanoseconds(3), 2_000_000_003),
+            (.milliseconds(-1500), -1_500_000_000),
+            (.seconds(9_223_372_036), 9_223_372_036_000_000_000), (.seconds(Int64.max), .max),
+        ] as [(Duration, Int64)])
+    func `a duration is counted in nanoseconds`(_ duration: Duration, _ count: Int64) {
+        #expect(duration.nanoseconds == count)
+    }
+
+    @Test func `the file is recognised by the letters in its header`() async throws {
+        await (try SQLiteStores.open(folder)).close()
+        let header = try Data(contentsOf: URL(fileURLWithPath: folder.database)).prefix(100)
+        #expect(Array(header[68..<72]) == Array("SyAu".utf8))
+    }
+
+    @Test func `the probe of the disk replaces one row of several pages`() async throws {
+        let stores = try SQLiteStores.open(folder)
+        var seen: Set<String> = []
+        for _ in 0..<3 {
+            try await stores.probeWrite()
+            let rows = try await stores.database.read {
+                try String.fetchAll($0, sql: "SELECT value FROM facts WHERE name = 'write_probe'")
+            }
+            #expect(rows.count == 1 && rows.allSatisfy { $0.utf8.count > 12_000 })
+            seen.formUnion(rows)
+        }
+        #expect(seen.count == 3)
+        await stores.close()
+    }
+
+    @Test func `a missing file system has no free bytes`() {
+        #expect(SQLiteStores.freeBytes(at: "\(folder.path)/missing") == nil)
+        #expect(SQLiteStores.freeBytes(at: folder.path).map { $0 > 0 } == true)
+    }
 }

@@ -117,4 +117,22 @@ import Testing
             try await lock.withoutService { Issue.record("the lock is not held") }
         }
     }
+
+    @Test func `cannot be taken where there is no folder for it`() async throws {
+        let lock = SQLiteServiceLock(database: "\(folder.path)/missing/auth.sqlite")
+        let error = await #expect(throws: OpenError.self) {
+            _ = try await lock.withoutService { Issue.record("the lock was not taken") }
+        }
+        #expect(error?.code == .notWritable)
+    }
+
+    @Test func `is found to be a service's at once`() async throws {
+        let service = try SQLiteStores.open(folder)
+        let begin = ContinuousClock.now
+        #expect(try await !lock.withoutService {})
+        #expect(throws: OpenError.self) { try SQLiteStores.open(folder) }
+        // Thirty seconds each where the mark is not asked for. It takes less than one.
+        #expect(ContinuousClock.now - begin < .seconds(15))
+        await service.close()
+    }
 }
