@@ -69,6 +69,35 @@ struct AuditTests {
         }
     }
 
+    @Test(arguments: [
+        (
+            """
+            '{"a":"' || substr(hex(zeroblob(524288)), 1, 1048568) || '"}'
+            """, true
+        ),
+        (
+            """
+            '{"a":"' || substr(hex(zeroblob(524288)), 1, 1048569) || '"}'
+            """, false
+        ),
+        ("'{\"a\":\(String(repeating: "[", count: 63))\(String(repeating: "]", count: 63))}'", true),
+        ("'{\"a\":\(String(repeating: "[", count: 64))\(String(repeating: "]", count: 64))}'", false),
+    ])
+    func `a stored text of more than a mebibyte, or deeper than 64, is unreadable`(
+        _ detail: String, _ isRead: Bool
+    ) async throws {
+        try tamper("UPDATE audit SET detail = \(detail) WHERE sequence = 7")
+        func read() async throws -> Int {
+            try await stores.audit.events(app: nil, device: nil, before: 8, limit: 1).count
+        }
+        if isRead {
+            #expect(try await read() == 1)
+        } else {
+            let error = await #expect(throws: StoreError.self) { try await read() }
+            #expect(error?.code == .unreadable)
+        }
+    }
+
     @Test func `a log whose numbers are used up takes no event`() async throws {
         try tamper("UPDATE audit SET sequence = \(Int64.max) WHERE sequence = 20")
         let error = await #expect(throws: StoreError.self) { try await stores.audit.append(sampleEvent()) }
