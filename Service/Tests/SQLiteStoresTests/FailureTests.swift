@@ -71,6 +71,11 @@ struct FailureTests {
         let error = await #expect(throws: StoreError.self) { try await stores.audit.append(sampleEvent()) }
         #expect(error?.code == .unavailable)
         #expect(try await stores.apps.apps() == [], "reading goes on")
+        // Where nothing is due, nothing is written.
+        let now = FixedClock().now
+        #expect(try await stores.evidence.eraseEvidence(expiredAt: now, limit: 10) == 0)
+        #expect(try await stores.receipts.takeDueReceipt(at: now, lease: now + 60) == nil)
+        try await stores.devices.noteSeen([:])
         try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
         try await stores.audit.append(sampleEvent())
         try other.close()

@@ -185,6 +185,16 @@ struct JournalStateTests {
 
     // MARK: Upkeep
 
+    @Test func `a claim wakes the keeper`() async throws {
+        let (state, isDirty) = (try state(), Locked<Bool?>(nil))
+        Thread.detachNewThread {
+            let upkeep = state.nextUpkeep()
+            isDirty.withLock { $0 = upkeep.isDirty }
+        }
+        _ = try claim(state, at: start)
+        await eventually { isDirty.withLock { $0 } == true }
+    }
+
     @Test func `a claim is brought to the disk once`() throws {
         let state = try state()
         _ = state.upkeep()
