@@ -120,6 +120,12 @@ struct ClaimJournalGuardTests {
         }
     }
 
+    @Test(arguments: 0..<SegmentHeader.size) func `a header with any byte changed is damaged`(_ place: Int) {
+        var bytes = header { _ in }.bytes
+        bytes[place] ^= 0x80
+        #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(bytes) }
+    }
+
     @Test func `a header of zeros after its name is damaged`() {
         let bytes = Array("SyClaims".utf8) + [UInt8](repeating: 0, count: SegmentHeader.size - 8)
         #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(bytes) }
@@ -358,6 +364,14 @@ struct ClaimJournalGuardTests {
         let journal = try bench.open(expecting: .kept)
         #expect(try await journal.claim(bench.claims(), at: start - 240, now: start) == .historyLost(retryAfter: 1))
         #expect(try await journal.claim(bench.claims(), at: start - 239, now: start) == .claimed)
+        await journal.close()
+    }
+
+    @Test func `a version 1 segment without records may have had some before a loss of power`() async throws {
+        try versionOne([])
+        let journal = try bench.open(boot: "second boot", expecting: .kept)
+        #expect(try await journal.claim(bench.claims(), at: start + 5, now: start) == .historyLost(retryAfter: 1))
+        #expect(try await journal.claim(bench.claims(), at: start + 6, now: start) == .claimed)
         await journal.close()
     }
 
