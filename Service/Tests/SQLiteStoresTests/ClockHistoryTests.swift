@@ -149,6 +149,21 @@ struct ClockHistoryTests {
         #expect(again.stretches == clock.stretches)
     }
 
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    mutating func `the summary makes the same history again, of a clock that drifts and jumps`(_ seed: UInt64) {
+        var (numbers, error) = (SeededNumbers(seed: seed), Int64(0))
+        for step in Int64(1)...300 {
+            let isJump = Int.random(in: 0..<20, using: &numbers) == 0
+            error += isJump ? .random(in: 6...40, using: &numbers) : .random(in: -2...2, using: &numbers)
+            // Each reading is later than the one before.
+            _ = note(step * 10, error: error)
+            var again = ClockHistory()
+            for reading in clock.summary { _ = again.note(reading.wall, monotonic: reading.monotonic) }
+            if clock.summary.isEmpty { continue }
+            #expect(again.stretches == clock.stretches, "\(step)")
+        }
+    }
+
     @Test(arguments: [Int64.min, .min + 1, -1, 0, .max - 1, .max])
     mutating func `no reading traps`(_ reading: Int64) {
         _ = note(0)

@@ -44,9 +44,10 @@ struct ClockHistory {
     var summary: [(wall: Int64, monotonic: Int64)] {
         if stretches.count == 1, stretches[0].first == stretches[0].last { return [] }
         return stretches.flatMap { stretch in
-            let last = (wall: stretch.last, monotonic: stretch.last.subtracting(stretch.highest))
-            guard stretch.first != stretch.last else { return [last] }
-            return [(wall: stretch.first, monotonic: stretch.first.subtracting(stretch.lowest)), last]
+            // The greater distance first: by the least one, the reading could belong to the stretch before.
+            let first = (wall: stretch.first, monotonic: stretch.first.subtracting(stretch.highest))
+            guard stretch.first != stretch.last else { return [first] }
+            return [first, (wall: stretch.last, monotonic: stretch.last.subtracting(stretch.lowest))]
         }
     }
 
