@@ -205,8 +205,8 @@ struct JournalStateTests {
     }
 
     @Test func `claims that expired are swept away when there are many`() throws {
-        let state = try state(records: 81_000)
-        for _ in 0..<80 { _ = try claim(state, 1000, at: start) }
+        let state = try state(records: 68_000)
+        for _ in 0..<67 { _ = try claim(state, 1000, at: start) }
         #expect(!state.upkeep().wantsSweep)
         monotonic.withLock { $0 += 720 }
         _ = try claim(state, at: start + 720)

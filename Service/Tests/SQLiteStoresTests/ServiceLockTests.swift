@@ -125,14 +125,4 @@ import Testing
         }
         #expect(error?.code == .notWritable)
     }
-
-    @Test func `is found to be a service's at once`() async throws {
-        let service = try SQLiteStores.open(folder)
-        let begin = ContinuousClock.now
-        #expect(try await !lock.withoutService {})
-        #expect(throws: OpenError.self) { try SQLiteStores.open(folder) }
-        // Thirty seconds each where the mark is not asked for. It takes less than one.
-        #expect(ContinuousClock.now - begin < .seconds(15))
-        await service.close()
-    }
 }
