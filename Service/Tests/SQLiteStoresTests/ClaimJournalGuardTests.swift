@@ -115,6 +115,7 @@ struct ClaimJournalGuardTests {
         let header = header { $0.sequence = 77 }
         let read = try SegmentHeader(header.bytes)
         #expect(read.sequence == 77 && read.seed == header.seed && read.boot == header.boot && read.version == 2)
+        #expect(read.purgedTo == .min && read.loss.intervals == [])
         for bytes in [Array(header.bytes.dropLast()), header.bytes + [0], []] {
             #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(bytes) }
         }
@@ -129,6 +130,8 @@ struct ClaimJournalGuardTests {
     @Test func `a header of zeros after its name is damaged`() {
         let bytes = Array("SyClaims".utf8) + [UInt8](repeating: 0, count: SegmentHeader.size - 8)
         #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(bytes) }
+        // Of no version, but with all the rest.
+        #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(header { $0.version = 0 }.bytes) }
     }
 
     @Test func `a segment under another one's name is a loss of history`() async throws {
@@ -372,6 +375,14 @@ struct ClaimJournalGuardTests {
         let journal = try bench.open(boot: "second boot", expecting: .kept)
         #expect(try await journal.claim(bench.claims(), at: start + 5, now: start) == .historyLost(retryAfter: 1))
         #expect(try await journal.claim(bench.claims(), at: start + 6, now: start) == .claimed)
+        await journal.close()
+    }
+
+    @Test func `what a version 1 journal purged cannot be claimed again`() async throws {
+        try versionOne([], purgedTo: start.seconds + 100)
+        let journal = try bench.open(expecting: .kept)
+        #expect(try await journal.claim(bench.claims(), at: start - 560, now: start) == .expired)
+        #expect(try await journal.claim(bench.claims(), at: start - 559, now: start) == .claimed)
         await journal.close()
     }
 
