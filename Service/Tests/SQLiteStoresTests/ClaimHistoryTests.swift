@@ -285,13 +285,26 @@ struct ClaimHistoryTests {
         await stores.close()
     }
 
-    @Test(arguments: [0, 50, 96, 100_000])
-    func `a half-created segment is not damage`(_ size: Int) async throws {
+    @Test(arguments: [0, 96, 3_000_000])
+    func `a segment longer than its header, of which one byte is not zero, is damage`(_ place: Int) async throws {
+        await (try bench.open()).close()
+        var content = Data(count: max(97, place + 1))
+        content[place] = 1
+        try content.write(to: URL(fileURLWithPath: "\(bench.path)/claims-00000000000000000002"))
+        let journal = try bench.open()
+        #expect(try await journal.claim(bench.claims()) == .historyLost(retryAfter: 61))
+        await journal.close()
+    }
+
+    // Nothing but zeros, or a header of which no more is there.
+    @Test(
+        arguments: [0, 50, 96, 97, 100_000].map { Data(count: $0) } + [1, 50, 96].map { Data(repeating: 7, count: $0) })
+    func `a half-created segment is not damage`(_ content: Data) async throws {
         let claims = bench.claims()
         let first = try bench.open()
         #expect(try await first.claim(claims) == .claimed)
         await first.abandon()
-        try Data(count: size).write(to: URL(fileURLWithPath: "\(bench.path)/claims-00000000000000000002"))
+        try content.write(to: URL(fileURLWithPath: "\(bench.path)/claims-00000000000000000002"))
         let second = try bench.open()
         #expect(try await second.claim(claims) == .taken(claims[0]))
         await second.abandon()
