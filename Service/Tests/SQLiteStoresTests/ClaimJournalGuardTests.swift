@@ -301,7 +301,9 @@ struct ClaimJournalGuardTests {
         #expect(try short.read(into: buffer, at: 0) == 3)
         #expect(try short.read(into: buffer, at: 3) == 0)
         try short.write([4, 5][...], at: 2)
-        #expect(try Array(Data(contentsOf: URL(fileURLWithPath: path))) == [1, 2, 4, 5])
+        try short.write([6][...], at: 4)
+        try short.write([], at: 4)
+        #expect(try Array(Data(contentsOf: URL(fileURLWithPath: path))) == [1, 2, 4, 5, 6])
     }
 
     @Test func `a file that is there is not made again`() throws {
