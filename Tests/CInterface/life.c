@@ -233,7 +233,7 @@ static void sends(synheart_auth *auth, const char *url, const char *directory) {
     SUCCEEDS(synheart_auth_send(auth, APP, &request, &result, NULL, NULL), "\"headers\":[{");
     EXPECT(synheart_auth_send(auth, APP, &request, NULL, NULL, NULL) == SYNHEART_AUTH_OK);
     request.maximum_answer = 2;
-    FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_NETWORK_ERROR);
+    FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_ANSWER_TOO_LARGE);
     EXPECT(!answer && !count);
 
     /* RFC 9421; what is signed is what is sent, a file too. */
@@ -330,13 +330,50 @@ static void whole_sdk(const char *url, const char *directory) {
     FAILS(synheart_auth_device_token(auth, APP, "\xff", &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     SUCCEEDS(synheart_auth_maintain(auth, APP, &result), "{}");
     sends(auth, url, directory);
+    /* The device has signed under scheme 2. */
+    FAILS(synheart_auth_sign_request(auth, APP, "GET", "/", NULL, 0, &result), SYNHEART_AUTH_SIGNING_FAILED);
+    char anywhere[64];
+    snprintf(anywhere, sizeof(anywhere), "%s/v1", url);
+    synheart_auth_request lost = {.scheme = 1, .method = "GET", .url = anywhere};
     user->is_lost = 1;
-    FAILS(synheart_auth_sign_request(auth, APP, "GET", "/", NULL, 0, &result), SYNHEART_AUTH_KEY_INVALIDATED);
+    FAILS(synheart_auth_sign(auth, APP, &lost, &result), SYNHEART_AUTH_KEY_INVALIDATED);
     user->is_lost = 0;
     SUCCEEDS(synheart_auth_register_device(auth, APP, &result), "\"registered\"");
     SUCCEEDS(synheart_auth_reset_device_identity(auth, APP, "user_requested", &result), "{}");
     synheart_auth_free(auth);
     expect_released(&released);
+}
+
+static int32_t answer_nothing(void *user, const synheart_auth_http_request *request, synheart_auth_http_answer *answer) {
+    (void)user;
+    const uint8_t body[] = {'n', 'o'};
+    EXPECT(strstr(request->url, "/auth/v1/") && strstr(request->headers, "application/json") && request->body_length > 0);
+    EXPECT(synheart_auth_http_answer_set(answer, 404, "not JSON", body, 2) == SYNHEART_AUTH_INVALID_ARGUMENT);
+    EXPECT(synheart_auth_http_answer_set(answer, 404, "[{\"name\":\"X-A\",\"value\":\"b\"}]", body, 2) == 0);
+    EXPECT(synheart_auth_http_answer_set(answer, 404, NULL, NULL, 0) == SYNHEART_AUTH_INVALID_ARGUMENT);
+    return SYNHEART_AUTH_HOST_OK;
+}
+static void hear(void *user, const char *text) {
+    (void)user;
+    EXPECT(text[0] == '{');
+}
+static void release_nothing(void *user) { (void)user; }
+
+/* The host's HTTP client, observer and development mode. */
+static void own_parts(synheart_auth *auth) {
+    char *result = NULL;
+    synheart_auth_transport transport = {NULL, answer_nothing, release_nothing}, none = {NULL, NULL, NULL};
+    synheart_auth_observer observer = {NULL, hear, hear, release_nothing};
+    FAILS(synheart_auth_set_transport(auth, NULL, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    FAILS(synheart_auth_set_transport(auth, &none, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    SUCCEEDS(synheart_auth_set_transport(auth, &transport, &result), "{}");
+    FAILS(synheart_auth_set_observer(auth, NULL, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    for (int i = 0; i < 2; i++) SUCCEEDS(synheart_auth_set_observer(auth, &observer, &result), "{}");
+    FAILS(synheart_auth_use_development_mode(auth, "symbian", &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    SUCCEEDS(synheart_auth_set_deadline(auth, 500, &result), "{}");
+    EXPECT(synheart_auth_register_device(auth, APP, NULL) == SYNHEART_AUTH_NETWORK_ERROR);
+    synheart_auth_cancel(auth);
+    EXPECT(synheart_auth_http_answer_set(NULL, 200, NULL, NULL, 0) == SYNHEART_AUTH_INVALID_ARGUMENT);
 }
 
 static void failed_creations(const char *directory) {
@@ -372,8 +409,10 @@ static void failed_creations(const char *directory) {
     FAILS(synheart_auth_create("https://example.com", NULL, NULL, NULL, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     SUCCEEDS(synheart_auth_create_with_software_keys("http://127.0.0.1:1", directory, &auth, &result), "{}");
     SUCCEEDS(synheart_auth_is_registered(auth, APP, &result), "false");
+    own_parts(auth);
     synheart_auth_free(auth);
     synheart_auth_free(NULL);
+    synheart_auth_cancel(NULL);
     synheart_auth_string_free(NULL);
 }
 
