@@ -147,6 +147,26 @@ import Testing
         #expect(await phone.service.devices.first?.handle == new.id)
     }
 
+    @Test("a refused rotation without an open copy is given up, and another one begins")
+    func refusedWithoutCopies() async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.network.setOffline(true)
+        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        await phone.network.setOffline(false)
+        var record = try phone.record()
+        guard case .rotation(var pending) = record.journal else {
+            Issue.record("no rotation is left over")
+            return
+        }
+        (pending.isRefused, pending.lastCopy) = (true, nil)
+        record.journal = .rotation(pending)
+        phone.storage.put(record.bytes, RecordName(record.appID))
+        let next = try phone.launch()
+        try await next.rotateKey(appId: Phone.app)
+        #expect(try phone.record().journal == nil)
+        #expect(try await phone.signAndVerify(next).status == 200)
+    }
+
     // MARK: Reasons
 
     @Test("a demand for a compromise is answered by a rotation for a compromise")

@@ -209,7 +209,13 @@ struct Rotator: Sendable {
     private func giveUpIfNoCopyCanArrive(
         _ pending: PendingRotation, serverTime: UnixTime?, _ state: IdentityState
     ) async throws(SynheartAuthError) {
-        let remaining = serverTime.flatMap { time in pending.lastCopy.map { ($0 + Self.lifeOfACopy) - time } } ?? 1
+        // Without an open copy there is nothing to wait for; without the service's time nothing is certain.
+        let remaining: Int64 =
+            if let lastCopy = pending.lastCopy {
+                serverTime.map { (lastCopy + Self.lifeOfACopy) - $0 } ?? 1
+            } else {
+                -1
+            }
         guard remaining < 0 else {
             try await suspend(isRefused: true)
             throw SynheartAuthError(
