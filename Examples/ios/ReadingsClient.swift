@@ -4,7 +4,7 @@ import SynheartAuth
 
 /// An iOS app's client: registers at launch, signs what it uploads.
 struct ReadingsClient {
-    static let appId = "com.example.readings"
+    static let appID = "com.example.readings"
     let sdk: SynheartAuth
 
     init() throws {
@@ -16,7 +16,7 @@ struct ReadingsClient {
     /// At every launch; costs no network once the device is registered.
     func start() async throws {
         do {
-            try await sdk.registerDevice(appId: Self.appId)
+            try await sdk.registerDevice(appID: Self.appID)
         } catch where error.recovery == .reset {
             // The service revoked this device. Whether it may start over is for the app and its user to decide.
             throw error
@@ -27,6 +27,6 @@ struct ReadingsClient {
         let request = TransportRequest(
             method: "POST", url: "https://api.example.com/v1/readings",
             headers: HeaderFields([("Content-Type", "application/json")]), body: Array(reading))
-        return try await sdk.send(request, appId: Self.appId).status
+        return try await sdk.send(request, appID: Self.appID).status
     }
 }

@@ -4,40 +4,40 @@ public import AuthContract
 /// network: `SynheartAuthTestSupport` has a stand-in (<doc:TestingYourApp>).
 public protocol DeviceAuthenticating: Sendable {
     /// Whether the device is registered. No network.
-    func isRegistered(appId: String) async throws(SynheartAuthError) -> Bool
+    func isRegistered(appID: String) async throws(SynheartAuthError) -> Bool
 
     /// Registers the device, or joins a registration in progress if `joins`.
     @discardableResult
-    func registerDevice(appId: String, joins: Bool) async throws(SynheartAuthError) -> Registration
+    func registerDevice(appID: String, joins: Bool) async throws(SynheartAuthError) -> Registration
 
     /// The id that the service issued; nil if there is none.
-    func getDeviceId(appId: String) async throws(SynheartAuthError) -> String?
+    func getDeviceId(appID: String) async throws(SynheartAuthError) -> String?
 
     /// The state of the identity.
-    func state(appId: String) async throws(SynheartAuthError) -> IdentityState
+    func state(appID: String) async throws(SynheartAuthError) -> IdentityState
 
     /// The header fields of a signed request. No network.
     func signRequest(
-        appId: String, method: String, path: String, bodyBytes: some Collection<UInt8>, scheme: SignatureScheme?
+        appID: String, method: String, path: String, bodyBytes: some Collection<UInt8>, scheme: SignatureScheme?
     ) async throws(SynheartAuthError) -> SignedHeaders
 
     /// Signs a request, sends it and recovers.
     func send(
-        _ request: TransportRequest, appId: String, scheme: SignatureScheme?, asserting: Bool
+        _ request: TransportRequest, appID: String, scheme: SignatureScheme?, asserting: Bool
     ) async throws(SynheartAuthError) -> TransportAnswer
 
     /// A token that any backend can check offline.
-    func deviceToken(appId: String, audience: String?) async throws(SynheartAuthError) -> DeviceToken
+    func deviceToken(appID: String, audience: String?) async throws(SynheartAuthError) -> DeviceToken
 
     /// Replaces the key.
     @discardableResult
-    func rotateKey(appId: String, reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation
+    func rotateKey(appID: String, reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation
 
     /// Gives the identity up.
-    func resetDeviceIdentity(appId: String, reason: ResetReason) async throws(SynheartAuthError)
+    func resetDeviceIdentity(appID: String, reason: ResetReason) async throws(SynheartAuthError)
 
     /// Finishes an interrupted rotation, and rotates a key that is due.
-    func maintain(appId: String) async throws(SynheartAuthError)
+    func maintain(appID: String) async throws(SynheartAuthError)
 
     /// The changes of state from now on.
     var stateChanges: AsyncStream<StateChange> { get }
@@ -48,30 +48,30 @@ extension SynheartAuth: DeviceAuthenticating {}
 extension DeviceAuthenticating {
     /// Registers the device. A call joins a registration in progress.
     @discardableResult
-    public func registerDevice(appId: String) async throws(SynheartAuthError) -> Registration {
-        try await registerDevice(appId: appId, joins: true)
+    public func registerDevice(appID: String) async throws(SynheartAuthError) -> Registration {
+        try await registerDevice(appID: appID, joins: true)
     }
 
     /// The header fields of a signed request, under the device's scheme.
     public func signRequest(
-        appId: String, method: String, path: String, bodyBytes: some Collection<UInt8> = []
+        appID: String, method: String, path: String, bodyBytes: some Collection<UInt8> = []
     ) async throws(SynheartAuthError) -> SignedHeaders {
-        try await signRequest(appId: appId, method: method, path: path, bodyBytes: bodyBytes, scheme: nil)
+        try await signRequest(appID: appID, method: method, path: path, bodyBytes: bodyBytes, scheme: nil)
     }
 
     /// Signs a request under the device's scheme, sends it and recovers.
-    public func send(_ request: TransportRequest, appId: String) async throws(SynheartAuthError) -> TransportAnswer {
-        try await send(request, appId: appId, scheme: nil, asserting: false)
+    public func send(_ request: TransportRequest, appID: String) async throws(SynheartAuthError) -> TransportAnswer {
+        try await send(request, appID: appID, scheme: nil, asserting: false)
     }
 
     /// A token for the app itself.
-    public func deviceToken(appId: String) async throws(SynheartAuthError) -> DeviceToken {
-        try await deviceToken(appId: appId, audience: nil)
+    public func deviceToken(appID: String) async throws(SynheartAuthError) -> DeviceToken {
+        try await deviceToken(appID: appID, audience: nil)
     }
 
     /// Replaces the key as scheduled.
     @discardableResult
-    public func rotateKey(appId: String) async throws(SynheartAuthError) -> KeyRotation {
-        try await rotateKey(appId: appId, reason: .scheduled)
+    public func rotateKey(appID: String) async throws(SynheartAuthError) -> KeyRotation {
+        try await rotateKey(appID: appID, reason: .scheduled)
     }
 }

@@ -7,9 +7,9 @@ internal import StrictJSON
 /// Configure once at launch, register, then sign:
 ///
 ///     try SynheartAuth.shared.configure(baseUrl: "https://auth.example.com")
-///     try await SynheartAuth.shared.registerDevice(appId: "com.example.app")
+///     try await SynheartAuth.shared.registerDevice(appID: "com.example.app")
 ///     let headers = try await SynheartAuth.shared.signRequest(
-///         appId: "com.example.app", method: "POST", path: "/v1/readings", bodyBytes: body)
+///         appID: "com.example.app", method: "POST", path: "/v1/readings", bodyBytes: body)
 ///
 /// Every operation throws `SynheartAuthError` and nothing else. Cancelling a caller ends its wait; the operation runs to its
 /// end.
@@ -49,40 +49,40 @@ public final class SynheartAuth: Sendable {
     }
 
     /// Whether the record says that the device is registered, and its key exists. No network.
-    public func isRegistered(appId: String) async throws(SynheartAuthError) -> Bool {
-        let context = try identity(appId).context
+    public func isRegistered(appID: String) async throws(SynheartAuthError) -> Bool {
+        let context = try identity(appID).context
         return try await context.existingRegistration(try await context.ledger.load()) != nil
     }
 
     /// Registers this device for an app. Idempotent: call it at every launch. A registered device causes no network traffic.
     ///
     /// - Parameters:
-    ///   - appId: The app.
+    ///   - appID: The app.
     ///   - joins: Whether a call joins a registration in progress. Otherwise it throws `REGISTRATION_IN_PROGRESS`.
     @discardableResult
-    public func registerDevice(appId: String, joins: Bool = true) async throws(SynheartAuthError) -> Registration {
-        try await identity(appId).register(joins: joins)
+    public func registerDevice(appID: String, joins: Bool = true) async throws(SynheartAuthError) -> Registration {
+        try await identity(appID).register(joins: joins)
     }
 
     /// The six headers of a signed request. The SDK makes timestamp and nonce. No network.
     ///
     /// - Parameters:
-    ///   - appId: The app whose identity signs.
+    ///   - appID: The app whose identity signs.
     ///   - method: The HTTP method. It is converted to upper case.
     ///   - path: The path as sent: escaped, without the query.
     ///   - bodyBytes: The body as sent.
     ///   - scheme: `one`, also if the device must sign under scheme 2; nil: the device's. Scheme 2 needs the whole URL
-    ///     (``sign(appId:scheme:method:url:bodyBytes:asserting:)``).
+    ///     (``sign(appID:scheme:method:url:bodyBytes:asserting:)``).
     /// - Throws: `NOT_REGISTERED`, `KEY_INVALIDATED`, `SIGNING_FAILED`, `STORAGE_ERROR`. The SDK does not retry. A device that has
     ///   signed under scheme 2 throws `SIGNING_FAILED` unless `scheme` is `one`.
     public func signRequest(
-        appId: String, method: String, path: String, bodyBytes: some Collection<UInt8> = [],
+        appID: String, method: String, path: String, bodyBytes: some Collection<UInt8> = [],
         scheme: SignatureScheme? = nil
     ) async throws(SynheartAuthError) -> SignedHeaders {
         let body = Array(bodyBytes)
-        let context = try identity(appId).context
+        let context = try identity(appID).context
         guard scheme != .two else {
-            throw SynheartAuthError(.signingFailed, "scheme 2 needs the whole URL: use sign(appId:scheme:method:url:)")
+            throw SynheartAuthError(.signingFailed, "scheme 2 needs the whole URL: use sign(appID:scheme:method:url:)")
         }
         let signed = try await RequestSigner(context: context).sign(
             method: method, path: path, body: body, mayBeBelowFloor: scheme == .one)
@@ -90,14 +90,14 @@ public final class SynheartAuth: Sendable {
     }
 
     /// The id that the service issued, also of a pending device; nil if there is none.
-    public func getDeviceId(appId: String) async throws(SynheartAuthError) -> String? {
-        let record = try await identity(appId).context.ledger.load()
+    public func getDeviceId(appID: String) async throws(SynheartAuthError) -> String? {
+        let record = try await identity(appID).context.ledger.load()
         return record.state == .unregistered ? nil : record.deviceID?.text
     }
 
     /// The state of the identity.
-    public func state(appId: String) async throws(SynheartAuthError) -> IdentityState {
-        try await identity(appId).context.ledger.load().state
+    public func state(appID: String) async throws(SynheartAuthError) -> IdentityState {
+        try await identity(appID).context.ledger.load().state
     }
 
     /// Replaces the key and keeps the device id. Signing goes on meanwhile. If the service demands it, the rotation attests again.
@@ -108,25 +108,25 @@ public final class SynheartAuth: Sendable {
     ///   old key stays active.
     @discardableResult
     public func rotateKey(
-        appId: String, reason: RotationReason = .scheduled
+        appID: String, reason: RotationReason = .scheduled
     ) async throws(SynheartAuthError) -> KeyRotation {
-        try await identity(appId).rotate(RotationAim(reason: reason))
+        try await identity(appID).rotate(RotationAim(reason: reason))
     }
 
     /// Gives the identity up: tells the service if it can (3 s), deletes the key, clears the record.
     ///
     /// Use it only for the reasons of RFC-AUTH-MOBILE-0001 section 9.3, never as a retry.
-    public func resetDeviceIdentity(appId: String, reason: ResetReason) async throws(SynheartAuthError) {
-        try await identity(appId).reset(reason)
+    public func resetDeviceIdentity(appID: String, reason: ResetReason) async throws(SynheartAuthError) {
+        try await identity(appID).reset(reason)
     }
 
     /// Learns the service's clock from the `server_timestamp` of a `CLOCK_SKEW` answer.
     ///
     /// - Parameters:
     ///   - serverTimestamp: Unix seconds, as received.
-    ///   - appId: The app; nil for every app used so far.
+    ///   - appID: The app; nil for every app used so far.
     /// - Throws: `CLOCK_SKEW` if the clock is more than 24 hours off. The SDK then learns nothing.
-    public func correctClockSkew(serverTimestamp: Double, appId: String? = nil) async throws(SynheartAuthError) {
+    public func correctClockSkew(serverTimestamp: Double, appID: String? = nil) async throws(SynheartAuthError) {
         let configuration = try configuration()
         let difference = (serverTimestamp * 1000).rounded() - Double(configuration.clock.wallMilliseconds)
         guard difference.magnitude <= Double(ClockOffset.limit),
@@ -134,8 +134,8 @@ public final class SynheartAuth: Sendable {
         else {
             throw SynheartAuthError(.clockTooFarOff, "the clock is more than 24 hours off")
         }
-        if let appId {
-            try await identity(appId).context.ledger.apply(.clockLearned(offset))
+        if let appID {
+            try await identity(appID).context.ledger.apply(.clockLearned(offset))
             return
         }
         for identity in state.withLock({ Array($0.identities.values) }) {
@@ -155,13 +155,13 @@ public final class SynheartAuth: Sendable {
         SynheartAuthError(.notConfigured, "call configure(baseUrl) first")
     }
 
-    func identity(_ appId: String) throws(SynheartAuthError) -> DeviceIdentity {
-        if let latest = state.withLock({ $0.latest }), latest.context.appID.text.hasSameBytes(as: appId) {
+    func identity(_ text: String) throws(SynheartAuthError) -> DeviceIdentity {
+        if let latest = state.withLock({ $0.latest }), latest.context.appID.text.hasSameBytes(as: text) {
             return latest
         }
         let appID: AppID
         do throws(ContractError) {
-            appID = try AppID(appId)
+            appID = try AppID(text)
         } catch {
             throw SynheartAuthError(.notConfigured, error.description)
         }

@@ -178,7 +178,7 @@ public func freeString(_ text: UnsafeMutablePointer<CChar>?) { free(text) }
 @_cdecl("synheart_auth_register_device")
 public func registerDevice(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
-        let registration = try await sdk.registerDevice(appId: appId)
+        let registration = try await sdk.registerDevice(appID: appId)
         return ["status": .string(registration.status.rawValue), "device_id": .string(registration.deviceId)]
     }
 }
@@ -186,14 +186,14 @@ public func registerDevice(_ handle: OpaquePointer?, _ appID: UnsafePointer<CCha
 @_cdecl("synheart_auth_is_registered")
 public func isRegistered(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
-        ["registered": .bool(try await sdk.isRegistered(appId: appId))]
+        ["registered": .bool(try await sdk.isRegistered(appID: appId))]
     }
 }
 
 @_cdecl("synheart_auth_get_device_id")
 public func getDeviceID(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
-        let id = try await sdk.getDeviceId(appId: appId)
+        let id = try await sdk.getDeviceId(appID: appId)
         return ["device_id": id.map { .string($0) } ?? .null]
     }
 }
@@ -201,7 +201,7 @@ public func getDeviceID(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?
 @_cdecl("synheart_auth_get_state")
 public func getState(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
-        ["state": .string(try await sdk.state(appId: appId).rawValue)]
+        ["state": .string(try await sdk.state(appID: appId).rawValue)]
     }
 }
 
@@ -216,7 +216,7 @@ public func signRequest(
         return invalidArgument("body", result)
     }
     return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
-        let headers = try await sdk.signRequest(appId: appId, method: method, path: path, bodyBytes: body)
+        let headers = try await sdk.signRequest(appID: appId, method: method, path: path, bodyBytes: body)
         return ["headers": .object(JSONObject(headers.fields.map { ($0.name, .string($0.value)) }))]
     }
 }
@@ -229,7 +229,7 @@ public func rotateKey(
         return invalidArgument("reason", result)
     }
     return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
-        let rotation = try await sdk.rotateKey(appId: appId, reason: reason)
+        let rotation = try await sdk.rotateKey(appID: appId, reason: reason)
         return ["device_id": .string(rotation.deviceId), "effective_at": .integer(rotation.effectiveAt.seconds)]
     }
 }
@@ -242,7 +242,7 @@ public func resetDeviceIdentity(
         return invalidArgument("reason", result)
     }
     return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
-        try await sdk.resetDeviceIdentity(appId: appId, reason: reason)
+        try await sdk.resetDeviceIdentity(appID: appId, reason: reason)
         return [:]
     }
 }
@@ -254,7 +254,7 @@ public func deviceToken(
     let audienceText = CText.string(audience)
     guard audience == nil || audienceText != nil else { return invalidArgument("audience", result) }
     return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
-        let token = try await sdk.deviceToken(appId: appId, audience: audienceText)
+        let token = try await sdk.deviceToken(appID: appId, audience: audienceText)
         return [
             "token": .string(token.token), "remaining_seconds": .integer(max(token.remaining.components.seconds, 0)),
         ]
@@ -264,7 +264,7 @@ public func deviceToken(
 @_cdecl("synheart_auth_maintain")
 public func maintain(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
-        try await sdk.maintain(appId: appId)
+        try await sdk.maintain(appID: appId)
         return [:]
     }
 }
@@ -274,7 +274,7 @@ public func correctClockSkew(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ serverTimestamp: Double, _ result: Result?
 ) -> Int32 {
     run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
-        try await sdk.correctClockSkew(serverTimestamp: serverTimestamp, appId: appId)
+        try await sdk.correctClockSkew(serverTimestamp: serverTimestamp, appID: appId)
         return [:]
     }
 }

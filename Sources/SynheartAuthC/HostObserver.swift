@@ -37,7 +37,7 @@ final class HostObserver: AuthLogger, @unchecked Sendable {
     func changed(_ change: StateChange) {
         guard let changed = table.state_changed else { return }
         let json: JSONValue = [
-            "app_id": .string(change.appId), "from": .string(change.transition.from.rawValue),
+            "app_id": .string(change.appID), "from": .string(change.transition.from.rawValue),
             "to": .string(change.transition.to.rawValue),
         ]
         json.text().withCString { changed(table.user, $0) }

@@ -147,7 +147,7 @@ extension HostPlatform: AttestationProvider {
 }
 
 /// Records in the host's secure storage. Locks are files, because such a storage has none.
-struct HostStorage: Storage {
+struct HostStorage: RecordStorage {
     let host: HostPlatform
     let files: FileStorage
 

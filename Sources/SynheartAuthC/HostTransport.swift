@@ -48,7 +48,7 @@ private func headerLines(_ pointer: UnsafePointer<CChar>?) -> HeaderFields? {
 /// The host's HTTP client as a transport.
 ///
 /// Unchecked: the table is copied and never changed. The host promises that `user` may be used from several threads.
-final class HostTransport: Transport, @unchecked Sendable {
+final class HostTransport: HTTPTransport, @unchecked Sendable {
     private let table: synheart_auth_transport
 
     init(_ table: synheart_auth_transport) { self.table = table }

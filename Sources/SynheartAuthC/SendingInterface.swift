@@ -24,7 +24,7 @@ public func sign(
     withRequest(request, result) { scheme, request in
         run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
             try await sdk.sign(
-                appId: appId, scheme: scheme, method: request.method, url: request.url, body: RequestBody(request))
+                appID: appId, scheme: scheme, method: request.method, url: request.url, body: RequestBody(request))
         } _: {
             ["headers": .object(JSONObject($0.fields.map { ($0.name, .string($0.value)) }))]
         }
@@ -44,7 +44,7 @@ public func send(
             return invalidArgument("headers: \(problem)", result)
         }
         return run(handle, appID, result, deadline: request.deadline) { sdk, appId throws(SynheartAuthError) in
-            try await sdk.send(request, appId: appId, scheme: scheme)
+            try await sdk.send(request, appID: appId, scheme: scheme)
         } _: { received in
             if let answer, let answerLength {
                 answer.pointee = CText.copy(received.body)

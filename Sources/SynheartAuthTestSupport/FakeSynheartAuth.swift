@@ -18,7 +18,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         /// The operation.
         public let operation: Operation
         /// The app.
-        public let appId: String
+        public let appID: String
         /// What was sent, if the operation is `send`.
         public let request: TransportRequest?
     }
@@ -60,62 +60,62 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
     }
 
     /// Puts an identity into a state, as if an operation or the operating system had done it.
-    public func set(_ state: IdentityState, appId: String) { move(appId, to: state) }
+    public func set(_ state: IdentityState, appID: String) { move(appID, to: state) }
 
     /// The calls until now, in order.
     public var calls: [Call] { script.withLock { $0.calls } }
 
     // MARK: The operations
 
-    public func isRegistered(appId: String) async throws(SynheartAuthError) -> Bool {
-        try begin(.isRegistered, appId)
-        return identity(appId).state == .registered
+    public func isRegistered(appID: String) async throws(SynheartAuthError) -> Bool {
+        try begin(.isRegistered, appID)
+        return identity(appID).state == .registered
     }
 
-    public func registerDevice(appId: String, joins: Bool) async throws(SynheartAuthError) -> Registration {
-        try begin(.registerDevice, appId)
+    public func registerDevice(appID: String, joins: Bool) async throws(SynheartAuthError) -> Registration {
+        try begin(.registerDevice, appID)
         let status = script.withLock { script -> Registration.Status in
             if !script.registrations.isEmpty { return script.registrations.removeFirst() }
-            return script.identities[appId]?.state == .registered ? .alreadyRegistered : .registered
+            return script.identities[appID]?.state == .registered ? .alreadyRegistered : .registered
         }
         let deviceId = script.withLock { script -> String in
-            if let known = script.identities[appId]?.deviceId { return known }
+            if let known = script.identities[appID]?.deviceId { return known }
             script.devices += 1
             let number = String(script.devices)
             let id = "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - number.count) + number
-            script.identities[appId, default: Identity()].deviceId = id
+            script.identities[appID, default: Identity()].deviceId = id
             return id
         }
-        move(appId, to: status == .pending ? .registering : .registered)
+        move(appID, to: status == .pending ? .registering : .registered)
         return Registration(status: status, deviceId: deviceId)
     }
 
-    public func getDeviceId(appId: String) async throws(SynheartAuthError) -> String? {
-        try begin(.getDeviceId, appId)
-        return identity(appId).deviceId
+    public func getDeviceId(appID: String) async throws(SynheartAuthError) -> String? {
+        try begin(.getDeviceId, appID)
+        return identity(appID).deviceId
     }
 
-    public func state(appId: String) async throws(SynheartAuthError) -> IdentityState {
-        try begin(.state, appId)
-        return identity(appId).state
+    public func state(appID: String) async throws(SynheartAuthError) -> IdentityState {
+        try begin(.state, appID)
+        return identity(appID).state
     }
 
     public func signRequest(
-        appId: String, method: String, path: String, bodyBytes: some Collection<UInt8>, scheme: SignatureScheme?
+        appID: String, method: String, path: String, bodyBytes: some Collection<UInt8>, scheme: SignatureScheme?
     ) async throws(SynheartAuthError) -> SignedHeaders {
-        try begin(.signRequest, appId)
+        try begin(.signRequest, appID)
         return SignedHeaders([
-            (HeaderName.appID, appId), (HeaderName.deviceID, try registered(appId)), (HeaderName.signature, "ZmFrZQ=="),
+            (HeaderName.appID, appID), (HeaderName.deviceID, try registered(appID)), (HeaderName.signature, "ZmFrZQ=="),
             (HeaderName.timestamp, "1700000000"), (HeaderName.nonce, "00000000-0000-4000-8000-000000000000"),
             (HeaderName.signatureVersion, "1"),
         ])
     }
 
     public func send(
-        _ request: TransportRequest, appId: String, scheme: SignatureScheme?, asserting: Bool
+        _ request: TransportRequest, appID: String, scheme: SignatureScheme?, asserting: Bool
     ) async throws(SynheartAuthError) -> TransportAnswer {
-        try begin(.send, appId, request)
-        _ = try registered(appId)
+        try begin(.send, appID, request)
+        _ = try registered(appID)
         return script.withLock { script in
             guard let index = script.answers.firstIndex(where: { request.url.hasSuffix($0.urlSuffix) }) else {
                 return TransportAnswer(status: 200)
@@ -124,14 +124,14 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         }
     }
 
-    public func deviceToken(appId: String, audience: String?) async throws(SynheartAuthError) -> DeviceToken {
-        try begin(.deviceToken, appId)
-        return DeviceToken(token: "fake.\(try registered(appId)).\(audience ?? appId)", remaining: .seconds(600))
+    public func deviceToken(appID: String, audience: String?) async throws(SynheartAuthError) -> DeviceToken {
+        try begin(.deviceToken, appID)
+        return DeviceToken(token: "fake.\(try registered(appID)).\(audience ?? appID)", remaining: .seconds(600))
     }
 
-    public func rotateKey(appId: String, reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
-        try begin(.rotateKey, appId)
-        let deviceId = try registered(appId)
+    public func rotateKey(appID: String, reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
+        try begin(.rotateKey, appID)
+        let deviceId = try registered(appID)
         let number = script.withLock { script in
             script.rotations += 1
             return script.rotations
@@ -139,13 +139,13 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         return KeyRotation(deviceId: deviceId, effectiveAt: UnixTime(1_700_000_000 + number))
     }
 
-    public func resetDeviceIdentity(appId: String, reason: ResetReason) async throws(SynheartAuthError) {
-        try begin(.resetDeviceIdentity, appId)
-        move(appId, to: .unregistered)
-        script.withLock { $0.identities[appId] = nil }
+    public func resetDeviceIdentity(appID: String, reason: ResetReason) async throws(SynheartAuthError) {
+        try begin(.resetDeviceIdentity, appID)
+        move(appID, to: .unregistered)
+        script.withLock { $0.identities[appID] = nil }
     }
 
-    public func maintain(appId: String) async throws(SynheartAuthError) { try begin(.maintain, appId) }
+    public func maintain(appID: String) async throws(SynheartAuthError) { try begin(.maintain, appID) }
 
     public var stateChanges: AsyncStream<StateChange> {
         let (stream, continuation) = AsyncStream.makeStream(of: StateChange.self)
@@ -156,33 +156,33 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
     // MARK: What they share
 
     private func begin(
-        _ operation: Operation, _ appId: String, _ request: TransportRequest? = nil
+        _ operation: Operation, _ appID: String, _ request: TransportRequest? = nil
     ) throws(SynheartAuthError) {
         let failure = script.withLock { script -> SynheartAuthError? in
-            script.calls.append(Call(operation: operation, appId: appId, request: request))
+            script.calls.append(Call(operation: operation, appID: appID, request: request))
             guard script.failures[operation]?.isEmpty == false else { return nil }
             return script.failures[operation]?.removeFirst()
         }
         if let failure { throw failure }
     }
 
-    private func identity(_ appId: String) -> Identity { script.withLock { $0.identities[appId] ?? Identity() } }
+    private func identity(_ appID: String) -> Identity { script.withLock { $0.identities[appID] ?? Identity() } }
 
-    private func registered(_ appId: String) throws(SynheartAuthError) -> String {
-        let identity = identity(appId)
+    private func registered(_ appID: String) throws(SynheartAuthError) -> String {
+        let identity = identity(appID)
         guard identity.state != .keyInvalid else { throw .fromCode("KEY_INVALIDATED") }
         guard identity.state == .registered, let deviceId = identity.deviceId else { throw .fromCode("NOT_REGISTERED") }
         return deviceId
     }
 
-    private func move(_ appId: String, to state: IdentityState) {
+    private func move(_ appID: String, to state: IdentityState) {
         let (listeners, from) = script.withLock { script in
-            let from = script.identities[appId]?.state ?? .unregistered
-            script.identities[appId, default: Identity()].state = state
+            let from = script.identities[appID]?.state ?? .unregistered
+            script.identities[appID, default: Identity()].state = state
             return (script.listeners, from)
         }
         guard from != state else { return }
-        let change = StateChange(appId: appId, transition: StateTransition(from: from, to: state))
+        let change = StateChange(appID: appID, transition: StateTransition(from: from, to: state))
         for listener in listeners { listener.yield(change) }
     }
 }

@@ -83,7 +83,7 @@ import Testing
             configuration.keyStore = platform
             configuration.attestation = platform
         }
-        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { host.nonces.withLock { $0.count } == 1 }
         phone.sleeper.expire()
         await expectError(.attestationFailed) { try await registration.value }
@@ -171,7 +171,7 @@ final class CallbackPlatform: PlatformUnderTest {
 
     deinit { try? FileManager.default.removeItem(atPath: locks) }
 
-    var storage: any Storage { HostStorage(host: platform, files: FileStorage(directory: locks)) }
+    var storage: any RecordStorage { HostStorage(host: platform, files: FileStorage(directory: locks)) }
     var keyStore: any KeyStore { platform }
     var attestation: any AttestationProvider { platform }
     var keyCount: Int { host.keys.aliases.count }

@@ -38,7 +38,7 @@ import Testing
             $0.origins = SendTests.origins
             $0.attestation = provider
         }
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         await phone.service.answer(
             path: "/v1/pay", with: await phone.service.answer(FakeService.Refusal(.assertionRequired)), times: times)
         return (phone, sdk)
@@ -55,10 +55,10 @@ import Testing
             $0.origins = SendTests.origins
             $0.attestation = provider
         }
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         await phone.service.answer(
             path: "/v1/pay", with: await phone.service.answer(FakeService.Refusal(.assertionRequired)))
-        #expect(try await sdk.send(request, appId: Phone.app).status == 200)
+        #expect(try await sdk.send(request, appID: Phone.app).status == 200)
         let asked = try #require(provider.asked.withLock { $0.first })
         let assertion = Base64.standard.encode(TestAttestation.assertion("handle-1", asked.hash))
         #expect(await assertions(phone) == [[], [assertion]])
@@ -72,7 +72,7 @@ import Testing
 
     @Test func `a second ASSERTION_REQUIRED is thrown`() async throws {
         let (phone, sdk) = try await demanding({ Asserting(base: $0.attestation) }, times: 2)
-        await expectError(.server("ASSERTION_REQUIRED")) { try await sdk.send(request, appId: Phone.app) }
+        await expectError(.server("ASSERTION_REQUIRED")) { try await sdk.send(request, appID: Phone.app) }
         #expect(await assertions(phone).count == 2)
     }
 
@@ -86,7 +86,7 @@ import Testing
         let (phone, sdk) = try await demanding {
             Asserting(base: $0.attestation, failure: AttestationError(failure, reason: "why"))
         }
-        let error = await expectError(code) { try await sdk.send(request, appId: Phone.app) }
+        let error = await expectError(code) { try await sdk.send(request, appID: Phone.app) }
         #expect(error?.cause as? AttestationError == AttestationError(failure, reason: "why"))
         #expect(await assertions(phone) == [[]])
     }
@@ -101,7 +101,7 @@ import Testing
             }
         }
         let (_, sdk) = try await demanding { Silent(base: $0.attestation) }
-        await expectError(.attestationUnavailable) { try await sdk.send(request, appId: Phone.app) }
+        await expectError(.attestationUnavailable) { try await sdk.send(request, appID: Phone.app) }
     }
 
     @Test func `a device without an attested handle cannot assert, and a reset helps`() async throws {
@@ -110,7 +110,7 @@ import Testing
             var record = try phone.record()
             record.attestationKey = handle
             phone.storage.put(record.bytes, RecordName(record.appID))
-            let error = await expectError(.attestationFailed) { try await sdk.send(request, appId: Phone.app) }
+            let error = await expectError(.attestationFailed) { try await sdk.send(request, appID: Phone.app) }
             #expect(error?.recovery == .reset)
         }
     }

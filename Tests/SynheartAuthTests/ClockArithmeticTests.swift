@@ -95,7 +95,7 @@ import Testing
         let local = Double(phone.clock.wallMilliseconds) / 1000
         try await sdk.correctClockSkew(serverTimestamp: local + 5)
         #expect(try await offsets() == [5000, 5000])
-        try await sdk.correctClockSkew(serverTimestamp: local + 9, appId: other)
+        try await sdk.correctClockSkew(serverTimestamp: local + 9, appID: other)
         #expect(try await offsets() == [5000, 9000])
     }
 
@@ -107,7 +107,7 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         phone.clock.setError(.seconds(seconds) - .milliseconds(phone.clock.trueMilliseconds))
         func sign() async throws -> String? {
-            try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/").dictionary["X-Synheart-Timestamp"]
+            try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/").dictionary["X-Synheart-Timestamp"]
         }
         if isSigned {
             #expect(try await sign() == "\(seconds)")

@@ -11,7 +11,7 @@ import Testing
         let local = Double(phone.clock.wallMilliseconds) / 1000
         try await sdk.correctClockSkew(serverTimestamp: local + 123.4564)
         #expect(try phone.record().clockOffset.milliseconds == 123_456)
-        let headers = try await phone.launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+        let headers = try await phone.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
         let timestamp = try #require(headers.dictionary["X-Synheart-Timestamp"].flatMap(Int64.init))
         #expect(timestamp == (phone.clock.wallMilliseconds + 123_456) / 1000)
     }
@@ -21,7 +21,7 @@ import Testing
         let phone = Phone()
         phone.clock.setError(.seconds(seconds))
         let sdk = try phone.launch()
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         #expect(try await phone.signAndVerify(sdk).status == 200)
         #expect(try await phone.signAndVerify(phone.launch()).status == 200)
     }
@@ -31,7 +31,7 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         for error in [7200, -7200, 40_000, 0] {
             phone.clock.setError(.seconds(error))
-            try await sdk.rotateKey(appId: Phone.app)
+            try await sdk.rotateKey(appID: Phone.app)
             #expect(try await phone.signAndVerify(sdk).status == 200)
         }
     }
@@ -41,10 +41,10 @@ import Testing
         let phone = Phone()
         phone.clock.setError(.seconds(10 * 365 * 86_400))
         let sdk = try phone.launch()
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
         #expect(try phone.record().clockOffset == ClockOffset.none)
         #expect(try await phone.signAndVerify(sdk).status == 401)
-        let error = await expectError(.clockSkew) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.clockSkew) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .correctClock && error?.isRetryable == false)
         await expectError(.clockSkew) {
             try await sdk.correctClockSkew(serverTimestamp: Double(phone.clock.trueMilliseconds) / 1000)
@@ -58,10 +58,10 @@ import Testing
     func hostile(error: Int64) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.set { $0.serverTimeError = error }
-        _ = try? await sdk.rotateKey(appId: Phone.app)
+        _ = try? await sdk.rotateKey(appID: Phone.app)
         #expect(abs(try phone.record().clockOffset.milliseconds) <= ClockOffset.limit)
         await phone.service.set { $0.serverTimeError = 0 }
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
@@ -93,6 +93,6 @@ import Testing
     func impossible(years: Int) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.clock.setError(.seconds(years * 365 * 86_400))
-        await expectError(.clockSkew) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") }
+        await expectError(.clockSkew) { try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/") }
     }
 }

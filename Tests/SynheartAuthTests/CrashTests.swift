@@ -33,12 +33,12 @@ import Testing
 
     @Test("a kill during a registration leaves one device that signs")
     func registration() async throws {
-        let count = try await points({ _ in }, { try await $0.registerDevice(appId: Phone.app) })
+        let count = try await points({ _ in }, { try await $0.registerDevice(appID: Phone.app) })
         #expect(count > 20)
         for point in 0..<count {
-            let phone = try await crash(at: point, { _ in }, { try await $0.registerDevice(appId: Phone.app) })
+            let phone = try await crash(at: point, { _ in }, { try await $0.registerDevice(appID: Phone.app) })
             let next = try phone.launch()
-            let id = try await next.registerDevice(appId: Phone.app).deviceId
+            let id = try await next.registerDevice(appID: Phone.app).deviceId
             #expect(await phone.service.devices.map(\.id.text) == [id], "died at \(point)")
             #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
         }
@@ -46,14 +46,14 @@ import Testing
 
     @Test("two kills during a registration leave one device that signs")
     func registrationTwice() async throws {
-        let count = try await points({ _ in }, { try await $0.registerDevice(appId: Phone.app) })
+        let count = try await points({ _ in }, { try await $0.registerDevice(appID: Phone.app) })
         for first in stride(from: 0, to: count, by: 3) {
-            let phone = try await crash(at: first, { _ in }, { try await $0.registerDevice(appId: Phone.app) })
+            let phone = try await crash(at: first, { _ in }, { try await $0.registerDevice(appID: Phone.app) })
             phone.faults.die(at: (first * 7 + 5) % count)
-            _ = try? await phone.launch().registerDevice(appId: Phone.app)
+            _ = try? await phone.launch().registerDevice(appID: Phone.app)
             phone.faults.revive()
             let next = try phone.launch()
-            let id = try await next.registerDevice(appId: Phone.app).deviceId
+            let id = try await next.registerDevice(appID: Phone.app).deviceId
             #expect(await phone.service.devices.map(\.id.text) == [id], "died at \(first)")
             #expect(try await phone.signAndVerify(next).status == 200, "died at \(first)")
         }
@@ -61,17 +61,17 @@ import Testing
 
     @Test("a kill during a rotation is repaired by the next rotation", arguments: [1, 61, 3600])
     func rotation(pause: Int) async throws {
-        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
-        let count = try await points(prepare, { try await $0.rotateKey(appId: Phone.app) })
+        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appID: Phone.app) }
+        let count = try await points(prepare, { try await $0.rotateKey(appID: Phone.app) })
         #expect(count > 10)
         for point in 0..<count {
-            let phone = try await crash(at: point, prepare, { try await $0.rotateKey(appId: Phone.app) })
+            let phone = try await crash(at: point, prepare, { try await $0.rotateKey(appID: Phone.app) })
             let id = try #require(await phone.service.devices.first?.id.text)
             phone.clock.advance(.seconds(pause))
             let next = try phone.launch()
-            #expect(try await next.isRegistered(appId: Phone.app), "died at \(point)")
-            #expect(try await next.registerDevice(appId: Phone.app).deviceId == id, "died at \(point)")
-            #expect(try await next.rotateKey(appId: Phone.app).deviceId == id, "died at \(point)")
+            #expect(try await next.isRegistered(appID: Phone.app), "died at \(point)")
+            #expect(try await next.registerDevice(appID: Phone.app).deviceId == id, "died at \(point)")
+            #expect(try await next.rotateKey(appID: Phone.app).deviceId == id, "died at \(point)")
             phone.clock.advance(.seconds(120))
             #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
             #expect(await phone.service.devices.count == 1)
@@ -97,25 +97,25 @@ import Testing
         }
         let (whole, sdk) = try await phone()
         whole.faults.die(at: nil)
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         let count = whole.faults.points
         #expect(count > 20)
         for point in 0..<count {
             let (phone, sdk) = try await phone()
             phone.faults.die(at: point)
-            _ = try? await sdk.rotateKey(appId: Phone.app)
+            _ = try? await sdk.rotateKey(appID: Phone.app)
             #expect(phone.faults.isDead)
             phone.faults.revive()
             let next = try phone.launch()
             // An open copy of a rebind must settle first: that takes a quarter of an hour.
-            if (try? await next.rotateKey(appId: Phone.app)) == nil {
+            if (try? await next.rotateKey(appID: Phone.app)) == nil {
                 phone.clock.advance(.seconds(16 * 60))
-                try await next.rotateKey(appId: Phone.app)
+                try await next.rotateKey(appID: Phone.app)
             }
             phone.clock.advance(.seconds(120))
             #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
             await phone.service.setPolicy { $0.assertionPrefixes = [Route.token.rawValue] }
-            _ = try await next.deviceToken(appId: Phone.app)
+            _ = try await next.deviceToken(appID: Phone.app)
             #expect(await phone.service.devices.count == 1)
             #expect(try phone.record().journal == nil, "died at \(point)")
             #expect(phone.keys.aliases.count == 1, "died at \(point)")
@@ -124,19 +124,19 @@ import Testing
 
     @Test("after a kill during a rotation the device signs within the overlap")
     func rotationThenSign() async throws {
-        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
-        let count = try await points(prepare, { try await $0.rotateKey(appId: Phone.app) })
+        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appID: Phone.app) }
+        let count = try await points(prepare, { try await $0.rotateKey(appID: Phone.app) })
         for point in 0..<count {
-            let phone = try await crash(at: point, prepare, { try await $0.rotateKey(appId: Phone.app) })
+            let phone = try await crash(at: point, prepare, { try await $0.rotateKey(appID: Phone.app) })
             #expect(try await phone.signAndVerify(phone.launch()).status == 200, "died at \(point)")
         }
     }
 
     @Test("a kill during a reset leaves the new device alone")
     func reset() async throws {
-        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
+        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appID: Phone.app) }
         let operation: (SynheartAuth) async throws -> Void = {
-            try await $0.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+            try await $0.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         }
         let count = try await points(prepare, operation)
         for point in 0..<count {
@@ -144,7 +144,7 @@ import Testing
             let old = try #require(await phone.service.devices.first?.id)
             let next = try phone.launch()
             try await operation(next)
-            let id = try await next.registerDevice(appId: Phone.app).deviceId
+            let id = try await next.registerDevice(appID: Phone.app).deviceId
             #expect(id != old.text, "died at \(point)")
             let live = await phone.service.devices.filter { $0.status == .registered }
             #expect(live.map(\.id.text) == [id], "died at \(point)")
@@ -154,15 +154,15 @@ import Testing
 
     @Test("registerDevice finishes a reset that was killed")
     func resetThenRegister() async throws {
-        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appId: Phone.app) }
+        let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appID: Phone.app) }
         let operation: (SynheartAuth) async throws -> Void = {
-            try await $0.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+            try await $0.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         }
         let count = try await points(prepare, operation)
         for point in 0..<count {
             let phone = try await crash(at: point, prepare, operation)
             let next = try phone.launch()
-            let id = try await next.registerDevice(appId: Phone.app).deviceId
+            let id = try await next.registerDevice(appID: Phone.app).deviceId
             let live = await phone.service.devices.filter { $0.status == .registered }
             #expect(live.map(\.id.text) == [id], "died at \(point)")
             #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
@@ -173,7 +173,7 @@ import Testing
     func others() async throws {
         let pend: (Phone, SynheartAuth) async throws -> Void = { phone, sdk in
             await phone.service.set { $0.decision = .pending }
-            let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+            let id = try await sdk.registerDevice(appID: Phone.app).deviceId
             await phone.service.edit(id) { $0.status = .registered }
             await phone.service.set { $0.decision = .registered }
         }
@@ -182,11 +182,11 @@ import Testing
             let sdk = try phone.launch()
             try await pend(phone, sdk)
             phone.faults.die(at: point)
-            _ = try? await sdk.registerDevice(appId: Phone.app)
+            _ = try? await sdk.registerDevice(appID: Phone.app)
             let isOver = !phone.faults.isDead
             phone.faults.revive()
             let next = try phone.launch()
-            try await next.registerDevice(appId: Phone.app)
+            try await next.registerDevice(appID: Phone.app)
             #expect(await phone.service.devices.count == 1)
             #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
             if isOver { break }
@@ -195,11 +195,11 @@ import Testing
             let (phone, sdk, _) = try await Phone.registered()
             phone.keys.lose()
             phone.faults.die(at: point)
-            _ = try? await sdk.registerDevice(appId: Phone.app)
+            _ = try? await sdk.registerDevice(appID: Phone.app)
             let isOver = !phone.faults.isDead
             phone.faults.revive()
             let next = try phone.launch()
-            try await next.registerDevice(appId: Phone.app)
+            try await next.registerDevice(appID: Phone.app)
             #expect(await phone.service.devices.count == 2, "died at \(point)")
             #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
             if isOver { break }
@@ -215,9 +215,9 @@ import Testing
             let phone = Phone()
             await phone.network.plan(fault, at: index)
             let sdk = try phone.launch()
-            _ = try? await sdk.registerDevice(appId: Phone.app)
+            _ = try? await sdk.registerDevice(appID: Phone.app)
             _ = try? await phone.network.deliverDelayed()
-            try await sdk.registerDevice(appId: Phone.app)
+            try await sdk.registerDevice(appID: Phone.app)
             #expect(await phone.service.devices.count == 1, "\(fault) at \(index)")
             #expect(try await phone.signAndVerify(sdk).status == 200, "\(fault) at \(index)")
         }
@@ -229,9 +229,9 @@ import Testing
         for index in 0..<3 {
             let (phone, sdk, id) = try await Phone.registered()
             await phone.network.plan(fault, at: index)
-            _ = try? await sdk.rotateKey(appId: Phone.app)
+            _ = try? await sdk.rotateKey(appID: Phone.app)
             _ = try? await phone.network.deliverDelayed()
-            #expect(try await sdk.rotateKey(appId: Phone.app).deviceId == id)
+            #expect(try await sdk.rotateKey(appID: Phone.app).deviceId == id)
             phone.clock.advance(.seconds(120))
             #expect(try await phone.signAndVerify(sdk).status == 200, "\(fault) at \(index)")
             #expect(phone.keys.aliases.count == 1)
@@ -242,7 +242,7 @@ import Testing
     func reset(fault: TestNetwork.Fault) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(fault, at: 0)
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         #expect(phone.storage.isEmpty && phone.keys.aliases.isEmpty)
     }
 
@@ -252,12 +252,12 @@ import Testing
             let phone = Phone()
             await phone.service.set { $0.decision = .pending }
             let sdk = try phone.launch()
-            let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+            let id = try await sdk.registerDevice(appID: Phone.app).deviceId
             await phone.service.edit(id) { $0.status = .registered }
             await phone.network.plan(fault, at: 0)
-            _ = try? await sdk.registerDevice(appId: Phone.app)
+            _ = try? await sdk.registerDevice(appID: Phone.app)
             _ = try? await phone.network.deliverDelayed()
-            #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id, "\(fault)")
+            #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id, "\(fault)")
             #expect(await phone.service.devices.count == 1, "\(fault)")
             #expect(try await phone.signAndVerify(sdk).status == 200, "\(fault)")
         }
@@ -269,12 +269,12 @@ import Testing
             let (phone, sdk, _) = try await Phone.registered()
             await phone.network.plan(fault, at: 0)
             do throws(SynheartAuthError) {
-                _ = try await sdk.deviceToken(appId: Phone.app)
+                _ = try await sdk.deviceToken(appID: Phone.app)
             } catch {
                 #expect(error.code == .networkError, "\(fault)")
             }
             _ = try? await phone.network.deliverDelayed()
-            #expect(try await sdk.deviceToken(appId: Phone.app).token.hasPrefix("token-"), "\(fault)")
+            #expect(try await sdk.deviceToken(appID: Phone.app).token.hasPrefix("token-"), "\(fault)")
             #expect(try phone.record().state == .registered, "\(fault)")
         }
     }
@@ -284,19 +284,19 @@ import Testing
         for fault in TestNetwork.Fault.allCases {
             let phone = Phone()
             let sdk = try phone.launch { $0.origins = SendTests.origins }
-            try await sdk.registerDevice(appId: Phone.app)
+            try await sdk.registerDevice(appID: Phone.app)
             let before = try phone.record()
             await phone.network.plan(fault, at: 0)
             let request = TransportRequest(
                 method: "POST", url: "\(SendTests.api)/v1/readings", headers: HeaderFields(), body: Array("{}".utf8))
             do throws(SynheartAuthError) {
-                _ = try await sdk.send(request, appId: Phone.app)
+                _ = try await sdk.send(request, appID: Phone.app)
             } catch {
                 #expect(error.code == .networkError, "\(fault)")
             }
             _ = try? await phone.network.deliverDelayed()
             #expect(try phone.record() == before, "\(fault)")
-            #expect(try await sdk.send(request, appId: Phone.app).status == 200, "\(fault)")
+            #expect(try await sdk.send(request, appID: Phone.app).status == 200, "\(fault)")
         }
     }
 
@@ -308,8 +308,8 @@ import Testing
                 await phone.network.plan(first, at: 1)
                 await phone.network.plan(second, at: 3)
                 let sdk = try phone.launch()
-                _ = try? await sdk.registerDevice(appId: Phone.app)
-                try await sdk.registerDevice(appId: Phone.app)
+                _ = try? await sdk.registerDevice(appID: Phone.app)
+                try await sdk.registerDevice(appID: Phone.app)
                 #expect(await phone.service.devices.count == 1, "\(first), \(second)")
                 #expect(try await phone.signAndVerify(sdk).status == 200, "\(first), \(second)")
             }

@@ -19,7 +19,7 @@ import Testing
     private func registered() async throws -> (Phone, SynheartAuth) {
         let phone = Phone()
         let sdk = try phone.launch { $0.origins = SendTests.origins }
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         return (phone, sdk)
     }
 
@@ -39,7 +39,7 @@ import Testing
     func sends() async throws {
         let (phone, sdk) = try await registered()
         await phone.service.answer(path: "/v1/recordings/1", with: TransportAnswer(status: 201))
-        #expect(try await sdk.send(upload(path), appId: Phone.app, scheme: .two).status == 201)
+        #expect(try await sdk.send(upload(path), appID: Phone.app, scheme: .two).status == 201)
         let sent = try #require(await phone.service.requests.last)
         #expect(sent.bodyFile == path && sent.body.isEmpty)
         let headers = try SchemeTwoHeaders(sent.headers)
@@ -54,7 +54,7 @@ import Testing
     func schemeOne() async throws {
         let (phone, sdk) = try await registered()
         let before = await phone.network.messages
-        await expectError(.signingFailed) { try await sdk.send(upload(path), appId: Phone.app, scheme: .one) }
+        await expectError(.signingFailed) { try await sdk.send(upload(path), appID: Phone.app, scheme: .one) }
         #expect(await phone.network.messages == before)
     }
 
@@ -65,7 +65,7 @@ import Testing
         #expect(mkfifo(path + ".fifo", 0o600) == 0)
         defer { unlink(path + ".fifo") }
         for file in [path + ".none", NSTemporaryDirectory(), path + ".fifo"] {
-            await expectError(.signingFailed) { try await sdk.send(upload(file), appId: Phone.app, scheme: .two) }
+            await expectError(.signingFailed) { try await sdk.send(upload(file), appID: Phone.app, scheme: .two) }
         }
         #expect(await phone.network.messages == before)
     }
@@ -75,7 +75,7 @@ import Testing
         let (phone, sdk) = try await registered()
         var request = URLRequest(url: try #require(URL(string: "\(SendTests.api)/v1/recordings/1?part=2")))
         request.httpMethod = "PUT"
-        try await sdk.sign(&request, appId: Phone.app, bodyFile: path)
+        try await sdk.sign(&request, appID: Phone.app, bodyFile: path)
         let headers = try SchemeTwoHeaders(
             HeaderFields((request.allHTTPHeaderFields ?? [:]).map { ($0.key, $0.value) }))
         let base = try headers.base(
@@ -87,7 +87,7 @@ import Testing
         let signed = request
         await expectError(.signingFailed) {
             var request = signed
-            try await sdk.sign(&request, appId: Phone.app, bodyFile: path)
+            try await sdk.sign(&request, appID: Phone.app, bodyFile: path)
         }
     }
 

@@ -169,14 +169,14 @@ import Testing
                 configuration.keyStore = SoftwareKeyStore(directory: directory + "/keys")
             }
         }
-        let id = try await launch().registerDevice(appId: Phone.app).deviceId
-        #expect(try await launch().registerDevice(appId: Phone.app).deviceId == id)
+        let id = try await launch().registerDevice(appID: Phone.app).deviceId
+        #expect(try await launch().registerDevice(appID: Phone.app).deviceId == id)
         #expect(try await phone.signAndVerify(launch()).status == 200)
-        try await launch().rotateKey(appId: Phone.app)
+        try await launch().rotateKey(appID: Phone.app)
         phone.clock.advance(.seconds(61))
         #expect(try await phone.signAndVerify(launch()).status == 200)
-        try await launch().resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
-        #expect(try await launch().getDeviceId(appId: Phone.app) == nil)
+        try await launch().resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
+        #expect(try await launch().getDeviceId(appID: Phone.app) == nil)
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory + "/keys").isEmpty)
     }
 

@@ -34,8 +34,8 @@ struct GatedKeyStore: KeyStore {
 }
 
 /// A storage whose calls wait at gates.
-struct GatedStorage: Storage {
-    let base: any Storage
+struct GatedStorage: RecordStorage {
+    let base: any RecordStorage
     let reading = Gate()
     let writing = Gate()
 
@@ -68,17 +68,17 @@ struct GatedStorage: Storage {
         let keys = GatedKeyStore(base: phone.keys)
         keys.creating.shut()
         let sdk = try phone.launch { $0.keyStore = keys }
-        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { keys.creating.count == 1 }
         phone.sleeper.expire()
         let error = await expectError(.keystoreError) { try await registration.value }
         #expect(error?.isRetryable == true)
-        for _ in 0..<5 { await expectError(.keystoreError) { try await sdk.registerDevice(appId: Phone.app) } }
+        for _ in 0..<5 { await expectError(.keystoreError) { try await sdk.registerDevice(appID: Phone.app) } }
         #expect(keys.creating.count == 1 && phone.sleeper.retries.isEmpty)
         // The key may still come: another process would make one of the same name.
         #expect(try phone.storage.lock(name(), for: "operation") == nil)
         keys.creating.open()
-        try await eventually { (try? await sdk.registerDevice(appId: Phone.app)) != nil }
+        try await eventually { (try? await sdk.registerDevice(appID: Phone.app)) != nil }
         #expect(try await phone.signAndVerify(sdk).status == 200)
         #expect(await phone.service.devices.count == 1)
     }
@@ -89,13 +89,13 @@ struct GatedStorage: Storage {
         let keys = GatedKeyStore(base: phone.keys)
         let sdk = try phone.launch { $0.keyStore = keys }
         keys.deleting.shut()
-        let reset = Task { try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested) }
+        let reset = Task { try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested) }
         try await eventually { keys.deleting.count == 1 }
         phone.sleeper.expire()
         await expectError(.keystoreError) { try await reset.value }
-        await expectError(.keystoreError) { try await sdk.registerDevice(appId: Phone.app) }
+        await expectError(.keystoreError) { try await sdk.registerDevice(appID: Phone.app) }
         keys.deleting.open()
-        try await eventually { (try? await sdk.registerDevice(appId: Phone.app)) != nil }
+        try await eventually { (try? await sdk.registerDevice(appID: Phone.app)) != nil }
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
@@ -105,11 +105,11 @@ struct GatedStorage: Storage {
         let keys = GatedKeyStore(base: phone.keys)
         let sdk = try phone.launch { $0.keyStore = keys }
         keys.loading.shut()
-        let call = Task { try await sdk.isRegistered(appId: Phone.app) }
+        let call = Task { try await sdk.isRegistered(appID: Phone.app) }
         try await eventually { keys.loading.count == 1 }
         phone.sleeper.expire()
         await expectError(.keystoreError) { try await call.value }
-        #expect(try await sdk.state(appId: Phone.app) == .registered)
+        #expect(try await sdk.state(appID: Phone.app) == .registered)
         let record = try phone.record()
         let signer = RequestSigner(context: try sdk.identity(Phone.app).context)
         let alias = try record.signingKey().alias
@@ -117,7 +117,7 @@ struct GatedStorage: Storage {
             try await signer.sign(method: "GET", path: "/", body: [], record: record, alias: alias).fields.count == 6)
         #expect(keys.loading.count == 1)
         keys.loading.open()
-        try await eventually { (try? await sdk.isRegistered(appId: Phone.app)) == true }
+        try await eventually { (try? await sdk.isRegistered(appID: Phone.app)) == true }
     }
 
     @Test("a read that hangs is STORAGE_ERROR without a retry")
@@ -126,15 +126,15 @@ struct GatedStorage: Storage {
         let storage = GatedStorage(base: phone.storage)
         let sdk = try phone.launch { $0.storage = storage }
         storage.reading.shut()
-        let call = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let call = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { storage.reading.count == 1 }
         phone.sleeper.expire()
         let error = await expectError(.storageError) { try await call.value }
         #expect(error?.isRetryable == true && phone.sleeper.retries.isEmpty)
-        await expectError(.storageError) { try await sdk.getDeviceId(appId: Phone.app) }
+        await expectError(.storageError) { try await sdk.getDeviceId(appID: Phone.app) }
         #expect(storage.reading.count == 1)
         storage.reading.open()
-        try await eventually { (try? await sdk.registerDevice(appId: Phone.app).deviceId) == id }
+        try await eventually { (try? await sdk.registerDevice(appID: Phone.app).deviceId) == id }
     }
 
     @Test("a write that hangs keeps its lock until it ends")
@@ -143,15 +143,15 @@ struct GatedStorage: Storage {
         let storage = GatedStorage(base: phone.storage)
         let sdk = try phone.launch { $0.storage = storage }
         storage.writing.shut()
-        let call = Task { try await sdk.rotateKey(appId: Phone.app) }
+        let call = Task { try await sdk.rotateKey(appID: Phone.app) }
         try await eventually { storage.writing.count == 1 }
         phone.sleeper.expire()
         await expectError(.storageError) { try await call.value }
-        await expectError(.storageError) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.storageError) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(storage.writing.count == 1)
         #expect(try phone.storage.lock(name(), for: "record") == nil)
         storage.writing.open()
-        try await eventually { (try? await sdk.rotateKey(appId: Phone.app)) != nil }
+        try await eventually { (try? await sdk.rotateKey(appID: Phone.app)) != nil }
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
@@ -161,13 +161,13 @@ struct GatedStorage: Storage {
         let storage = GatedStorage(base: phone.storage)
         let sdk = try phone.launch { $0.storage = storage }
         storage.writing.shut()
-        let call = Task { try await sdk.rotateKey(appId: Phone.app) }
+        let call = Task { try await sdk.rotateKey(appID: Phone.app) }
         try await eventually { storage.writing.count == 1 }
         phone.sleeper.expire()
         await expectError(.storageError) { try await call.value }
         let turns = phone.sleeper.turns
-        let rotation = await expectError(.storageError) { try await sdk.rotateKey(appId: Phone.app) }
-        let other = await expectError(.storageError) { try await sdk.registerDevice(appId: "com.example.other") }
+        let rotation = await expectError(.storageError) { try await sdk.rotateKey(appID: Phone.app) }
+        let other = await expectError(.storageError) { try await sdk.registerDevice(appID: "com.example.other") }
         for error in [rotation, other] {
             #expect(error?.message == "the record cannot be locked: the storage does not answer")
         }
@@ -189,11 +189,11 @@ struct GatedStorage: Storage {
         let sleeper = Impatient(base: phone.sleeper)
         let sdk = try phone.launch { $0.sleeper = sleeper }
         let lock = try phone.storage.lock(name(), for: "operation")
-        let error = await expectError(.storageError) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.storageError) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.isRetryable == true && error?.message == "another process holds the record")
         #expect(sleeper.waited.withLock { $0 } == .seconds(120))
         lock?.release()
-        #expect(try await sdk.rotateKey(appId: Phone.app).deviceId == phone.record().deviceID?.text)
+        #expect(try await sdk.rotateKey(appID: Phone.app).deviceId == phone.record().deviceID?.text)
     }
 
     @Test("a call that hangs counts for all apps, also after configure")
@@ -204,21 +204,21 @@ struct GatedStorage: Storage {
         var configuration = try phone.configuration
         configuration.keyStore = keys
         let sdk = SynheartAuth(configuration)
-        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { keys.creating.count == 1 }
         phone.sleeper.expire()
         await expectError(.keystoreError) { try await registration.value }
-        await expectError(.keystoreError) { try await sdk.registerDevice(appId: "com.example.other") }
+        await expectError(.keystoreError) { try await sdk.registerDevice(appID: "com.example.other") }
         configuration.origins = SendTests.origins
         sdk.configure(configuration)
-        await expectError(.keystoreError) { try await sdk.registerDevice(appId: Phone.app) }
+        await expectError(.keystoreError) { try await sdk.registerDevice(appID: Phone.app) }
         #expect(keys.creating.count == 1)
         keys.creating.open()
     }
 
     @Test("a transport that never answers is NETWORK_ERROR at the deadline")
     func transport() async throws {
-        struct Hanging: Transport {
+        struct Hanging: HTTPTransport {
             let asked = Locked(0)
             func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
                 asked.withLock { $0 += 1 }
@@ -229,7 +229,7 @@ struct GatedStorage: Storage {
         let (phone, _, _) = try await Phone.registered()
         let transport = Hanging()
         let sdk = try phone.launch { $0.transport = transport }
-        let token = Task { try await sdk.deviceToken(appId: Phone.app) }
+        let token = Task { try await sdk.deviceToken(appID: Phone.app) }
         try await eventually { transport.asked.withLock { $0 } == 1 }
         phone.sleeper.expire()
         await expectError(.networkError) { try await token.value }
@@ -239,14 +239,14 @@ struct GatedStorage: Storage {
 /// One deadline for a `send`, and waits that a cancelled caller does not share.
 @Suite(.timeLimit(.minutes(15))) struct CallDeadlineTests {
     /// A transport that holds requests to some paths until they are let go.
-    actor HeldTransport: Transport {
-        let base: any Transport
+    actor HeldTransport: HTTPTransport {
+        let base: any HTTPTransport
         private let path: String
         private var held: [CheckedContinuation<Void, Never>] = []
         private(set) var sent: [String] = []
         private var isOpen = false
 
-        init(_ base: any Transport, holding path: String) {
+        init(_ base: any HTTPTransport, holding path: String) {
             self.base = base
             self.path = path
         }
@@ -270,7 +270,7 @@ struct GatedStorage: Storage {
         method: "GET", url: "\(SendTests.api)/v1/readings", headers: HeaderFields(), body: [],
         deadline: .milliseconds(1000))
 
-    private func launch(_ phone: Phone, _ transport: any Transport) throws -> SynheartAuth {
+    private func launch(_ phone: Phone, _ transport: any HTTPTransport) throws -> SynheartAuth {
         try phone.launch {
             $0.origins = SendTests.origins
             $0.transport = transport
@@ -284,7 +284,7 @@ struct GatedStorage: Storage {
         let transport = HeldTransport(phone.network, holding: Route.rotateKey.rawValue)
         let sdk = try launch(phone, transport)
         await phone.service.edit(id) { $0.isKeyExpired = true }
-        let send = Task { try await sdk.send(request, appId: Phone.app) }
+        let send = Task { try await sdk.send(request, appID: Phone.app) }
         try await eventually { await transport.waiting == 1 }
         // The rotation's exchange has a deadline of its own, 30 seconds: that one must not pass here.
         phone.sleeper.expire(.milliseconds(1000))
@@ -293,13 +293,13 @@ struct GatedStorage: Storage {
         await transport.letGo()
         try await eventually { try phone.record().key?.alias == .next(try AppID(Phone.app)) }
         #expect(await transport.sent.filter { $0 == request.url }.count == 1)
-        #expect(try await sdk.send(request, appId: Phone.app).status == 200)
+        #expect(try await sdk.send(request, appID: Phone.app).status == 200)
     }
 
     @Test("each exchange of a send has the remaining time")
     func remainingTime() async throws {
-        struct Slow: Transport {
-            let base: any Transport
+        struct Slow: HTTPTransport {
+            let base: any HTTPTransport
             let clock: TestClock
             let deadlines = Locked<[Duration]>([])
             func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
@@ -315,14 +315,14 @@ struct GatedStorage: Storage {
         let sdk = try launch(phone, transport)
         await phone.service.answer(
             path: "/v1/readings", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)), times: 2)
-        await expectError(.nonceReplay) { try await sdk.send(request, appId: Phone.app) }
+        await expectError(.nonceReplay) { try await sdk.send(request, appID: Phone.app) }
         #expect(transport.deadlines.withLock { $0 } == [.milliseconds(1000), .milliseconds(300)])
     }
 
     @Test("a send is not tried again after its deadline")
     func timeOver() async throws {
-        struct Slow: Transport {
-            let base: any Transport
+        struct Slow: HTTPTransport {
+            let base: any HTTPTransport
             let clock: TestClock
             func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
                 if request.url.hasPrefix(SendTests.api) { clock.advance(.milliseconds(1000)) }
@@ -333,7 +333,7 @@ struct GatedStorage: Storage {
         let sdk = try launch(phone, Slow(base: phone.network, clock: phone.clock))
         await phone.service.answer(
             path: "/v1/readings", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)))
-        await expectError(.networkError) { try await sdk.send(request, appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.send(request, appID: Phone.app) }
         #expect(await phone.service.requests.filter { $0.url == request.url }.count == 1)
     }
 
@@ -365,18 +365,18 @@ struct GatedStorage: Storage {
             $0.transport = transport
             $0.attestation = provider
         }
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         for path in ["/v1/readings", "/v1/other"] {
             await phone.service.answer(
                 path: path, with: await phone.service.answer(FakeService.Refusal(.assertionRequired)))
         }
         let patient = TransportRequest(method: "GET", url: request.url, headers: HeaderFields(), body: [])
-        let first = Task { try await sdk.send(patient, appId: Phone.app) }
+        let first = Task { try await sdk.send(patient, appID: Phone.app) }
         try await eventually { provider.asked.withLock { $0 } == 1 }
         let other = TransportRequest(
             method: "GET", url: "\(SendTests.api)/v1/other", headers: HeaderFields(), body: [],
             deadline: request.deadline)
-        let second = Task { try await sdk.send(other, appId: Phone.app) }
+        let second = Task { try await sdk.send(other, appID: Phone.app) }
         try await eventually { await transport.sent.contains(other.url) }
         phone.sleeper.expire(.milliseconds(1000))
         await expectError(.networkError) { try await second.value }
@@ -387,7 +387,7 @@ struct GatedStorage: Storage {
             path: "/v1/last", with: await phone.service.answer(FakeService.Refusal(.assertionRequired)))
         let last = TransportRequest(
             method: "GET", url: "\(SendTests.api)/v1/last", headers: HeaderFields(), body: [])
-        #expect(try await sdk.send(last, appId: Phone.app).status == 200)
+        #expect(try await sdk.send(last, appID: Phone.app).status == 200)
         #expect(await transport.sent.filter { $0 == other.url }.count == 1)
         #expect(provider.asked.withLock { $0 } == 2)
     }
@@ -397,16 +397,16 @@ struct GatedStorage: Storage {
         let phone = Phone()
         phone.attestation.hold()
         let sdk = try phone.launch()
-        let first = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let first = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { phone.attestation.subjects.count == 1 }
-        let second = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let second = Task { try await sdk.registerDevice(appID: Phone.app) }
         first.cancel()
         await expectError(.networkError) { try await first.value }
-        await expectError(.registrationInProgress) { try await sdk.registerDevice(appId: Phone.app, joins: false) }
+        await expectError(.registrationInProgress) { try await sdk.registerDevice(appID: Phone.app, joins: false) }
         phone.attestation.letGo()
         #expect(try await second.value.status == .registered)
         #expect(phone.attestation.subjects.count == 1)
-        #expect(try await sdk.registerDevice(appId: Phone.app, joins: false).status == .alreadyRegistered)
+        #expect(try await sdk.registerDevice(appID: Phone.app, joins: false).status == .alreadyRegistered)
     }
 
     @Test("a registration that backs off holds no lock")
@@ -428,7 +428,7 @@ struct GatedStorage: Storage {
         let sleeper = Watching(storage: phone.storage, base: phone.sleeper)
         await phone.service.refuse(.register, .internalError, times: 2)
         let sdk = try phone.launch { $0.sleeper = sleeper }
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
         #expect(sleeper.taken.withLock { $0 } == 2 && phone.sleeper.retries.count == 2)
     }
 
@@ -445,9 +445,9 @@ struct GatedStorage: Storage {
         let phone = Phone()
         await phone.service.refuse(.register, .internalError)
         let other = try phone.launch()
-        let sleeper = Interrupted(base: phone.sleeper) { try await other.registerDevice(appId: Phone.app) }
+        let sleeper = Interrupted(base: phone.sleeper) { try await other.registerDevice(appID: Phone.app) }
         let sdk = try phone.launch { $0.sleeper = sleeper }
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .alreadyRegistered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .alreadyRegistered)
         #expect(await phone.service.devices.count == 1)
         #expect(await phone.service.count(.register) == 2)
     }

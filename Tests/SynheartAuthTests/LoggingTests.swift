@@ -12,19 +12,19 @@ import Testing
         let sdk = try phone.launch()
         await phone.service.refuse(.register, .internalError)
         phone.attestation.fail(.refused)
-        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        let id = try await sdk.registerDevice(appID: Phone.app).deviceId
         _ = try await phone.signAndVerify(sdk)
         await phone.service.refuse(.rotateKey, .rotationFailed)
-        _ = try? await sdk.rotateKey(appId: Phone.app)
+        _ = try? await sdk.rotateKey(appID: Phone.app)
         phone.clock.advance(.seconds(3600))
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         await phone.service.steal(id)
-        _ = try? await sdk.rotateKey(appId: Phone.app)
+        _ = try? await sdk.rotateKey(appID: Phone.app)
         let record = try phone.record()
         let privateKeys = phone.keys.privateKeys
         phone.keys.lose()
-        _ = try? await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .keyLost)
+        _ = try? await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .keyLost)
 
         var output = ""
         for entry in phone.logger.entries { dump(entry, to: &output) }
@@ -56,7 +56,7 @@ import Testing
     func errors() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.edit(id) { $0.status = .revoked }
-        let error = await expectError(.deviceRevoked) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.deviceRevoked) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error.map { "\($0)".contains(id) } == false)
     }
 

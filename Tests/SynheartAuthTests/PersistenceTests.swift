@@ -13,10 +13,10 @@ import Testing
         let phone = Phone()
         phone.clock.setError(.seconds(30))
         let sdk = try phone.launch()
-        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        let id = try await sdk.registerDevice(appID: Phone.app).deviceId
         let registered = TestClock.start / 1000 + phone.clock.continuous.components.seconds
         phone.clock.advance(.seconds(500))
-        let rotated = try await sdk.rotateKey(appId: Phone.app).effectiveAt
+        let rotated = try await sdk.rotateKey(appID: Phone.app).effectiveAt
         let fields = try JSONFields(JSONValue(parsing: #require(phone.storage.everything.first)))
         #expect(try fields.string("state") == "registered" && fields.string("device_id") == id)
         #expect(try fields.string("key_alias") == "synheart_auth_\(Phone.app)_next")
@@ -31,10 +31,10 @@ import Testing
         let written = Locked<[[UInt8]]>([])
         let phone = Phone()
         let sdk = try phone.launch { $0.storage = WatchedStorage(base: phone.storage, written: written) }
-        try await sdk.registerDevice(appId: Phone.app)
-        let token = try await sdk.deviceToken(appId: Phone.app).token
+        try await sdk.registerDevice(appID: Phone.app)
+        let token = try await sdk.deviceToken(appID: Phone.app).token
         let old = phone.keys.privateKeys
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         let body = try #require(
             await phone.service.requests.compactMap { try? RegisterRequest(parsing: $0.body) }.first { $0.proof != nil }
         )
@@ -51,13 +51,13 @@ import Testing
         let phone = Phone()
         phone.clock.setError(.seconds(3600))
         let sdk = try phone.launch()
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         phone.keys.lose()
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         #expect(try phone.record().clockOffset.milliseconds == -3_600_000)
     }
 
-    private struct WatchedStorage: Storage {
+    private struct WatchedStorage: RecordStorage {
         let base: MemoryStorage
         let written: Locked<[[UInt8]]>
 
@@ -97,20 +97,20 @@ import Testing
 
     @Test("a record that others can read is STORAGE_ERROR, and causes no new identity")
     func permissionsOfTheRecord() async throws {
-        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        let id = try await launch().registerDevice(appID: Phone.app).deviceId
         try setMode(0o644, recordFile())
-        let error = await expectError(.storageError) { try await launch().registerDevice(appId: Phone.app) }
+        let error = await expectError(.storageError) { try await launch().registerDevice(appID: Phone.app) }
         #expect(error?.isRetryable == true)
         try setMode(0o600, recordFile())
-        #expect(try await launch().registerDevice(appId: Phone.app).deviceId == id)
+        #expect(try await launch().registerDevice(appID: Phone.app).deviceId == id)
         #expect(await phone.service.devices.count == 1)
     }
 
     @Test("nothing is written to a folder that others can enter")
     func permissionsOfTheFolder() async throws {
-        try await launch().registerDevice(appId: Phone.app)
+        try await launch().registerDevice(appID: Phone.app)
         try setMode(0o755, directory)
-        await expectError(.storageError) { try await launch().rotateKey(appId: Phone.app) }
+        await expectError(.storageError) { try await launch().rotateKey(appID: Phone.app) }
         #expect(try await phone.signAndVerify(launch()).status == 200)
     }
 
@@ -120,7 +120,7 @@ import Testing
         try FileManager.default.createDirectory(
             atPath: NSTemporaryDirectory() + "synheart-auth-tests", withIntermediateDirectories: true)
         try Data().write(to: URL(fileURLWithPath: file))
-        await expectError(.storageError) { try await launch(file + "/below").registerDevice(appId: Phone.app) }
+        await expectError(.storageError) { try await launch(file + "/below").registerDevice(appID: Phone.app) }
         #expect(await phone.network.messages == 0)
     }
 
@@ -128,7 +128,7 @@ import Testing
         "a newer, truncated, empty or foreign record is STORAGE_ERROR with recovery reset, and stays",
         arguments: ["newer", "half", "empty", "another app's"])
     func undecodable(damage: String) async throws {
-        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        let id = try await launch().registerDevice(appID: Phone.app).deviceId
         let file = URL(fileURLWithPath: try recordFile())
         let text = try String(contentsOf: file, encoding: .utf8)
         let damaged =
@@ -144,9 +144,9 @@ import Testing
         try handle.write(contentsOf: Data(damaged.utf8))
         try handle.close()
         for call in [
-            { sdk in _ = try await sdk.registerDevice(appId: Phone.app) },
-            { sdk in _ = try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") },
-            { sdk in _ = try await sdk.rotateKey(appId: Phone.app) },
+            { sdk in _ = try await sdk.registerDevice(appID: Phone.app) },
+            { sdk in _ = try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/") },
+            { sdk in _ = try await sdk.rotateKey(appID: Phone.app) },
         ] as [@Sendable (SynheartAuth) async throws -> Void] {
             let sdk = try launch()
             let error = await expectError(.storageError) { try await call(sdk) }
@@ -154,20 +154,20 @@ import Testing
         }
         #expect(try String(contentsOf: file, encoding: .utf8) == damaged)
         #expect(await phone.service.devices.count == 1)
-        try await launch().resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
-        #expect(try await launch().registerDevice(appId: Phone.app).deviceId != id)
+        try await launch().resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
+        #expect(try await launch().registerDevice(appID: Phone.app).deviceId != id)
     }
 
     @Test("a reset removes the temporary files of interrupted writes")
     func leftovers() async throws {
-        try await launch().registerDevice(appId: Phone.app)
+        try await launch().registerDevice(appID: Phone.app)
         let key = RecordName(hashing: "synheart_auth_\(Phone.app)").text
         let record = RecordName(try AppID(Phone.app)).text
         let leftovers = [
             "\(directory)/keys/.\(key).key.1.2.tmp", "\(directory)/.\(record).json.1.2.tmp",
         ]
         for path in leftovers { try Data([1]).write(to: URL(fileURLWithPath: path)) }
-        try await launch().resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await launch().resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         for path in leftovers { #expect(!FileManager.default.fileExists(atPath: path)) }
     }
 
@@ -176,16 +176,16 @@ import Testing
         .enabled(if: SmallDisk() != nil, "may not mount a disk here"))
     func fullDisk() async throws {
         let disk = try #require(SmallDisk())
-        let id = try await launch(disk.path + "/sdk").registerDevice(appId: Phone.app).deviceId
+        let id = try await launch(disk.path + "/sdk").registerDevice(appID: Phone.app).deviceId
         try disk.fill()
-        await expectError(.storageError) { try await launch(disk.path + "/sdk").rotateKey(appId: Phone.app) }
+        await expectError(.storageError) { try await launch(disk.path + "/sdk").rotateKey(appID: Phone.app) }
         #expect(try await phone.signAndVerify(launch(disk.path + "/sdk")).status == 200)
         await expectError(.storageError) {
-            try await launch(disk.path + "/sdk").registerDevice(appId: "com.example.other")
+            try await launch(disk.path + "/sdk").registerDevice(appID: "com.example.other")
         }
         #expect(await phone.service.devices.count == 1)
         try disk.makeRoom()
-        #expect(try await launch(disk.path + "/sdk").rotateKey(appId: Phone.app).deviceId == id)
+        #expect(try await launch(disk.path + "/sdk").rotateKey(appID: Phone.app).deviceId == id)
         #expect(try await phone.signAndVerify(launch(disk.path + "/sdk")).status == 200)
     }
 }

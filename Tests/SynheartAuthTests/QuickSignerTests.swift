@@ -13,7 +13,7 @@ import Testing
     deinit { try? FileManager.default.removeItem(atPath: directory) }
 
     /// Counts what is read.
-    private struct Counting: Storage {
+    private struct Counting: RecordStorage {
         let base: FileStorage
         let reads = Locked(0)
         func read(_ name: RecordName) -> StorageReading {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    private func launch(_ storage: (any Storage)? = nil) throws -> SynheartAuth {
+    private func launch(_ storage: (any RecordStorage)? = nil) throws -> SynheartAuth {
         try phone.launch {
             $0.storage = storage ?? FileStorage(directory: directory)
             $0.keyStore = SoftwareKeyStore(directory: directory + "/keys")
@@ -39,13 +39,13 @@ import Testing
     }
 
     private func sign(_ sdk: SynheartAuth) async throws -> SignedHeaders {
-        try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+        try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
     }
 
     @Test func `after the first signature the record is not read until it changes`() async throws {
         let storage = Counting(base: FileStorage(directory: directory))
         let sdk = try launch(storage)
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         _ = try await sign(sdk)
         let before = storage.reads.withLock { $0 }
         for _ in 0..<5 { #expect(try await phone.signAndVerify(sdk).status == 200) }
@@ -58,34 +58,34 @@ import Testing
 
     @Test func `another process's rotation, clock and reset count at once`() async throws {
         let (sdk, other) = (try launch(), try launch())
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         #expect(try await phone.signAndVerify(sdk).status == 200)
-        try await other.rotateKey(appId: Phone.app)
+        try await other.rotateKey(appID: Phone.app)
         phone.clock.advance(.seconds(61))
         #expect(try await phone.signAndVerify(sdk).status == 200)
         let now = phone.clock.trueMilliseconds / 1000
-        try await other.correctClockSkew(serverTimestamp: Double(now) + 40, appId: Phone.app)
+        try await other.correctClockSkew(serverTimestamp: Double(now) + 40, appID: Phone.app)
         #expect(try await sign(sdk).dictionary["X-Synheart-Timestamp"] == "\(now + 40)")
-        try await other.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await other.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         await expectError(.notRegistered) { try await sign(sdk).fields.count }
     }
 
     @Test func `a key whose file is gone is lost, also for the cache`() async throws {
         let sdk = try launch()
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         _ = try await sign(sdk)
         try SoftwareKeyStore(directory: directory + "/keys").delete(.primary(AppID(Phone.app)))
         await expectError(.keyInvalidated) { try await sign(sdk).fields.count }
-        #expect(try await sdk.state(appId: Phone.app) == .keyInvalid)
+        #expect(try await sdk.state(appID: Phone.app) == .keyInvalid)
     }
 
     @Test func `the cache refuses what signing refuses`() async throws {
         let sdk = try launch()
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         _ = try await sign(sdk)
         for (method, path) in [("GE T", "/"), ("GET", "/a?b"), ("POST", Route.rotateKey.rawValue)] {
             await expectError(.signingFailed) {
-                try await sdk.signRequest(appId: Phone.app, method: method, path: path).fields.count
+                try await sdk.signRequest(appID: Phone.app, method: method, path: path).fields.count
             }
         }
         phone.clock.setError(.seconds(400 * 365 * 86_400))

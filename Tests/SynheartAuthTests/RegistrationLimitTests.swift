@@ -56,7 +56,7 @@ import Testing
         phone.attestation.take(.milliseconds(milliseconds), of: phone.clock)
         phone.attestation.fail(.unavailable)
         let sdk = try phone.launch { $0.random = Zeros() }
-        _ = try? await sdk.registerDevice(appId: Phone.app)
+        _ = try? await sdk.registerDevice(appID: Phone.app)
         let subjects = phone.attestation.subjects
         #expect(subjects.count >= 2 && subjects[0].handle == subjects[1].handle)
         #expect((subjects[0].nonce == subjects[1].nonce) == isAskedAgain)
@@ -66,7 +66,7 @@ import Testing
     func `a challenge is used until the last moment of its life`(milliseconds: Int, registrations: Int) async throws {
         let phone = Phone()
         phone.attestation.take(.milliseconds(milliseconds), of: phone.clock)
-        _ = try? await phone.launch().registerDevice(appId: Phone.app)
+        _ = try? await phone.launch().registerDevice(appID: Phone.app)
         #expect(await phone.service.count(.register) == registrations)
     }
 
@@ -77,14 +77,14 @@ import Testing
         let phone = Phone()
         await phone.service.setLife(86_400)
         phone.attestation.take(.milliseconds(milliseconds), of: phone.clock)
-        _ = try? await phone.launch().registerDevice(appId: Phone.app)
+        _ = try? await phone.launch().registerDevice(appID: Phone.app)
         #expect(await phone.service.count(.register) == registrations)
     }
 
     @Test func `a challenge's life counts from before it was requested`() async throws {
         let phone = Phone()
         await phone.network.plan(.answerLate, at: 0)
-        try await phone.launch().registerDevice(appId: Phone.app)
+        try await phone.launch().registerDevice(appID: Phone.app)
         // The answer took 100 of the 90 seconds.
         #expect(await phone.service.count(.challenge) == 2)
         #expect(await phone.service.count(.register) == 1)
@@ -99,7 +99,7 @@ import Testing
         let phone = Phone()
         let keys = Attesting(base: phone.keys, attestsKeys: attestsKeys)
         phone.attestation.fail(.refused)
-        try await phone.launch { $0.keyStore = keys }.registerDevice(appId: Phone.app)
+        try await phone.launch { $0.keyStore = keys }.registerDevice(appID: Phone.app)
         let challenges = keys.challenges.withLock { $0.compactMap { $0 } }
         #expect(challenges.count == (attestsKeys ? 2 : 1))
         let sent = await registers(phone).map(\.challenge)
@@ -113,7 +113,7 @@ import Testing
         try await phone.launch {
             $0.keyStore = keys
             $0.attestation = Chains()
-        }.registerDevice(appId: Phone.app)
+        }.registerDevice(appID: Phone.app)
         let sent = await registers(phone)
         #expect(sent.count == 2 && sent[0].publicKeyText == sent[1].publicKeyText)
         #expect(sent.map { $0.keyAttestation == nil } == [false, true])
@@ -130,7 +130,7 @@ import Testing
             $0.keyStore = keys
             $0.attestation = Chains(hasProof: hasProof)
         }
-        _ = try? await sdk.registerDevice(appId: Phone.app)
+        _ = try? await sdk.registerDevice(appID: Phone.app)
         let sent = await registers(phone)
         // With the chain; without it, if the proof may be enough; with a new key and its chain.
         #expect(sent.map { $0.keyAttestation != nil } == (hasProof ? [true, false, true] : [true, true]))
@@ -143,16 +143,16 @@ import Testing
         let sdk = try phone.launch()
         await phone.network.plan(.answerDropped, at: 1)
         for index in 2...5 { await phone.network.plan(.requestDropped, at: index) }
-        await expectError(.networkError) { try await sdk.registerDevice(appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.registerDevice(appID: Phone.app) }
         return (phone, sdk)
     }
 
     @Test func `the refusal of a key that the service may know needs a reset, and keeps the key`() async throws {
         let (phone, sdk) = try await unanswered()
         await phone.service.refuse(.register, .invalidAttestation)
-        let error = await expectError(.attestationFailed) { try await sdk.registerDevice(appId: Phone.app) }
+        let error = await expectError(.attestationFailed) { try await sdk.registerDevice(appID: Phone.app) }
         #expect(error?.recovery == .reset)
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
         #expect(phone.keys.created == 1)
         #expect(await phone.service.devices.count == 1)
     }
@@ -162,26 +162,26 @@ import Testing
         let journal = try phone.record().journal
         guard case .registration(_, isSent: true) = journal else { throw StorageError("not sent") }
         phone.attestation.fail(.unsupported)
-        await expectError(.attestationUnavailable) { try await sdk.registerDevice(appId: Phone.app) }
+        await expectError(.attestationUnavailable) { try await sdk.registerDevice(appID: Phone.app) }
         #expect(try phone.record().journal == journal)
     }
 
     @Test func `a new key takes the place of a sent one that is lost`() async throws {
         let (phone, sdk) = try await unanswered()
         phone.keys.lose()
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
         #expect(try await phone.signAndVerify(sdk).status == 200)
-        #expect(try await sdk.isRegistered(appId: Phone.app))
+        #expect(try await sdk.isRegistered(appID: Phone.app))
     }
 
     @Test func `the refusal of a new key forgets it`() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .invalidAttestation)
         let sdk = try phone.launch()
-        let error = await expectError(.attestationFailed) { try await sdk.registerDevice(appId: Phone.app) }
+        let error = await expectError(.attestationFailed) { try await sdk.registerDevice(appID: Phone.app) }
         #expect(error?.recovery == SynheartAuthError.Recovery.none)
         #expect(try phone.record().journal == nil && phone.record().attestationKey == nil)
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         #expect(phone.keys.created == 2)
     }
 
@@ -190,9 +190,9 @@ import Testing
         let phone = Phone()
         phone.keys.fail(KeyStoreError(code))
         let sdk = try phone.launch()
-        await expectError(.keyInvalidated) { try await sdk.registerDevice(appId: Phone.app) }
+        await expectError(.keyInvalidated) { try await sdk.registerDevice(appID: Phone.app) }
         #expect(try phone.record().journal == nil)
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
         #expect(phone.keys.created == 2)
     }
 
@@ -200,8 +200,8 @@ import Testing
         let phone = Phone()
         phone.keys.fail(KeyStoreError(.unavailable))
         let sdk = try phone.launch()
-        await expectError(.keystoreError) { try await sdk.registerDevice(appId: Phone.app) }
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        await expectError(.keystoreError) { try await sdk.registerDevice(appID: Phone.app) }
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
         #expect(phone.keys.created == 1)
     }
 
@@ -212,7 +212,7 @@ import Testing
         keys.failure.withLock { $0 = KeyStoreError(code) }
         let sdk = try phone.launch { $0.keyStore = keys }
         let error = await expectError(code == .misconfigured ? .notConfigured : .keystoreError) {
-            try await sdk.registerDevice(appId: Phone.app)
+            try await sdk.registerDevice(appID: Phone.app)
         }
         #expect(error?.isRetryable == (code == .unavailable))
         #expect(await phone.service.count(.register) == 0)
@@ -227,7 +227,7 @@ import Testing
         }
         let phone = Phone()
         let sdk = try phone.launch { $0.attestation = Nothing() }
-        await expectError(.attestationFailed) { try await sdk.registerDevice(appId: Phone.app) }
+        await expectError(.attestationFailed) { try await sdk.registerDevice(appID: Phone.app) }
         #expect(await phone.service.count(.register) == 0)
     }
 
@@ -235,7 +235,7 @@ import Testing
         let phone = Phone()
         await phone.service.refuse(.register, .serviceUnavailable, retryAfter: 17)
         phone.attestation.take(.seconds(3), of: phone.clock)
-        try await phone.launch().registerDevice(appId: Phone.app)
+        try await phone.launch().registerDevice(appID: Phone.app)
         let events = phone.logger.entries.filter { $0.event != .stateChanged }
         #expect(events.map(\.event) == [.registrationStarted, .attemptFailed, .registrationFinished])
         #expect(events.map(\.code) == [nil, .networkError, nil])
@@ -243,7 +243,7 @@ import Testing
         let failed = Phone()
         failed.attestation.take(.seconds(3), of: failed.clock)
         failed.attestation.fail(.unsupported)
-        await expectError(.attestationUnavailable) { try await failed.launch().registerDevice(appId: Phone.app) }
+        await expectError(.attestationUnavailable) { try await failed.launch().registerDevice(appID: Phone.app) }
         let last = try #require(failed.logger.entries.last)
         #expect(last.event == .registrationFailed && last.level == .warning && last.duration == .seconds(3))
     }
@@ -253,7 +253,7 @@ import Testing
         let sdk = try phone.launch { $0.random = Zeros() }
         for _ in 0..<2 {
             await phone.service.refuse(.challenge, .serviceUnavailable, times: 5)
-            await expectError(.networkError) { try await sdk.registerDevice(appId: Phone.app) }
+            await expectError(.networkError) { try await sdk.registerDevice(appID: Phone.app) }
         }
         #expect(await phone.service.count(.challenge) == 10)
         #expect(phone.sleeper.retries == [1, 2, 4, 8, 1, 2, 4, 8].map { .seconds($0) })
@@ -274,7 +274,7 @@ import Testing
         }
         if state == .registering { try await ledger.apply(.registrationSending(.ios)) }
         #expect(try phone.record().state == state)
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         // Before its step, the key belongs to no attempt.
         #expect(phone.keys.created == (state == .challengeReceived ? 2 : 1))
         #expect(phone.attestation.subjects.map(\.handle) == [state == .registering ? "handle-1" : "kept"])
@@ -284,10 +284,10 @@ import Testing
         let phone = Phone()
         await phone.service.set { $0.decision = .pending }
         let sdk = try phone.launch()
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         phone.keys.lose()
         await phone.network.setOffline(true)
-        await expectError(.networkError) { try await sdk.registerDevice(appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.registerDevice(appID: Phone.app) }
         let record = try phone.record()
         #expect(record.state == .unregistered && record.journal == nil && record.attestationKey == nil)
     }

@@ -23,29 +23,29 @@ import Testing
         let (phone, sdk, id) = try await Phone.registered()
         let messages = await phone.network.messages
         #expect(
-            try await sdk.registerDevice(appId: Phone.app) == Registration(status: .alreadyRegistered, deviceId: id))
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .alreadyRegistered)
+            try await sdk.registerDevice(appID: Phone.app) == Registration(status: .alreadyRegistered, deviceId: id))
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .alreadyRegistered)
         #expect(await phone.network.messages == messages)
     }
 
     @Test("two apps on one device are independent")
     func independent() async throws {
         let (_, sdk, id) = try await Phone.registered()
-        let other = try await sdk.registerDevice(appId: "com.example.other")
+        let other = try await sdk.registerDevice(appID: "com.example.other")
         #expect(other.status == .registered && other.deviceId != id)
-        try await sdk.resetDeviceIdentity(appId: "com.example.other", reason: .userRequested)
-        #expect(try await sdk.isRegistered(appId: Phone.app))
+        try await sdk.resetDeviceIdentity(appID: "com.example.other", reason: .userRequested)
+        #expect(try await sdk.isRegistered(appID: Phone.app))
     }
 
     @Test("a failed challenge request is retried with back-off")
     func challengeFails() async throws {
         let phone = Phone()
         await phone.service.refuse(.challenge, .serviceUnavailable, times: 2)
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(phone.sleeper.retries.count == 2)
         let offline = Phone()
         await offline.network.setOffline(true)
-        let error = await expectError(.networkError) { try await offline.launch().registerDevice(appId: Phone.app) }
+        let error = await expectError(.networkError) { try await offline.launch().registerDevice(appID: Phone.app) }
         #expect(error?.isRetryable == true && error?.recovery == .retry)
         #expect(await offline.network.messages == 5)
     }
@@ -54,7 +54,7 @@ import Testing
     func challengeExpired() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .challengeExpired)
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(await phone.service.count(.challenge) == 2)
         #expect(phone.keys.created == 1)
     }
@@ -63,7 +63,7 @@ import Testing
     func challengeExpiresLocally() async throws {
         let phone = Phone()
         phone.attestation.take(.seconds(91), of: phone.clock)
-        await expectError(.challengeExpired) { try await phone.launch().registerDevice(appId: Phone.app) }
+        await expectError(.challengeExpired) { try await phone.launch().registerDevice(appID: Phone.app) }
         #expect(await phone.service.count(.challenge) == 5)
         #expect(await phone.service.count(.register) == 0)
     }
@@ -72,7 +72,7 @@ import Testing
     func noLife() async throws {
         let phone = Phone()
         await phone.service.setLife(0)
-        await expectError(.networkError) { try await phone.launch().registerDevice(appId: Phone.app) }
+        await expectError(.networkError) { try await phone.launch().registerDevice(appID: Phone.app) }
         #expect(await phone.service.count(.register) == 0)
     }
 
@@ -81,7 +81,7 @@ import Testing
         let phone = Phone()
         phone.clock.setError(.seconds(10 * 365 * 86_400))
         phone.clock.setJumps(.seconds(3600))
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered)
     }
 
     @Test("unsupported attestation is ATTESTATION_UNAVAILABLE, without a retry")
@@ -89,7 +89,7 @@ import Testing
         let phone = Phone()
         phone.attestation.fail(.unsupported)
         let error = await expectError(.attestationUnavailable) {
-            try await phone.launch().registerDevice(appId: Phone.app)
+            try await phone.launch().registerDevice(appID: Phone.app)
         }
         #expect(error?.isRetryable == false)
         #expect(phone.attestation.subjects.count == 1)
@@ -100,7 +100,7 @@ import Testing
     func refusedOnce() async throws {
         let phone = Phone()
         phone.attestation.fail(.refused)
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(await phone.service.count(.challenge) == 2)
     }
 
@@ -108,7 +108,7 @@ import Testing
     func refusedTwice() async throws {
         let phone = Phone()
         phone.attestation.fail(.refused, .refused, .refused)
-        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appId: Phone.app) }
+        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appID: Phone.app) }
         #expect(phone.attestation.subjects.count == 2)
     }
 
@@ -116,7 +116,7 @@ import Testing
     func invalidChallenge() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .invalidChallenge)
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(await phone.service.count(.challenge) == 2)
     }
 
@@ -124,16 +124,16 @@ import Testing
     func invalidAttestation() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .invalidAttestation)
-        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appId: Phone.app) }
+        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appID: Phone.app) }
         #expect(await phone.service.count(.register) == 1)
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered)
     }
 
     @Test("a failed register is retried with a new challenge and the same key")
     func registerFails() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .internalError, times: 3)
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered)
         let challenges = await phone.service.requests.filter { $0.url.hasSuffix(Route.register.rawValue) }
             .compactMap { try? RegisterRequest(parsing: $0.body).challenge }
         #expect(Set(challenges).count == 4)
@@ -145,7 +145,7 @@ import Testing
     func alreadyRegistered() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let before = try phone.record()
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .alreadyRegistered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .alreadyRegistered)
         #expect(try phone.record() == before)
     }
 
@@ -154,12 +154,12 @@ import Testing
         let phone = Phone()
         phone.attestation.hold()
         let sdk = try phone.launch()
-        let first = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let first = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { phone.attestation.subjects.count == 1 }
         await expectError(.registrationInProgress) {
-            try await sdk.registerDevice(appId: Phone.app, joins: false)
+            try await sdk.registerDevice(appID: Phone.app, joins: false)
         }
-        let second = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let second = Task { try await sdk.registerDevice(appID: Phone.app) }
         phone.attestation.letGo()
         #expect(try await first.value.deviceId == second.value.deviceId)
         #expect(await phone.service.devices.count == 1)
@@ -170,7 +170,7 @@ import Testing
         let phone = Phone()
         let sdk = try phone.launch()
         let results = try await withThrowingTaskGroup(of: Registration.self) { group in
-            for _ in 0..<1000 { group.addTask { try await sdk.registerDevice(appId: Phone.app) } }
+            for _ in 0..<1000 { group.addTask { try await sdk.registerDevice(appID: Phone.app) } }
             return try await group.reduce(into: Set<String>()) { $0.insert($1.deviceId) }
         }
         #expect(results.count == 1)
@@ -182,8 +182,8 @@ import Testing
     func twoProcesses() async throws {
         let phone = Phone()
         let (app, widget) = (try phone.launch(), try phone.launch())
-        async let first = app.registerDevice(appId: Phone.app)
-        async let second = widget.registerDevice(appId: Phone.app)
+        async let first = app.registerDevice(appID: Phone.app)
+        async let second = widget.registerDevice(appID: Phone.app)
         let results = try await [first, second]
         #expect(results[0].deviceId == results[1].deviceId)
         #expect(await phone.service.devices.count == 1)
@@ -194,9 +194,9 @@ import Testing
     func cancelled() async throws {
         let phone = Phone()
         let sdk = try phone.launch()
-        let first = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let first = Task { try await sdk.registerDevice(appID: Phone.app) }
         first.cancel()
-        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId.isEmpty == false)
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId.isEmpty == false)
         #expect(await phone.service.devices.count == 1)
     }
 
@@ -205,16 +205,16 @@ import Testing
         let phone = Phone()
         await phone.service.set { $0.decision = .pending }
         let sdk = try phone.launch()
-        let first = try await sdk.registerDevice(appId: Phone.app)
+        let first = try await sdk.registerDevice(appID: Phone.app)
         #expect(first.status == .pending)
-        #expect(try await sdk.state(appId: Phone.app) == .registering)
-        #expect(try await sdk.getDeviceId(appId: Phone.app) == first.deviceId)
-        #expect(try await sdk.isRegistered(appId: Phone.app) == false)
-        await expectError(.notRegistered) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") }
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .pending)
+        #expect(try await sdk.state(appID: Phone.app) == .registering)
+        #expect(try await sdk.getDeviceId(appID: Phone.app) == first.deviceId)
+        #expect(try await sdk.isRegistered(appID: Phone.app) == false)
+        await expectError(.notRegistered) { try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/") }
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .pending)
         await phone.service.edit(first.deviceId) { $0.status = .registered }
         #expect(
-            try await phone.launch().registerDevice(appId: Phone.app)
+            try await phone.launch().registerDevice(appID: Phone.app)
                 == Registration(status: .registered, deviceId: first.deviceId))
         #expect(await phone.service.count(.register) == 1)
         #expect(try await phone.signAndVerify(sdk).status == 200)
@@ -225,11 +225,11 @@ import Testing
         let phone = Phone()
         await phone.service.set { $0.decision = .pending }
         let sdk = try phone.launch()
-        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        let id = try await sdk.registerDevice(appID: Phone.app).deviceId
         await phone.service.edit(id) { $0.status = .rejected }
-        await expectError(.attestationFailed) { try await sdk.registerDevice(appId: Phone.app) }
-        #expect(try await sdk.state(appId: Phone.app) == .unregistered)
-        await expectError(.attestationFailed) { try await sdk.registerDevice(appId: Phone.app) }
+        await expectError(.attestationFailed) { try await sdk.registerDevice(appID: Phone.app) }
+        #expect(try await sdk.state(appID: Phone.app) == .unregistered)
+        await expectError(.attestationFailed) { try await sdk.registerDevice(appID: Phone.app) }
         #expect(await phone.service.devices.count == 1)
     }
 
@@ -238,11 +238,11 @@ import Testing
         let phone = Phone()
         await phone.service.set { $0.decision = .pending }
         let sdk = try phone.launch()
-        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        let id = try await sdk.registerDevice(appID: Phone.app).deviceId
         await phone.service.edit(id) { $0.status = .revoked }
-        let error = await expectError(.deviceRevoked) { try await sdk.registerDevice(appId: Phone.app) }
+        let error = await expectError(.deviceRevoked) { try await sdk.registerDevice(appID: Phone.app) }
         #expect(error?.recovery == .reset)
-        #expect(try await sdk.state(appId: Phone.app) == .registering)
+        #expect(try await sdk.state(appID: Phone.app) == .registering)
     }
 
     @Test("a pending device whose key is lost starts over")
@@ -250,17 +250,17 @@ import Testing
         let phone = Phone()
         await phone.service.set { $0.decision = .pending }
         let sdk = try phone.launch()
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         phone.keys.lose()
         await phone.service.set { $0.decision = .registered }
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
     }
 
     @Test("a busy provider is asked again with the same handle and nonce")
     func providerBusy() async throws {
         let phone = Phone()
         phone.attestation.fail(.unavailable, .unavailable)
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(phone.attestation.handles == 1)
         #expect(Set(phone.attestation.subjects.map(\.nonce)).count == 1)
         #expect(phone.attestation.subjects.count == 3)
@@ -271,7 +271,7 @@ import Testing
         let phone = Phone()
         phone.attestation.fail(.unavailable, .unavailable, .unavailable, .unavailable, .unavailable)
         let error = await expectError(.attestationFailed) {
-            try await phone.launch().registerDevice(appId: Phone.app)
+            try await phone.launch().registerDevice(appID: Phone.app)
         }
         #expect(error?.recovery == .retry && phone.attestation.subjects.count == 5)
         let seconds = phone.sleeper.retries.map(\.components.seconds)
@@ -300,7 +300,7 @@ import Testing
         }
         let provider = Failing(failure: failure)
         let sdk = try Phone().launch { $0.attestation = provider }
-        let error = await expectError(code) { try await sdk.registerDevice(appId: Phone.app) }
+        let error = await expectError(code) { try await sdk.registerDevice(appID: Phone.app) }
         #expect(provider.count.withLock { $0 } == attempts)
         #expect(error?.recovery == (failure == .noAnswer ? .retry : SynheartAuthError.Recovery.none))
     }
@@ -309,11 +309,11 @@ import Testing
     func invalidHandle() async throws {
         let phone = Phone()
         phone.attestation.fail(.handleInvalid)
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(phone.attestation.subjects.map(\.handle) == ["handle-1", "handle-2"])
         let broken = Phone()
         broken.attestation.fail(.handleInvalid, .handleInvalid, .handleInvalid)
-        await expectError(.attestationFailed) { try await broken.launch().registerDevice(appId: Phone.app) }
+        await expectError(.attestationFailed) { try await broken.launch().registerDevice(appID: Phone.app) }
         #expect(broken.attestation.subjects.count == 2)
     }
 
@@ -321,7 +321,7 @@ import Testing
     func usedHandle() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .internalError)
-        try await phone.launch().registerDevice(appId: Phone.app)
+        try await phone.launch().registerDevice(appID: Phone.app)
         #expect(phone.attestation.subjects.map(\.handle) == ["handle-1", "handle-2"])
     }
 
@@ -330,14 +330,14 @@ import Testing
         let phone = Phone()
         let sdk = try phone.launch()
         phone.attestation.hang(times: 1)
-        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { phone.attestation.subjects.count == 1 }
         phone.sleeper.expire()
         let error = await expectError(.attestationFailed) { try await registration.value }
         #expect(error?.isRetryable == true && error?.recovery == .retry)
         #expect(phone.attestation.subjects.count == 1 && phone.sleeper.retries.isEmpty)
         #expect(try phone.record().state == .unregistered)
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
         #expect(phone.attestation.subjects.map(\.handle) == ["handle-1", "handle-1"])
     }
 
@@ -347,7 +347,7 @@ import Testing
             for isDevelopment in [true, false] {
                 let phone = Phone()
                 let sdk = try phone.launch { if isDevelopment { $0.attestation = DevelopmentAttestation() } }
-                _ = try? await sdk.registerDevice(appId: Phone.app)
+                _ = try? await sdk.registerDevice(appID: Phone.app)
                 let requests = await phone.service.requests
                 let body = try #require(
                     requests.compactMap { try? RegisterRequest(parsing: $0.body) }.first { $0.keyProof != nil })
@@ -369,9 +369,9 @@ import Testing
         configuration.clock = phone.clock
         let other = SynheartAuth(configuration)
         for call in [
-            { _ = try await other.isRegistered(appId: Phone.app) },
-            { _ = try await other.registerDevice(appId: Phone.app) },
-            { _ = try await other.signRequest(appId: Phone.app, method: "GET", path: "/") },
+            { _ = try await other.isRegistered(appID: Phone.app) },
+            { _ = try await other.registerDevice(appID: Phone.app) },
+            { _ = try await other.signRequest(appID: Phone.app, method: "GET", path: "/") },
         ] as [@Sendable () async throws -> Void] {
             let error = await expectError(.storageError) { try await call() }
             #expect(error?.recovery == .reset)
@@ -380,8 +380,8 @@ import Testing
                 #expect(error?.message.contains(part) == true)
             }
         }
-        try await other.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
-        #expect(try await other.getDeviceId(appId: Phone.app) == nil)
+        try await other.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
+        #expect(try await other.getDeviceId(appID: Phone.app) == nil)
     }
 
     @Test("a record of an alias moves along without a request, and back only if that is an alias too")
@@ -401,15 +401,15 @@ import Testing
         }
         let new = "https://new.test"
         let moved = try launch(new, alias: FakeService.origin)
-        #expect(try await moved.registerDevice(appId: Phone.app).deviceId == id)
+        #expect(try await moved.registerDevice(appID: Phone.app).deviceId == id)
         #expect(try await phone.signAndVerify(moved).status == 200)
         #expect(try phone.record().authOrigin == new)
         // The alias is needed only until the record has moved.
-        #expect(try await launch(new).isRegistered(appId: Phone.app))
-        await expectError(.storageError) { try await launch(FakeService.origin).isRegistered(appId: Phone.app) }
+        #expect(try await launch(new).isRegistered(appID: Phone.app))
+        await expectError(.storageError) { try await launch(FakeService.origin).isRegistered(appID: Phone.app) }
         #expect(await phone.service.requests.count == sent + 1)
         let back = try launch(FakeService.origin, alias: new)
-        #expect(try await back.rotateKey(appId: Phone.app).deviceId == id)
+        #expect(try await back.rotateKey(appID: Phone.app).deviceId == id)
         #expect(try phone.record().authOrigin == FakeService.origin)
     }
 
@@ -440,9 +440,9 @@ import Testing
     @Test("before configure everything throws NOT_CONFIGURED")
     func notConfigured() async {
         let sdk = SynheartAuth.shared
-        await expectError(.notConfigured) { try await sdk.isRegistered(appId: Phone.app) }
-        await expectError(.notConfigured) { try await sdk.registerDevice(appId: Phone.app) }
-        await expectError(.notConfigured) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.notConfigured) { try await sdk.isRegistered(appID: Phone.app) }
+        await expectError(.notConfigured) { try await sdk.registerDevice(appID: Phone.app) }
+        await expectError(.notConfigured) { try await sdk.rotateKey(appID: Phone.app) }
         await expectError(.notConfigured) { try sdk.configure(baseUrl: "http://evil.test") }
     }
 }

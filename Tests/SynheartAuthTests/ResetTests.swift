@@ -22,22 +22,22 @@ import Testing
             func delete(_ alias: KeyAlias) throws(KeyStoreError) { throw KeyStoreError(.failed) }
         }
         let sdk = try phone.launch { $0.keyStore = Stubborn(base: phone.keys) }
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         #expect(phone.storage.isEmpty)
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
     }
 
     @Test("a reset works offline")
     func offline() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.setOffline(true)
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
-        #expect(try await sdk.state(appId: Phone.app) == .unregistered)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
+        #expect(try await sdk.state(appID: Phone.app) == .unregistered)
     }
 
     @Test("a reset waits three seconds at most for the service")
     func hangs() async throws {
-        struct Hanging: Transport {
+        struct Hanging: HTTPTransport {
             let isAsked = Locked(false)
 
             func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
@@ -49,7 +49,7 @@ import Testing
         let (phone, _, _) = try await Phone.registered()
         let transport = Hanging()
         let sdk = try phone.launch { $0.transport = transport }
-        let reset = Task { try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested) }
+        let reset = Task { try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested) }
         try await eventually { transport.isAsked.withLock { $0 } }
         phone.sleeper.expire(.seconds(3))
         try await reset.value
@@ -59,7 +59,7 @@ import Testing
     @Test("a reset of nothing does nothing", arguments: ResetReason.allCases)
     func nothing(reason: ResetReason) async throws {
         let phone = Phone()
-        try await phone.launch().resetDeviceIdentity(appId: Phone.app, reason: reason)
+        try await phone.launch().resetDeviceIdentity(appID: Phone.app, reason: reason)
         #expect(phone.storage.isEmpty)
         #expect(await phone.network.messages == 0)
         #expect(phone.logger.entries.isEmpty)
@@ -70,23 +70,23 @@ import Testing
         let pending = Phone()
         await pending.service.set { $0.decision = .pending }
         let sdk = try pending.launch()
-        try await sdk.registerDevice(appId: Phone.app)
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .serverInstructed)
+        try await sdk.registerDevice(appID: Phone.app)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .serverInstructed)
         #expect(await pending.service.devices.first?.status == .deregistered)
         let (phone, invalid, _) = try await Phone.registered()
         phone.keys.lose()
-        _ = try? await invalid.signRequest(appId: Phone.app, method: "GET", path: "/")
-        try await invalid.resetDeviceIdentity(appId: Phone.app, reason: .keyLost)
-        #expect(try await invalid.state(appId: Phone.app) == .unregistered)
+        _ = try? await invalid.signRequest(appID: Phone.app, method: "GET", path: "/")
+        try await invalid.resetDeviceIdentity(appID: Phone.app, reason: .keyLost)
+        #expect(try await invalid.state(appID: Phone.app) == .unregistered)
     }
 
     @Test("a reset after an interrupted rotation is signed with the key that the service has")
     func afterLostRotation() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
-        _ = try? await sdk.rotateKey(appId: Phone.app)
+        _ = try? await sdk.rotateKey(appID: Phone.app)
         phone.clock.advance(.seconds(120))
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         #expect(await phone.service.devices.first?.status == .deregistered)
         #expect(phone.keys.aliases.isEmpty)
     }
@@ -97,16 +97,16 @@ import Testing
         let name = RecordName(try AppID(Phone.app))
         for text in ["", "{", "[]", #"{"version":2,"app_id":"com.example.app"}"#, #"{"version":1}"#] {
             phone.storage.put(Array(text.utf8), name)
-            let error = await expectError(.storageError) { try await sdk.registerDevice(appId: Phone.app) }
+            let error = await expectError(.storageError) { try await sdk.registerDevice(appID: Phone.app) }
             #expect(error?.recovery == .reset)
-            await expectError(.storageError) { try await sdk.isRegistered(appId: Phone.app) }
+            await expectError(.storageError) { try await sdk.isRegistered(appID: Phone.app) }
             #expect(phone.storage.read(name) == .found(Array(text.utf8)))
             #expect(phone.storage.everything.filter { $0 == Array(text.utf8) }.count == 2)
         }
         #expect(await phone.service.devices.count == 1)
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         #expect(phone.storage.read(name) == .absent)
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
     }
 
     @Test("a record that cannot be read now is not reset, and nothing is deleted")
@@ -114,17 +114,17 @@ import Testing
         let (phone, sdk, id) = try await Phone.registered()
         phone.storage.beUnavailable(times: 5)
         let error = await expectError(.storageError) {
-            try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+            try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         }
         #expect(error?.recovery == .retry && phone.keys.aliases.count == 1)
-        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id)
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
     }
 
     @Test("a reset sends one DELETE with a limit of three seconds, and is logged")
     func request() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         let before = await phone.network.messages
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         let sent = try #require(await phone.service.requests.last)
         #expect(sent.method == "DELETE" && sent.deadline == .seconds(3))
         #expect(await phone.network.messages == before + 1)
@@ -142,11 +142,11 @@ import Testing
         // Only a reset may change such a record.
         let now = Double(phone.clock.wallMilliseconds) / 1000
         let error = await expectError(.storageError) {
-            try await sdk.correctClockSkew(serverTimestamp: now + 5, appId: Phone.app)
+            try await sdk.correctClockSkew(serverTimestamp: now + 5, appID: Phone.app)
         }
         #expect(try error?.recovery == .reset && phone.record() == record)
         let messages = await phone.network.messages
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         #expect(phone.storage.isEmpty && phone.keys.aliases.isEmpty)
         #expect(await phone.network.messages == messages)
     }

@@ -14,7 +14,7 @@ import Testing
     private func refused() async throws -> (Phone, SynheartAuth, PendingRotation) {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.rotateKey, .rotationFailed)
-        await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         return (phone, sdk, try #require(try pending(phone)))
     }
 
@@ -23,11 +23,11 @@ import Testing
         let (phone, sdk, pending) = try await refused()
         phone.clock.advance(.seconds(age))
         guard let retryAfter else {
-            try await sdk.rotateKey(appId: Phone.app)
+            try await sdk.rotateKey(appID: Phone.app)
             #expect(try phone.record().key?.thumbprint != pending.thumbprint)
             return
         }
-        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.retryAfter == .seconds(retryAfter))
         #expect(try self.pending(phone) == pending)
         #expect(phone.keys.aliases.contains(pending.alias.text))
@@ -39,7 +39,7 @@ import Testing
         later.lastCopy = pending.lastCopy.map { $0 + 7200 }
         record.journal = .rotation(later)
         phone.storage.put(record.bytes, RecordName(record.appID))
-        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.retryAfter == .seconds(3600))
     }
 
@@ -47,13 +47,13 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.rotateKey, .rotationFailed)
         await phone.service.refuse(.status, .unknownApp)
-        await expectError(.server("UNKNOWN_APP")) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.server("UNKNOWN_APP")) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(try phone.record().state == .registered)
         #expect(try pending(phone)?.isRefused == false)
         #expect(try await phone.signAndVerify(sdk).status == 200)
         let (other, app, _) = try await refused()
         await other.service.refuse(.status, .unknownApp)
-        await expectError(.server("UNKNOWN_APP")) { try await app.rotateKey(appId: Phone.app) }
+        await expectError(.server("UNKNOWN_APP")) { try await app.rotateKey(appID: Phone.app) }
         #expect(try other.record().state == .registered)
         #expect(try pending(other)?.isRefused == true)
     }
@@ -61,10 +61,10 @@ import Testing
     @Test func `a rotation that the status confirms has the time at which it took effect`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
-        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         let time = await phone.service.devices.first?.keyRotatedAt
         phone.clock.advance(.seconds(86_400))
-        #expect(try await sdk.rotateKey(appId: Phone.app).effectiveAt == time)
+        #expect(try await sdk.rotateKey(appID: Phone.app).effectiveAt == time)
         #expect(try phone.record().keyRotatedAt == time)
     }
 
@@ -76,14 +76,14 @@ import Testing
         let key = try phone.record().key
         await phone.service.refuse(.rotateKey, .forbidden)
         let error = await expectError(.server("FORBIDDEN")) {
-            try await sdk.rotateKey(appId: Phone.app, reason: reason)
+            try await sdk.rotateKey(appID: Phone.app, reason: reason)
         }
         #expect(error?.recovery == SynheartAuthError.Recovery.none && phone.sleeper.retries.isEmpty)
         let record = try phone.record()
         #expect(record.state == .registered && record.key == key && record.identity == .active)
         let kept = try #require(try pending(phone))
         #expect(!kept.isRefused && kept.reason == reason && kept.lastCopy != nil)
-        try await sdk.maintain(appId: Phone.app)
+        try await sdk.maintain(appID: Phone.app)
         #expect(try phone.record().key?.thumbprint == kept.thumbprint)
         let reasons = await phone.service.requests.compactMap { try? RotateKeyRequest(parsing: $0.body).reason }
         #expect(reasons == [reason, reason])
@@ -92,7 +92,7 @@ import Testing
     @Test func `a failure is logged with its code and its device`() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.refuse(.rotateKey, .keyExpired)
-        await expectError(.server("KEY_EXPIRED")) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.server("KEY_EXPIRED")) { try await sdk.rotateKey(appID: Phone.app) }
         let events = phone.logger.entries.filter { [.rotationStarted, .rotationFailed].contains($0.event) }
         #expect(events.map(\.event) == [.rotationStarted, .rotationFailed])
         #expect(events.map(\.level) == [.info, .warning] && events.last?.code == .server("KEY_EXPIRED"))
@@ -130,7 +130,7 @@ import Testing
         _ = try phone.keys.create(leftover, challenge: nil)
         record.journal = .disposal(leftover)
         phone.storage.put(record.bytes, RecordName(record.appID))
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         let primary = KeyAlias.primary(record.appID)
         #expect(keys.calls.withLock { $0 } == ["delete \(leftover)", "create \(leftover)", "delete \(primary)"])
         #expect(phone.keys.aliases == [leftover.text])
@@ -141,7 +141,7 @@ import Testing
         phone.clock.advance(.seconds(901))
         let keys = Journaling(base: phone.keys)
         let sdk = try phone.launch { $0.keyStore = keys }
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         let primary = KeyAlias.primary(try AppID(Phone.app))
         let calls = ["delete \(pending.alias)", "create \(pending.alias)", "delete \(primary)"]
         #expect(keys.calls.withLock { $0 } == calls)
@@ -154,13 +154,13 @@ import Testing
         let sdk = try phone.launch { $0.keyStore = keys }
         // A key that was never made is not a lost one.
         let error = await expectError(code == .misconfigured ? .notConfigured : .keystoreError) {
-            try await sdk.rotateKey(appId: Phone.app)
+            try await sdk.rotateKey(appID: Phone.app)
         }
         #expect(error?.isRetryable == (code == .unavailable))
         #expect(try phone.record().state == .registered)
         #expect(await phone.service.count(.rotateKey) == 0)
         #expect(try await phone.signAndVerify(sdk).status == 200)
-        #expect(try await phone.launch().rotateKey(appId: Phone.app).deviceId == phone.record().deviceID?.text)
+        #expect(try await phone.launch().rotateKey(appID: Phone.app).deviceId == phone.record().deviceID?.text)
     }
 
     @Test func `a rotation holds no lock between its attempts, and takes over what another process finished`()
@@ -178,11 +178,11 @@ import Testing
         await phone.network.plan(.requestDropped, at: 0)
         let done = Locked<KeyRotation?>(nil)
         let sleeper = Interrupted(base: phone.sleeper) {
-            let rotation = try await other.rotateKey(appId: Phone.app)
+            let rotation = try await other.rotateKey(appID: Phone.app)
             done.withLock { $0 = rotation }
         }
         let sdk = try phone.launch { $0.sleeper = sleeper }
-        let rotation = try await sdk.rotateKey(appId: Phone.app)
+        let rotation = try await sdk.rotateKey(appID: Phone.app)
         #expect(rotation == done.withLock { $0 })
         #expect(await phone.service.count(.rotateKey) == 1 && phone.keys.created == 2)
     }
@@ -190,7 +190,7 @@ import Testing
     @Test func `only an unreachable service is tried again, and Retry-After replaces the pause`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.rotateKey, .serviceUnavailable, times: 2, retryAfter: 17)
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         #expect(phone.sleeper.retries == [.seconds(17), .seconds(17)])
         #expect(await phone.service.count(.rotateKey) == 3)
     }
@@ -198,10 +198,10 @@ import Testing
     @Test func `after a thief's rotation the pending key is not sent again`() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.steal(id)
-        await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(try pending(phone)?.isRefused == true && phone.record().state == .registered)
         let sent = await phone.service.count(.rotateKey)
-        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .reset)
         #expect(await phone.service.count(.rotateKey) == sent)
     }

@@ -13,7 +13,7 @@ import Testing
     func rotates() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         let old = try phone.record().key
-        let rotation = try await sdk.rotateKey(appId: Phone.app)
+        let rotation = try await sdk.rotateKey(appID: Phone.app)
         let record = try phone.record()
         #expect(rotation.deviceId == id && record.deviceID?.text == id)
         #expect(record.key != old && record.keyRotatedAt == rotation.effectiveAt && record.journal == nil)
@@ -26,7 +26,7 @@ import Testing
     func many() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         for _ in 0..<5 {
-            try await sdk.rotateKey(appId: Phone.app)
+            try await sdk.rotateKey(appID: Phone.app)
             phone.clock.advance(.seconds(90))
             #expect(try await phone.signAndVerify(sdk).status == 200)
             #expect(phone.keys.aliases.count == 1)
@@ -37,7 +37,7 @@ import Testing
     @Test("after a compromise the old key is invalid at once")
     func compromise() async throws {
         let (phone, sdk, _) = try await Phone.registered()
-        try await sdk.rotateKey(appId: Phone.app, reason: .compromise)
+        try await sdk.rotateKey(appID: Phone.app, reason: .compromise)
         let until = try #require(await phone.service.devices.first?.previousKey?.until)
         #expect(until * 1000 <= phone.clock.trueMilliseconds)
     }
@@ -45,21 +45,21 @@ import Testing
     @Test("an unregistered device gets NOT_REGISTERED")
     func notRegistered() async throws {
         let phone = Phone()
-        await expectError(.notRegistered) { try await phone.launch().rotateKey(appId: Phone.app) }
+        await expectError(.notRegistered) { try await phone.launch().rotateKey(appID: Phone.app) }
     }
 
     @Test("a rotation is tried three times, and the next call uses the same new key")
     func failure() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.setOffline(true)
-        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(phone.sleeper.retries == [.seconds(60), .seconds(120)])
         #expect(phone.logger.entries.last { $0.event == .rotationFailed }?.level == .warning)
         #expect(try phone.record().state == .registered)
         let pending = try #require(try pendingRotation(phone))
         await phone.network.setOffline(false)
         #expect(try await phone.signAndVerify(sdk).status == 200)
-        try await phone.launch().rotateKey(appId: Phone.app)
+        try await phone.launch().rotateKey(appID: Phone.app)
         #expect(try phone.record().key?.thumbprint == pending.thumbprint)
         #expect(phone.keys.created == 2)
     }
@@ -70,10 +70,10 @@ import Testing
         let ledger = try sdk.identity(Phone.app).context.ledger
         let lock = try await ledger.lock(.operation)
         try await ledger.apply(.rotationStarted(.next(AppID(Phone.app)), .scheduled))
-        #expect(try await sdk.state(appId: Phone.app) == .registering)
-        #expect(try await sdk.isRegistered(appId: Phone.app))
+        #expect(try await sdk.state(appID: Phone.app) == .registering)
+        #expect(try await sdk.isRegistered(appID: Phone.app))
         #expect(try await phone.signAndVerify(sdk).status == 200)
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .alreadyRegistered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .alreadyRegistered)
         lock.release()
     }
 
@@ -81,7 +81,7 @@ import Testing
     func answerLost() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(.answerDropped, at: 0)
-        let rotation = try await sdk.rotateKey(appId: Phone.app)
+        let rotation = try await sdk.rotateKey(appID: Phone.app)
         #expect(await phone.service.count(.rotateKey) >= 2)
         #expect(await phone.service.devices.first?.keyRotatedAt == rotation.effectiveAt)
         #expect(try await phone.signAndVerify(sdk).status == 200)
@@ -91,10 +91,10 @@ import Testing
     func answerLostLongAgo() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
-        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         phone.clock.advance(.seconds(86_400))
         let next = try phone.launch()
-        try await next.rotateKey(appId: Phone.app)
+        try await next.rotateKey(appID: Phone.app)
         #expect(try phone.record().key?.thumbprint == (await phone.service.devices.first?.key.thumbprint))
         #expect(try await phone.signAndVerify(next).status == 200)
         #expect(phone.keys.created == 2)
@@ -104,7 +104,7 @@ import Testing
     func delayedCopy() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(.requestDelayed, at: 0)
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         try await phone.network.deliverDelayed()
         #expect(try await phone.signAndVerify(sdk).status == 200)
         #expect(try phone.record().key?.thumbprint == (await phone.service.devices.first?.key.thumbprint))
@@ -116,10 +116,10 @@ import Testing
         await phone.network.plan(.requestDelayed, at: 0)
         await phone.network.plan(.requestDropped, at: 1)
         await phone.network.plan(.requestDropped, at: 2)
-        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         try await phone.network.deliverDelayed()
         phone.clock.advance(.seconds(90))
-        try await phone.launch().rotateKey(appId: Phone.app)
+        try await phone.launch().rotateKey(appID: Phone.app)
         #expect(try await phone.signAndVerify(phone.launch()).status == 200)
     }
 
@@ -128,9 +128,9 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(.requestDelayed, at: 0)
         await phone.service.refuse(.rotateKey, .rotationFailed)
-        await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         phone.clock.advance(.seconds(16 * 60))
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         let late = try await phone.network.deliverDelayed()
         #expect(late.map(\.status) == [401])
         #expect(try phone.record().key?.thumbprint == (await phone.service.devices.first?.key.thumbprint))
@@ -141,16 +141,16 @@ import Testing
     func refused() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.rotateKey, .rotationFailed)
-        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.isRetryable == true)
         #expect(error?.retryAfter ?? .zero > .seconds(14 * 60))
         let first = try #require(try pendingRotation(phone))
         #expect(first.isRefused)
         phone.clock.advance(.seconds(14 * 60))
-        await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(phone.keys.aliases.contains(first.alias.text))
         phone.clock.advance(.seconds(2 * 60))
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         #expect(try phone.record().key?.thumbprint != first.thumbprint)
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
@@ -162,7 +162,7 @@ import Testing
         let service = phone.service
         // The first copy is committed, its answer lost; the second copy is answered with ROTATION_FAILED.
         await service.refuseLater(.rotateKey, .rotationFailed)
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         #expect(await service.count(.status) >= 1)
         #expect(try phone.record().key?.thumbprint == (await service.devices.first?.key.thumbprint))
     }
@@ -172,13 +172,13 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(.requestDelayed, at: 0)
         await phone.service.refuse(.rotateKey, .rotationFailed)
-        await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         let pending = try #require(try pendingRotation(phone))
         #expect(pending.isRefused)
         #expect(try phone.record().state == .registered)
         try await phone.network.deliverDelayed()
         let sent = await phone.service.count(.rotateKey)
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         #expect(await phone.service.count(.rotateKey) == sent)
         #expect(try phone.record().key?.thumbprint == pending.thumbprint)
         #expect(try phone.record().journal == nil && phone.record().state == .registered)
@@ -189,7 +189,7 @@ import Testing
     func lostBeforeSending() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.lose()
-        await expectError(.keyInvalidated) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.keyInvalidated) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(try phone.record().state == .keyInvalid)
         #expect(await phone.service.count(.status) == 0)
         #expect(await phone.service.count(.rotateKey) == 0)
@@ -200,14 +200,14 @@ import Testing
     func pendingKeyLost() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.setOffline(true)
-        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         await phone.network.setOffline(false)
         phone.keys.lose(.next(try AppID(Phone.app)))
-        await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(try phone.record().state == .registered)
         #expect(try await phone.signAndVerify(sdk).status == 200)
         phone.clock.advance(.seconds(16 * 60))
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
@@ -215,7 +215,7 @@ import Testing
     func thief() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.steal(id)
-        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .reset && error?.isRetryable == false)
         #expect(phone.logger.entries.contains { $0.event == .foreignKey && $0.level == .error })
         #expect(try phone.record().state == .registered)
@@ -226,7 +226,7 @@ import Testing
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.steal(id)
         phone.clock.advance(.seconds(61))
-        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .reset)
         #expect(phone.logger.entries.contains { $0.event == .foreignKey })
     }
@@ -235,7 +235,7 @@ import Testing
     func revoked() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.edit(id) { $0.status = .revoked }
-        let error = await expectError(.deviceRevoked) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.deviceRevoked) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .reset)
         #expect(await phone.service.count(.rotateKey) == 1)
         #expect(try phone.record().state == .registered)
@@ -245,7 +245,7 @@ import Testing
     func keyTooOld() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.rotateKey, .keyExpired)
-        let error = await expectError(.server("KEY_EXPIRED")) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.server("KEY_EXPIRED")) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .reset)
         #expect(await phone.service.count(.rotateKey) == 1)
     }
@@ -254,7 +254,7 @@ import Testing
     func joins() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let effective = try await withThrowingTaskGroup(of: UnixTime.self) { group in
-            for _ in 0..<50 { group.addTask { try await sdk.rotateKey(appId: Phone.app).effectiveAt } }
+            for _ in 0..<50 { group.addTask { try await sdk.rotateKey(appID: Phone.app).effectiveAt } }
             return try await group.reduce(into: Set<UnixTime>()) { $0.insert($1) }
         }
         #expect(effective.count == 1)
@@ -265,8 +265,8 @@ import Testing
     func twoProcesses() async throws {
         let (phone, app, _) = try await Phone.registered()
         let widget = try phone.launch()
-        async let first = app.rotateKey(appId: Phone.app)
-        async let second = widget.rotateKey(appId: Phone.app)
+        async let first = app.rotateKey(appID: Phone.app)
+        async let second = widget.rotateKey(appID: Phone.app)
         _ = try await [first, second]
         #expect(await phone.service.devices.count == 1)
         #expect(try await phone.signAndVerify(app).status == 200)
@@ -278,9 +278,9 @@ import Testing
     func oldKeyLost() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
-        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         phone.keys.lose(.primary(try AppID(Phone.app)))
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
@@ -290,7 +290,7 @@ import Testing
         let ledger = try sdk.identity(Phone.app).context.ledger
         try await ledger.apply(.rotationStarted(.next(AppID(Phone.app)), .scheduled))
         phone.keys.lose()
-        await expectError(.keyInvalidated) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") }
+        await expectError(.keyInvalidated) { try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/") }
         #expect(try phone.record().state == .keyInvalid)
     }
 }

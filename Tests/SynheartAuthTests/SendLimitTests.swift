@@ -15,7 +15,7 @@ import Testing
     private func registered() async throws -> (Phone, SynheartAuth, String) {
         let phone = Phone()
         let sdk = try phone.launch { $0.origins = SendTests.origins }
-        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        let id = try await sdk.registerDevice(appID: Phone.app).deviceId
         return (phone, sdk, id)
     }
 
@@ -38,7 +38,7 @@ import Testing
         let refusal = answer(.nonceReplay, status)
         await phone.service.answer(path: path, with: refusal)
         let sent = await phone.service.requests.count
-        let got = try await sdk.send(request(), appId: Phone.app)
+        let got = try await sdk.send(request(), appID: Phone.app)
         #expect((got == refusal) == (requests == 1))
         #expect(await phone.service.requests.count == sent + requests)
     }
@@ -52,7 +52,7 @@ import Testing
         let refusal = answer(code, 403)
         await phone.service.answer(path: path, with: refusal)
         let sent = await phone.service.requests.count
-        #expect(try await sdk.send(request(), appId: Phone.app) == refusal)
+        #expect(try await sdk.send(request(), appID: Phone.app) == refusal)
         #expect(await phone.service.requests.count == sent + 1)
     }
 
@@ -61,7 +61,7 @@ import Testing
         for scheme in [nil, SignatureScheme.one] {
             await phone.service.answer(path: path, with: answer(.unsupportedSigVersion, 400))
             let sent = await phone.service.requests.count
-            _ = try await sdk.send(request(), appId: Phone.app, scheme: scheme)
+            _ = try await sdk.send(request(), appID: Phone.app, scheme: scheme)
             let requests = await phone.service.requests.dropFirst(sent)
             #expect(
                 requests.map { $0.headers.contains(HeaderName.signatureInput) }
@@ -74,7 +74,7 @@ import Testing
         let (phone, sdk, _) = try await registered()
         await phone.service.answer(path: path, with: answer(code, 403))
         let error = await expectError(RetryTable.reported(code)) {
-            try await sdk.send(request(FakeService.origin), appId: Phone.app)
+            try await sdk.send(request(FakeService.origin), appID: Phone.app)
         }
         #expect(error?.recovery == .reset)
         #expect(await phone.service.count(.status) == 0)
@@ -85,7 +85,7 @@ import Testing
         for (code, status) in [(ErrorCode.nonceReplay, 409), (.keyExpired, 403), (.nonceReplay, 409)] {
             await phone.service.answer(path: path, with: answer(code, status))
         }
-        await expectError(.nonceReplay) { try await sdk.send(request(), appId: Phone.app) }
+        await expectError(.nonceReplay) { try await sdk.send(request(), appID: Phone.app) }
         #expect(await phone.service.count(.rotateKey) == 1)
     }
 
@@ -99,13 +99,13 @@ import Testing
         }
         phone.keys.lose()
         await expectError(.keyInvalidated) {
-            try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/").fields.count
+            try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/").fields.count
         }
         // The registration begins by deleting what is left of the old key.
         keys.deleting.shut()
-        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { keys.deleting.count == 1 }
-        let send = Task { try await sdk.send(request(), appId: Phone.app).status }
+        let send = Task { try await sdk.send(request(), appID: Phone.app).status }
         for _ in 0..<100 { await Task.yield() }
         keys.deleting.open()
         #expect(try await send.value == 200)
@@ -116,7 +116,7 @@ import Testing
     @Test func `a send that never was registered does not register`() async throws {
         let phone = Phone()
         let sdk = try phone.launch { $0.origins = SendTests.origins }
-        await expectError(.notRegistered) { try await sdk.send(request(), appId: Phone.app) }
+        await expectError(.notRegistered) { try await sdk.send(request(), appID: Phone.app) }
         #expect(await phone.network.messages == 0)
     }
 
@@ -128,7 +128,7 @@ import Testing
     {
         let (phone, sdk, _) = try await registered()
         await phone.service.answer(path: path, with: TransportAnswer(status: 204))
-        _ = try await sdk.send(request(method: "patch"), appId: Phone.app, scheme: scheme)
+        _ = try await sdk.send(request(method: "patch"), appID: Phone.app, scheme: scheme)
         #expect(await phone.service.requests.last?.method == method)
     }
 
@@ -140,11 +140,11 @@ import Testing
     func `a listed origin is https, or on this machine`(origin: String, isSigned: Bool) async throws {
         let phone = Phone()
         let sdk = try phone.launch { $0.origins = Set([origin].compactMap { try? RequestOrigin($0) }) }
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         if isSigned {
-            #expect(try await sdk.send(request(origin), appId: Phone.app).status == 200)
+            #expect(try await sdk.send(request(origin), appID: Phone.app).status == 200)
         } else {
-            await expectError(.signingFailed) { try await sdk.send(request(origin), appId: Phone.app) }
+            await expectError(.signingFailed) { try await sdk.send(request(origin), appID: Phone.app) }
         }
     }
 
@@ -174,11 +174,11 @@ import Testing
         let request = streamed
         await expectError(.signingFailed) {
             var request = request
-            try await sdk.sign(&request, appId: Phone.app)
+            try await sdk.sign(&request, appID: Phone.app)
         }
         await expectError(.signingFailed) {
             var request = request
-            try await sdk.sign(&request, appId: Phone.app, bodyFile: #filePath)
+            try await sdk.sign(&request, appID: Phone.app, bodyFile: #filePath)
         }
     }
 
@@ -187,9 +187,9 @@ import Testing
         for isFile in [true, false] {
             var request = URLRequest(url: try #require(URL(string: SendTests.api + path)))
             if isFile {
-                try await sdk.sign(&request, appId: Phone.app, bodyFile: #filePath)
+                try await sdk.sign(&request, appID: Phone.app, bodyFile: #filePath)
             } else {
-                try await sdk.sign(&request, appId: Phone.app, scheme: .two)
+                try await sdk.sign(&request, appID: Phone.app, scheme: .two)
             }
             #expect(request.value(forHTTPHeaderField: "Signature-Input")?.isEmpty == false)
             #expect((request.value(forHTTPHeaderField: "Content-Digest") == ContentDigest(of: []).field) == !isFile)
@@ -209,7 +209,7 @@ import Testing
         await phone.service.answer(
             path: Route.token.rawValue,
             with: TransportAnswer(status: 200, body: TokenResponse(token: "t", expiresIn: 60).bytes))
-        #expect(try await sdk.deviceToken(appId: Phone.app).token == "t")
+        #expect(try await sdk.deviceToken(appID: Phone.app).token == "t")
         let sent = await tokens(phone)
         #expect(sent.count == 2 && !sent[0].headers.values("X-Synheart-Signature").isEmpty)
         let headers = try SchemeTwoHeaders(try #require(sent.last).headers)
@@ -224,7 +224,7 @@ import Testing
     func `a call is signed again once for each refusal`(code: ErrorCode) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.token, code, times: 3)
-        await expectError(RetryTable.reported(code)) { try await sdk.deviceToken(appId: Phone.app) }
+        await expectError(RetryTable.reported(code)) { try await sdk.deviceToken(appID: Phone.app) }
         // A clock that the refusal does not correct is not worth a second signature.
         #expect(await tokens(phone).count == (code == .clockSkew ? 1 : 2))
     }
@@ -233,7 +233,7 @@ import Testing
     func `any other refusal is reported`(code: ErrorCode) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.token, code)
-        await expectError(RetryTable.reported(code)) { try await sdk.deviceToken(appId: Phone.app) }
+        await expectError(RetryTable.reported(code)) { try await sdk.deviceToken(appID: Phone.app) }
         #expect(await tokens(phone).count == 1)
     }
 
@@ -241,13 +241,13 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         for code in [KeyStoreError.Code.notFound, .invalidated] {
             phone.keys.fail(KeyStoreError(code))
-            #expect(try await !sdk.isRegistered(appId: Phone.app))
+            #expect(try await !sdk.isRegistered(appID: Phone.app))
         }
-        #expect(try await sdk.isRegistered(appId: Phone.app))
+        #expect(try await sdk.isRegistered(appID: Phone.app))
         phone.keys.lose()
         _ = try phone.keys.create(.primary(AppID(Phone.app)), challenge: nil)
         // Another key under the same name is not the registered one.
-        #expect(try await !sdk.isRegistered(appId: Phone.app))
+        #expect(try await !sdk.isRegistered(appID: Phone.app))
     }
 
     @Test func `a wait is cancelled with its task`() async {

@@ -16,7 +16,7 @@ import Testing
     private func registered() async throws -> (Phone, SynheartAuth, String) {
         let phone = Phone()
         let sdk = try phone.launch { $0.origins = Self.origins }
-        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        let id = try await sdk.registerDevice(appID: Phone.app).deviceId
         return (phone, sdk, id)
     }
 
@@ -35,19 +35,19 @@ import Testing
         request.httpMethod = "POST"
         request.httpBody = Data("{}".utf8)
         request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-        let (data, response) = try await sdk.data(for: request, appId: Phone.app)
+        let (data, response) = try await sdk.data(for: request, appID: Phone.app)
         #expect(data == Data("ok".utf8) && response.statusCode == 200 && response.url == request.url)
         #expect(response.value(forHTTPHeaderField: "X-Synheart-Server-Time") != nil)
         #expect(await phone.service.requests.last?.headers.values("Content-Type") == ["application/json"])
         await phone.service.answer(
             path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)))
-        #expect(try await sdk.data(for: request, appId: Phone.app).1.statusCode == 200, "it recovers")
+        #expect(try await sdk.data(for: request, appID: Phone.app).1.statusCode == 200, "it recovers")
     }
 
     @Test("a request to a listed origin is signed and answered; the host's own headers stay")
     func sends() async throws {
         let (phone, sdk, _) = try await registered()
-        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
+        #expect(try await sdk.send(request(), appID: Phone.app).status == 200)
         let sent = try #require(await phone.service.requests.last)
         #expect(sent.headers.values("Content-Type") == ["application/json"])
         #expect(sent.headers.values("X-Synheart-Signature").count == 1)
@@ -64,9 +64,9 @@ import Testing
     func origins(url: String) async throws {
         let (phone, sdk, _) = try await registered()
         let before = await phone.network.messages
-        await expectError(.signingFailed) { try await sdk.send(request(url), appId: Phone.app) }
+        await expectError(.signingFailed) { try await sdk.send(request(url), appID: Phone.app) }
         await expectError(.signingFailed) {
-            try await sdk.sign(appId: Phone.app, scheme: .two, method: "GET", url: url).fields.count
+            try await sdk.sign(appID: Phone.app, scheme: .two, method: "GET", url: url).fields.count
         }
         #expect(await phone.network.messages == before)
     }
@@ -77,7 +77,7 @@ import Testing
         for (method, route) in [("POST", Route.rotateKey), ("DELETE", Route.device)] {
             await expectError(.signingFailed) {
                 try await sdk.send(
-                    request(FakeService.origin + route.rawValue, method: method), appId: Phone.app, scheme: scheme)
+                    request(FakeService.origin + route.rawValue, method: method), appID: Phone.app, scheme: scheme)
             }
         }
     }
@@ -100,7 +100,7 @@ import Testing
             method: "POST", url: "\(Self.api)/v1/readings", headers: HeaderFields([("X-Mine", "1"), (name, value)]),
             body: Array("{}".utf8))
         for scheme in SignatureScheme.allCases {
-            await expectError(.signingFailed) { try await sdk.send(request, appId: Phone.app, scheme: scheme) }
+            await expectError(.signingFailed) { try await sdk.send(request, appID: Phone.app, scheme: scheme) }
         }
         #expect(await phone.network.messages == before)
     }
@@ -110,17 +110,17 @@ import Testing
         let (phone, sdk, _) = try await registered()
         let headers = HeaderFields([("Content-Digest", "mine"), ("X-Mine", "a\tb")])
         let request = TransportRequest(method: "GET", url: "\(Self.api)/v1/readings", headers: headers, body: [])
-        #expect(try await sdk.send(request, appId: Phone.app).status == 200)
+        #expect(try await sdk.send(request, appID: Phone.app).status == 200)
         let sent = try #require(await phone.service.requests.last)
         #expect(sent.headers.values("Content-Digest") == ["mine"] && sent.headers.values("X-Mine") == ["a\tb"])
-        await expectError(.signingFailed) { try await sdk.send(request, appId: Phone.app, scheme: .two) }
+        await expectError(.signingFailed) { try await sdk.send(request, appID: Phone.app, scheme: .two) }
     }
 
     @Test("after CLOCK_SKEW from a backend send asks the auth service, learns the clock and signs again")
     func clockSkew() async throws {
         let (phone, sdk, _) = try await registered()
         phone.clock.setError(.seconds(7200))
-        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
+        #expect(try await sdk.send(request(), appID: Phone.app).status == 200)
         #expect(await phone.service.count(.status) >= 1)
     }
 
@@ -128,7 +128,7 @@ import Testing
     func clockSkewFromAuth() async throws {
         let (phone, sdk, _) = try await registered()
         phone.clock.setError(.seconds(-7200))
-        #expect(try await sdk.send(request(FakeService.origin + "/v1/own"), appId: Phone.app).status == 200)
+        #expect(try await sdk.send(request(FakeService.origin + "/v1/own"), appID: Phone.app).status == 200)
         #expect(await phone.service.count(.status) == 0)
     }
 
@@ -138,7 +138,7 @@ import Testing
         let lie = ErrorBody(
             code: "CLOCK_SKEW", message: "", requestID: "", serverTimestamp: UnixTime(TestClock.start / 1000 + 80_000))
         await phone.service.answer(path: "/v1/readings?day=1", with: TransportAnswer(status: 401, body: lie.bytes))
-        await expectError(.clockSkew) { try await sdk.send(request(), appId: Phone.app) }
+        await expectError(.clockSkew) { try await sdk.send(request(), appID: Phone.app) }
         #expect(try phone.record().clockOffset == ClockOffset.none)
     }
 
@@ -147,19 +147,19 @@ import Testing
         let (phone, sdk, _) = try await registered()
         await phone.service.answer(
             path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)))
-        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
+        #expect(try await sdk.send(request(), appID: Phone.app).status == 200)
         let nonces = await phone.service.requests.suffix(2).map { $0.headers.values("X-Synheart-Nonce") }
         #expect(Set(nonces).count == 2)
         await phone.service.answer(
             path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)), times: 2)
-        await expectError(.nonceReplay) { try await sdk.send(request(), appId: Phone.app) }
+        await expectError(.nonceReplay) { try await sdk.send(request(), appID: Phone.app) }
     }
 
     @Test("after KEY_EXPIRED send rotates and signs again, once")
     func keyExpired() async throws {
         let (phone, sdk, id) = try await registered()
         await phone.service.edit(id) { $0.isKeyExpired = true }
-        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
+        #expect(try await sdk.send(request(), appID: Phone.app).status == 200)
         #expect(await phone.service.count(.rotateKey) == 1)
     }
 
@@ -167,15 +167,15 @@ import Testing
     func keyInvalidated() async throws {
         let (phone, sdk, id) = try await registered()
         phone.keys.lose()
-        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
-        #expect(try await sdk.getDeviceId(appId: Phone.app) != id)
+        #expect(try await sdk.send(request(), appID: Phone.app).status == 200)
+        #expect(try await sdk.getDeviceId(appID: Phone.app) != id)
     }
 
     @Test("a confirmed DEVICE_REVOKED is thrown with recovery reset, and send never registers again")
     func revoked() async throws {
         let (phone, sdk, id) = try await registered()
         await phone.service.edit(id) { $0.status = .revoked }
-        let error = await expectError(.deviceRevoked) { try await sdk.send(request(), appId: Phone.app) }
+        let error = await expectError(.deviceRevoked) { try await sdk.send(request(), appID: Phone.app) }
         #expect(error?.recovery == .reset)
         #expect(await phone.service.count(.register) == 1)
         #expect(try phone.record().state == .registered)
@@ -188,7 +188,7 @@ import Testing
         let (phone, sdk, _) = try await registered()
         await phone.service.answer(
             path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(code)))
-        #expect(try await sdk.send(request(), appId: Phone.app).status == code.httpStatus)
+        #expect(try await sdk.send(request(), appID: Phone.app).status == code.httpStatus)
         #expect(try phone.record().state == .registered)
     }
 
@@ -196,7 +196,7 @@ import Testing
     func notRegistered() async throws {
         let (phone, sdk, id) = try await registered()
         await phone.service.edit(id) { $0.status = .deregistered }
-        let error = await expectError(.server("NOT_REGISTERED")) { try await sdk.send(request(), appId: Phone.app) }
+        let error = await expectError(.server("NOT_REGISTERED")) { try await sdk.send(request(), appID: Phone.app) }
         #expect(error?.recovery == .reset)
     }
 
@@ -205,9 +205,9 @@ import Testing
     func lostRotation() async throws {
         let (phone, sdk, _) = try await registered()
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
-        _ = try? await sdk.rotateKey(appId: Phone.app)
+        _ = try? await sdk.rotateKey(appID: Phone.app)
         phone.clock.advance(.seconds(3600))
-        #expect(try await sdk.send(request(), appId: Phone.app).status == 200)
+        #expect(try await sdk.send(request(), appID: Phone.app).status == 200)
         #expect(try phone.record().journal == nil)
     }
 
@@ -218,14 +218,14 @@ import Testing
         let (phone, sdk, _) = try await registered()
         let own = TransportAnswer(status: status, body: Array(#"{"error":"mine"}"#.utf8))
         await phone.service.answer(path: "/v1/readings?day=1", with: own)
-        #expect(try await sdk.send(request(), appId: Phone.app) == own)
+        #expect(try await sdk.send(request(), appID: Phone.app) == own)
     }
 
     @Test("scheme 2 headers verify against the base of the sent request")
     func schemeTwo() async throws {
         let (phone, sdk, _) = try await registered()
         let signed = try await sdk.sign(
-            appId: Phone.app, scheme: .two, method: "POST", url: "https://API.test:443/v1/x%20y?a=1&b=2",
+            appID: Phone.app, scheme: .two, method: "POST", url: "https://API.test:443/v1/x%20y?a=1&b=2",
             bodyBytes: Array("{}".utf8))
         let headers = try SchemeTwoHeaders(HeaderFields(signed.fields.map { ($0.name, $0.value) }))
         let base = try headers.base(
@@ -242,14 +242,14 @@ import Testing
         var request = URLRequest(url: try #require(URL(string: "\(Self.api)/v1/readings")))
         request.httpMethod = "POST"
         request.httpBody = Data("{}".utf8)
-        try await sdk.sign(&request, appId: Phone.app)
+        try await sdk.sign(&request, appID: Phone.app)
         let fields = HeaderFields((request.allHTTPHeaderFields ?? [:]).map { ($0.key, $0.value) })
         let answer = try await phone.service.send(
             TransportRequest(method: "POST", url: "\(Self.api)/v1/readings", headers: fields, body: Array("{}".utf8)))
         #expect(answer.status == 200)
         var elsewhere = URLRequest(url: try #require(URL(string: "https://evil.test/")))
         await expectError(.signingFailed) {
-            try await sdk.sign(&elsewhere, appId: Phone.app)
+            try await sdk.sign(&elsewhere, appID: Phone.app)
             return 0
         }
     }
@@ -260,38 +260,38 @@ import Testing
     @Test("a token is fetched once and renewed past half of its life")
     func renewed() async throws {
         let (phone, sdk, _) = try await Phone.registered()
-        let first = try await sdk.deviceToken(appId: Phone.app)
+        let first = try await sdk.deviceToken(appID: Phone.app)
         #expect(first.remaining == .seconds(600))
         phone.clock.advance(.seconds(299))
-        #expect(try await sdk.deviceToken(appId: Phone.app).token == first.token)
+        #expect(try await sdk.deviceToken(appID: Phone.app).token == first.token)
         phone.clock.advance(.seconds(2))
-        #expect(try await sdk.deviceToken(appId: Phone.app).token != first.token)
+        #expect(try await sdk.deviceToken(appID: Phone.app).token != first.token)
     }
 
     @Test("concurrent callers share one fetch; audiences have tokens of their own; a rotation makes a new one")
     func shared() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let tokens = try await withThrowingTaskGroup(of: String.self) { group in
-            for _ in 0..<50 { group.addTask { try await sdk.deviceToken(appId: Phone.app).token } }
+            for _ in 0..<50 { group.addTask { try await sdk.deviceToken(appID: Phone.app).token } }
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
         #expect(tokens.count == 1)
         #expect(await phone.service.tokens == 1)
-        #expect(try await sdk.deviceToken(appId: Phone.app, audience: "b").token != tokens.first)
-        try await sdk.rotateKey(appId: Phone.app)
-        #expect(try await sdk.deviceToken(appId: Phone.app).token != tokens.first)
+        #expect(try await sdk.deviceToken(appID: Phone.app, audience: "b").token != tokens.first)
+        try await sdk.rotateKey(appID: Phone.app)
+        #expect(try await sdk.deviceToken(appID: Phone.app).token != tokens.first)
     }
 
     @Test("a valid token outlives a service that is down and a wrong wall clock")
     func offline() async throws {
         let (phone, sdk, _) = try await Phone.registered()
-        let first = try await sdk.deviceToken(appId: Phone.app)
+        let first = try await sdk.deviceToken(appID: Phone.app)
         await phone.network.setOffline(true)
         phone.clock.setError(.seconds(80_000))
         phone.clock.advance(.seconds(500))
-        #expect(try await sdk.deviceToken(appId: Phone.app).token == first.token)
+        #expect(try await sdk.deviceToken(appID: Phone.app).token == first.token)
         phone.clock.advance(.seconds(100))
-        await expectError(.networkError) { try await sdk.deviceToken(appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.deviceToken(appID: Phone.app) }
     }
 
     @Test("a configuration rotates automatically unless the host says otherwise")
@@ -304,7 +304,7 @@ import Testing
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.edit(id) { $0.isKeyExpired = true }
         // The fake service clears the mark when the key is rotated.
-        let token = try await sdk.deviceToken(appId: Phone.app)
+        let token = try await sdk.deviceToken(appID: Phone.app)
         #expect(await phone.service.count(.rotateKey) == 1)
         var output = "\(token)"
         dump(token, to: &output)
@@ -342,14 +342,14 @@ import Testing
     @Test("maintain rotates a due key, finishes a leftover, and leaves a young key alone")
     func maintains() async throws {
         let (phone, sdk, _) = try await Phone.registered()
-        try await sdk.maintain(appId: Phone.app)
+        try await sdk.maintain(appID: Phone.app)
         #expect(await phone.service.count(.rotateKey) == 0)
         phone.clock.advance(.seconds(91 * 86_400))
-        try await sdk.maintain(appId: Phone.app)
+        try await sdk.maintain(appID: Phone.app)
         #expect(await phone.service.count(.rotateKey) == 1)
         for index in 0..<3 { await phone.network.plan(.requestDropped, at: index) }
-        _ = try? await sdk.rotateKey(appId: Phone.app)
-        try await phone.launch().maintain(appId: Phone.app)
+        _ = try? await sdk.rotateKey(appID: Phone.app)
+        try await phone.launch().maintain(appID: Phone.app)
         #expect(try phone.record().journal == nil)
     }
 
@@ -357,9 +357,9 @@ import Testing
     func demanded() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.edit(id) { $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600) }
-        _ = try await sdk.deviceToken(appId: Phone.app)
+        _ = try await sdk.deviceToken(appID: Phone.app)
         #expect(try phone.record().rotationDemand != nil)
-        try await sdk.maintain(appId: Phone.app)
+        try await sdk.maintain(appID: Phone.app)
         #expect(try phone.record().rotationDemand == nil)
         #expect(await phone.service.count(.rotateKey) == 1)
     }
@@ -368,11 +368,11 @@ import Testing
     func demandedBySend() async throws {
         let phone = Phone()
         let sdk = try phone.launch { $0.origins = SendTests.origins }
-        let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+        let id = try await sdk.registerDevice(appID: Phone.app).deviceId
         await phone.service.edit(id) { $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600) }
         for (origin, isNoted) in [(SendTests.api, false), (FakeService.origin, true)] {
             let request = TransportRequest(method: "GET", url: "\(origin)/v1/own", headers: HeaderFields(), body: [])
-            #expect(try await sdk.send(request, appId: Phone.app).status == 200)
+            #expect(try await sdk.send(request, appID: Phone.app).status == 200)
             #expect(try (phone.record().rotationDemand != nil) == isNoted, "\(origin)")
         }
     }
@@ -383,15 +383,15 @@ import Testing
         phone.clock.advance(.seconds(91 * 86_400))
         let sdk = try phone.launch { $0.rotatesAutomatically = true }
         await phone.service.refuse(.rotateKey, .serviceUnavailable, times: 3)
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         try await eventually { phone.logger.entries.count { $0.event == .rotationFailed } == 3 }
         // The cycle has ended; what it left is seen by the next launch.
-        try await eventually { try await sdk.state(appId: Phone.app) == .registered }
-        for _ in 0..<3 { try await sdk.registerDevice(appId: Phone.app) }
+        try await eventually { try await sdk.state(appID: Phone.app) == .registered }
+        for _ in 0..<3 { try await sdk.registerDevice(appID: Phone.app) }
         #expect(await phone.service.count(.rotateKey) == 3)
         #expect(try await phone.signAndVerify(sdk).status == 200)
         let next = try phone.launch { $0.rotatesAutomatically = true }
-        try await next.registerDevice(appId: Phone.app)
+        try await next.registerDevice(appID: Phone.app)
         try await eventually { await phone.service.count(.rotateKey) == 4 }
     }
 
@@ -400,7 +400,7 @@ import Testing
         let (phone, _, _) = try await Phone.registered()
         phone.clock.advance(.seconds(91 * 86_400))
         let sdk = try phone.launch { $0.rotatesAutomatically = true }
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .alreadyRegistered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .alreadyRegistered)
         try await eventually { await phone.service.count(.rotateKey) == 1 }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 /// What the SDK's own requests look like, and which answers it believes.
 @Suite struct ServiceClientTests {
-    private struct Fixed: Transport {
+    private struct Fixed: HTTPTransport {
         let answer: TransportAnswer
         func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer { answer }
     }
@@ -27,8 +27,8 @@ import Testing
     @Test func `a request has 30 seconds, accepts JSON, and names the type of its body`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.set { $0.decision = .pending }
-        try await sdk.registerDevice(appId: "com.example.other")
-        try await sdk.registerDevice(appId: "com.example.other")
+        try await sdk.registerDevice(appID: "com.example.other")
+        try await sdk.registerDevice(appID: "com.example.other")
         let requests = await phone.service.requests
         #expect(requests.contains { $0.body.isEmpty } && requests.contains { !$0.body.isEmpty })
         for request in requests {
@@ -130,7 +130,7 @@ import Testing
         phone.attestation.fail(.unsupported)
         // What follows a challenge that counts is the provider, which cannot attest.
         await expectError(isChallenge ? .attestationUnavailable : .networkError) {
-            try await phone.launch().registerDevice(appId: Phone.app)
+            try await phone.launch().registerDevice(appID: Phone.app)
         }
         #expect(phone.attestation.subjects.isEmpty != isChallenge)
     }

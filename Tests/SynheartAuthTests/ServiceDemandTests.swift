@@ -10,7 +10,7 @@ import Testing
     private func registered() async throws -> (Phone, SynheartAuth, String) {
         let phone = Phone()
         let sdk = try phone.launch { $0.origins = SendTests.origins }
-        return (phone, sdk, try await sdk.registerDevice(appId: Phone.app).deviceId)
+        return (phone, sdk, try await sdk.registerDevice(appID: Phone.app).deviceId)
     }
 
     private func request(_ path: String) -> TransportRequest {
@@ -28,12 +28,12 @@ import Testing
     func ownCalls() async throws {
         let (phone, sdk, id) = try await registered()
         await phone.service.setPolicy { $0.assertionPrefixes = ["/auth/v1"] }
-        _ = try await sdk.deviceToken(appId: Phone.app)
+        _ = try await sdk.deviceToken(appID: Phone.app)
         #expect(await phone.service.count(.token) == 2)
-        _ = try await sdk.deviceToken(appId: Phone.app, audience: "other")
+        _ = try await sdk.deviceToken(appID: Phone.app, audience: "other")
         #expect(await phone.service.count(.token) == 3, "the demand is remembered")
-        try await sdk.rotateKey(appId: Phone.app)
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await sdk.rotateKey(appID: Phone.app)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         #expect(await phone.service.devices.first { $0.id.text == id }?.status == .deregistered)
     }
 
@@ -46,7 +46,7 @@ import Testing
         }
         func requests(_ path: String) async throws -> Int {
             let before = await phone.service.requests.count
-            #expect(try await sdk.send(request(path), appId: Phone.app).status == 200)
+            #expect(try await sdk.send(request(path), appID: Phone.app).status == 200)
             return await phone.service.requests.count - before
         }
         #expect(try await requests("/v1/pay/a") == 2)
@@ -61,10 +61,10 @@ import Testing
         let (phone, sdk, _) = try await registered()
         await phone.service.setPolicy { $0.assertionPrefixes = ["/v1/pay"] }
         let before = await phone.service.requests.count
-        #expect(try await sdk.send(request("/v1/pay"), appId: Phone.app, asserting: true).status == 200)
+        #expect(try await sdk.send(request("/v1/pay"), appID: Phone.app, asserting: true).status == 200)
         #expect(await phone.service.requests.count - before == 1)
         let signed = try await sdk.sign(
-            appId: Phone.app, method: "GET", url: SendTests.api + "/v1/pay", asserting: true)
+            appID: Phone.app, method: "GET", url: SendTests.api + "/v1/pay", asserting: true)
         #expect(signed.fields.contains { $0.name == HeaderName.assertion })
     }
 
@@ -74,7 +74,7 @@ import Testing
     func reattests() async throws {
         let (phone, sdk, _) = try await registered()
         await phone.service.setPolicy { $0.reattests = true }
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         let rotations = try await rotations(phone)
         #expect(rotations.map { $0.assertion != nil } == [false, true])
         #expect(Set(rotations.map(\.newPublicKeyText)).count == 1)
@@ -92,15 +92,15 @@ import Testing
         let old = try #require(try phone.record().attestationKey)
         phone.attestation.loseHandles()
         switch operation {
-        case "rotate": try await sdk.rotateKey(appId: Phone.app)
-        case "send": #expect(try await sdk.send(request("/v1/pay"), appId: Phone.app).status == 200)
-        default: _ = try await sdk.deviceToken(appId: Phone.app)
+        case "rotate": try await sdk.rotateKey(appID: Phone.app)
+        case "send": #expect(try await sdk.send(request("/v1/pay"), appID: Phone.app).status == 200)
+        default: _ = try await sdk.deviceToken(appID: Phone.app)
         }
         let new = try #require(try phone.record().attestationKey)
         #expect(new.id != old.id && new.isUsed)
         #expect(await phone.service.devices.first?.handle == new.id)
-        #expect(try await sdk.send(request("/v1/pay"), appId: Phone.app).status == 200)
-        #expect(try await sdk.getDeviceId(appId: Phone.app) == id)
+        #expect(try await sdk.send(request("/v1/pay"), appID: Phone.app).status == 200)
+        #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
     }
 
     @Test("a lost App Attest key that cannot be replaced calls for a reset, which works")
@@ -110,16 +110,16 @@ import Testing
         phone.attestation.loseHandles()
         for _ in 0..<2 {
             let error = await expectError(.attestationFailed) {
-                try await sdk.send(request("/v1/pay"), appId: Phone.app)
+                try await sdk.send(request("/v1/pay"), appID: Phone.app)
             }
             #expect(error?.recovery == .reset)
         }
         #expect(try await rotations(phone).count == 1, "a refused replacement is not tried again")
         #expect(try await phone.signAndVerify(sdk).status == 200, "other paths are not affected")
-        try await sdk.rotateKey(appId: Phone.app)
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .keyLost)
-        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId != id)
-        #expect(try await sdk.send(request("/v1/pay"), appId: Phone.app).status == 200)
+        try await sdk.rotateKey(appID: Phone.app)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .keyLost)
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId != id)
+        #expect(try await sdk.send(request("/v1/pay"), appID: Phone.app).status == 200)
     }
 
     @Test("after a compromise no new App Attest key is offered")
@@ -128,7 +128,7 @@ import Testing
         await phone.service.setPolicy { ($0.reattests, $0.rebinds) = (true, true) }
         phone.attestation.loseHandles()
         let error = await expectError(.attestationFailed) {
-            try await sdk.rotateKey(appId: Phone.app, reason: .compromise)
+            try await sdk.rotateKey(appID: Phone.app, reason: .compromise)
         }
         #expect(error?.recovery == .reset)
         #expect(try await rotations(phone).allSatisfy { $0.proof == nil })
@@ -141,7 +141,7 @@ import Testing
         phone.attestation.loseHandles()
         // The refused copy, the challenge, then the copy whose answer is lost.
         await phone.network.plan(.answerDropped, at: 2)
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         #expect(try await rotations(phone).count == 2)
         let new = try #require(try phone.record().attestationKey)
         #expect(await phone.service.devices.first?.handle == new.id)
@@ -151,7 +151,7 @@ import Testing
     func refusedWithoutCopies() async throws {
         let (phone, sdk, _) = try await registered()
         await phone.network.setOffline(true)
-        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         await phone.network.setOffline(false)
         var record = try phone.record()
         guard case .rotation(var pending) = record.journal else {
@@ -162,7 +162,7 @@ import Testing
         record.journal = .rotation(pending)
         phone.storage.put(record.bytes, RecordName(record.appID))
         let next = try phone.launch()
-        try await next.rotateKey(appId: Phone.app)
+        try await next.rotateKey(appID: Phone.app)
         #expect(try phone.record().journal == nil)
         #expect(try await phone.signAndVerify(next).status == 200)
     }
@@ -177,10 +177,10 @@ import Testing
             $0.mustRotateReason = .compromise
         }
         // The demand is the auth service's to make.
-        _ = try await sdk.deviceToken(appId: Phone.app)
+        _ = try await sdk.deviceToken(appID: Phone.app)
         #expect(try phone.record().rotationDemand?.reason == .compromise)
         let next = try phone.launch()
-        try await next.maintain(appId: Phone.app)
+        try await next.maintain(appID: Phone.app)
         #expect(try await rotations(phone).map(\.reason) == [.compromise])
         #expect(try phone.record().rotationDemand == nil)
     }
@@ -191,9 +191,9 @@ import Testing
         let sleeper = HeldSleeper()
         let sdk = try phone.launch { $0.sleeper = sleeper }
         await phone.service.refuse(.rotateKey, .serviceUnavailable)
-        let scheduled = Task { try await sdk.rotateKey(appId: Phone.app) }
+        let scheduled = Task { try await sdk.rotateKey(appID: Phone.app) }
         try await eventually { sleeper.waiting == 1 }
-        try await sdk.rotateKey(appId: Phone.app, reason: .compromise)
+        try await sdk.rotateKey(appID: Phone.app, reason: .compromise)
         await expectError(.networkError) { try await scheduled.value }
         #expect(try await rotations(phone).map(\.reason) == [.scheduled, .compromise])
         #expect(await phone.service.devices.first?.previousKey?.until == phone.clock.trueMilliseconds / 1000)
@@ -203,10 +203,10 @@ import Testing
     func strongerReasonInTheJournal() async throws {
         let (phone, sdk, _) = try await registered()
         await phone.network.setOffline(true)
-        await expectError(.networkError) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         await phone.network.setOffline(false)
         let next = try phone.launch()
-        try await next.rotateKey(appId: Phone.app, reason: .compromise)
+        try await next.rotateKey(appID: Phone.app, reason: .compromise)
         #expect(try await rotations(phone).map(\.reason) == [.compromise])
         #expect(try await phone.signAndVerify(next).status == 200)
     }
@@ -216,28 +216,28 @@ import Testing
     @Test("after a scheme 2 request the device signs under scheme 2 by default")
     func schemeFloor() async throws {
         let (phone, sdk, _) = try await registered()
-        _ = try await sdk.sign(appId: Phone.app, scheme: .two, method: "GET", url: SendTests.api + "/v1/a")
+        _ = try await sdk.sign(appID: Phone.app, scheme: .two, method: "GET", url: SendTests.api + "/v1/a")
         #expect(try phone.record().schemeFloor == .two)
         let next = try phone.launch { $0.origins = SendTests.origins }
         let error = await expectError(.signingFailed) {
-            try await next.signRequest(appId: Phone.app, method: "GET", path: "/v1/a").fields.count
+            try await next.signRequest(appID: Phone.app, method: "GET", path: "/v1/a").fields.count
         }
         #expect(error?.message.contains("scheme 2") == true)
-        let below = try await next.signRequest(appId: Phone.app, method: "GET", path: "/v1/a", scheme: .one)
+        let below = try await next.signRequest(appID: Phone.app, method: "GET", path: "/v1/a", scheme: .one)
         #expect(below.fields.contains { $0.name == HeaderName.signatureVersion })
-        let signed = try await next.sign(appId: Phone.app, method: "GET", url: SendTests.api + "/v1/a")
+        let signed = try await next.sign(appID: Phone.app, method: "GET", url: SendTests.api + "/v1/a")
         #expect(signed.fields.contains { $0.name == HeaderName.signatureInput })
-        _ = try await next.send(request("/v1/a"), appId: Phone.app)
+        _ = try await next.send(request("/v1/a"), appID: Phone.app)
         #expect(await phone.service.requests.last?.headers.contains(HeaderName.signatureInput) == true)
     }
 
     @Test("signRequest remembers the floor also while its signer is cached")
     func floorOfCachedSigner() async throws {
         let (_, sdk, _) = try await registered()
-        _ = try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/v1/a")
-        _ = try await sdk.sign(appId: Phone.app, scheme: .two, method: "GET", url: SendTests.api + "/v1/a")
+        _ = try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/v1/a")
+        _ = try await sdk.sign(appID: Phone.app, scheme: .two, method: "GET", url: SendTests.api + "/v1/a")
         await expectError(.signingFailed) {
-            try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/v1/a").fields.count
+            try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/v1/a").fields.count
         }
     }
 
@@ -251,20 +251,20 @@ import Testing
         moved.storage = phone.storage
         moved.keyStore = phone.keys
         moved.transport = phone.network
-        await expectError(.storageError) { try await SynheartAuth(moved).getDeviceId(appId: Phone.app) }
+        await expectError(.storageError) { try await SynheartAuth(moved).getDeviceId(appID: Phone.app) }
         var knowing = moved
         knowing.aliases = [old]
-        #expect(try await SynheartAuth(knowing).getDeviceId(appId: Phone.app) == id)
-        #expect(try await SynheartAuth(moved).getDeviceId(appId: Phone.app) == id, "the record moved")
+        #expect(try await SynheartAuth(knowing).getDeviceId(appID: Phone.app) == id)
+        #expect(try await SynheartAuth(moved).getDeviceId(appID: Phone.app) == id, "the record moved")
         let after = await phone.service.requests.count
-        try await SynheartAuth(knowing).resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await SynheartAuth(knowing).resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         let sent = await phone.service.requests.dropFirst(after)
         #expect(sent.allSatisfy { $0.url.hasPrefix("https://new.test") }, "nothing is sent to an alias")
     }
 
     @Test("an answer larger than allowed is an error that calls for no retry")
     func tooLarge() async throws {
-        struct Large: Transport {
+        struct Large: HTTPTransport {
             func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer { throw .tooLarge }
         }
         let (phone, _, _) = try await registered()
@@ -272,7 +272,7 @@ import Testing
             $0.origins = SendTests.origins
             $0.transport = Large()
         }
-        let error = await expectError(.answerTooLarge) { try await sdk.send(request("/v1/a"), appId: Phone.app) }
+        let error = await expectError(.answerTooLarge) { try await sdk.send(request("/v1/a"), appID: Phone.app) }
         #expect(error?.code.text == "ANSWER_TOO_LARGE" && error?.isRetryable == false)
     }
 
@@ -286,7 +286,7 @@ import Testing
                 headers: HeaderFields([
                     (HeaderName.error, "ASSERTION_REQUIRED"), (HeaderName.assertion, "required; prefix=\"/v1\""),
                 ]), body: Array("<html>".utf8)))
-        #expect(try await sdk.send(request("/v1/a"), appId: Phone.app).status == 200)
+        #expect(try await sdk.send(request("/v1/a"), appID: Phone.app).status == 200)
         #expect(await phone.service.requests.last?.headers.contains(HeaderName.assertion) == true)
     }
 }
@@ -299,14 +299,14 @@ import Testing
         let sleeper = HeldSleeper()
         let sdk = try phone.launch { $0.sleeper = sleeper }
         phone.attestation.fail(.unavailable)
-        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { sleeper.waiting == 1 }
         #expect(try phone.record().state == .keyReady)
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         await expectError(.networkError) { try await registration.value }
-        #expect(try await sdk.state(appId: Phone.app) == .unregistered)
+        #expect(try await sdk.state(appID: Phone.app) == .unregistered)
         #expect(await phone.service.devices.isEmpty)
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
     }
 
     @Test("a registration goes on with its challenge after the wait, unless another process used the identity")
@@ -316,9 +316,9 @@ import Testing
             let sleeper = HeldSleeper()
             let sdk = try phone.launch { $0.sleeper = sleeper }
             phone.attestation.fail(.unavailable)
-            let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+            let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
             try await eventually { sleeper.waiting == 1 }
-            if !isAlone { #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered) }
+            if !isAlone { #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered) }
             sleeper.letGo()
             let status = try await registration.value.status
             #expect(status == (isAlone ? .registered : .alreadyRegistered))
@@ -333,11 +333,11 @@ import Testing
         let sleeper = HeldSleeper()
         let sdk = try phone.launch { $0.sleeper = sleeper }
         await phone.service.refuse(.challenge, .serviceUnavailable, retryAfter: 300)
-        let registration = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { sleeper.waiting == 1 }
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         await expectError(.networkError) { try await registration.value }
-        #expect(try await sdk.registerDevice(appId: Phone.app, joins: false).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app, joins: false).status == .registered)
     }
 }
 

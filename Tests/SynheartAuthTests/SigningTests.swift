@@ -10,7 +10,7 @@ import Testing
     func headers() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         let headers = try await sdk.signRequest(
-            appId: Phone.app, method: "post", path: "/v1/hsi", bodyBytes: Array("{\"a\":1}".utf8))
+            appID: Phone.app, method: "post", path: "/v1/hsi", bodyBytes: Array("{\"a\":1}".utf8))
         #expect(
             headers.fields.map(\.name) == [
                 "X-App-ID", "X-Device-ID", "X-Synheart-Signature", "X-Synheart-Timestamp", "X-Synheart-Nonce",
@@ -29,7 +29,7 @@ import Testing
         let before = await phone.network.messages
         var nonces: Set<String> = []
         for _ in 0..<100 {
-            let headers = try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+            let headers = try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
             nonces.insert(try #require(headers.dictionary["X-Synheart-Nonce"]))
         }
         #expect(nonces.count == 100)
@@ -41,13 +41,13 @@ import Testing
         arguments: ["", "v1", "/a?b", "/a#b", "/a b", "/é", "/../a", "/%2e%2e/a", "https://x/"])
     func paths(path: String) async throws {
         let (_, sdk, _) = try await Phone.registered()
-        await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: path) }
+        await expectError(.signingFailed) { try await sdk.signRequest(appID: Phone.app, method: "GET", path: path) }
     }
 
     @Test("a malformed method is refused", arguments: ["", "GET\n/other", "GE T", "GET\r", "ПОСТ"])
     func methods(method: String) async throws {
         let (_, sdk, _) = try await Phone.registered()
-        await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: method, path: "/") }
+        await expectError(.signingFailed) { try await sdk.signRequest(appID: Phone.app, method: method, path: "/") }
     }
 
     @Test(
@@ -59,7 +59,7 @@ import Testing
         ])
     func reserved(method: String, path: String) async throws {
         let (_, sdk, _) = try await Phone.registered()
-        await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: method, path: path) }
+        await expectError(.signingFailed) { try await sdk.signRequest(appID: Phone.app, method: method, path: path) }
     }
 
     @Test(
@@ -73,9 +73,9 @@ import Testing
         ])
     func notReserved(method: String, path: String) async throws {
         let (_, sdk, _) = try await Phone.registered()
-        #expect(try await sdk.signRequest(appId: Phone.app, method: method, path: path).fields.count == 6)
+        #expect(try await sdk.signRequest(appID: Phone.app, method: method, path: path).fields.count == 6)
         let url = FakeService.origin + path
-        let headers = try await sdk.sign(appId: Phone.app, scheme: .two, method: method, url: url)
+        let headers = try await sdk.sign(appID: Phone.app, scheme: .two, method: method, url: url)
         #expect(headers.dictionary["Signature"] != nil)
     }
 
@@ -87,12 +87,12 @@ import Testing
         for (method, route) in [("GE T", Route.status), ("", .status), ("POST", .rotateKey), ("delete", .device)] {
             await expectError(.signingFailed) {
                 try await sdk.sign(
-                    appId: Phone.app, scheme: scheme, method: method, url: FakeService.origin + route.rawValue
+                    appID: Phone.app, scheme: scheme, method: method, url: FakeService.origin + route.rawValue
                 ).fields.count
             }
         }
         await expectError(.notRegistered) {
-            try await sdk.sign(appId: Phone.app, scheme: scheme, method: "GET", url: FakeService.origin).fields.count
+            try await sdk.sign(appID: Phone.app, scheme: scheme, method: "GET", url: FakeService.origin).fields.count
         }
     }
 
@@ -102,12 +102,12 @@ import Testing
         let sdk = try phone.launch()
         func message() async -> String? {
             await expectError(.notRegistered) {
-                try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+                try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
             }?.message
         }
         #expect(await message() == "call registerDevice first")
         await phone.service.set { $0.decision = .pending }
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         #expect(await message() == "the service has not approved this device yet")
     }
 
@@ -123,7 +123,7 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.fail(KeyStoreError(failure.code))
         await expectError(failure.reported) {
-            try await sdk.sign(appId: Phone.app, scheme: scheme, method: "GET", url: FakeService.origin).fields.count
+            try await sdk.sign(appID: Phone.app, scheme: scheme, method: "GET", url: FakeService.origin).fields.count
         }
         #expect(try (phone.record().state == .keyInvalid) == (failure.reported == .keyInvalidated))
     }
@@ -132,7 +132,7 @@ import Testing
     func notRegistered() async throws {
         let phone = Phone()
         let error = await expectError(.notRegistered) {
-            try await phone.launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+            try await phone.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
         }
         #expect(error?.recovery == .register)
     }
@@ -141,7 +141,7 @@ import Testing
         "a malformed app id is refused", arguments: ["", "a b", "x_next", String(repeating: "a", count: 129), "a/../b"])
     func appIDs(text: String) async throws {
         let phone = Phone()
-        await expectError(.notConfigured) { try await phone.launch().isRegistered(appId: text) }
+        await expectError(.notConfigured) { try await phone.launch().isRegistered(appID: text) }
     }
 
     @Test(
@@ -151,13 +151,13 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.fail(failure)
         let error = await expectError(.keyInvalidated) {
-            try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+            try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
         }
         #expect(error?.recovery == .register)
         #expect(try phone.record().state == .keyInvalid)
         // Never again with that key, even if it came back.
-        await expectError(.keyInvalidated) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") }
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        await expectError(.keyInvalidated) { try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/") }
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
     }
 
     @Test("a locked or busy key store is KEYSTORE_ERROR, and the state stays")
@@ -165,20 +165,20 @@ import Testing
         let (phone, sdk, id) = try await Phone.registered()
         phone.keys.fail(KeyStoreError(.unavailable, status: -25308))
         let error = await expectError(.keystoreError) {
-            try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+            try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
         }
         #expect(error?.isRetryable == true)
         #expect(try phone.record().state == .registered)
         phone.keys.fail(KeyStoreError(.unavailable))
-        await expectError(.keystoreError) { try await sdk.registerDevice(appId: Phone.app) }
-        #expect(try await sdk.getDeviceId(appId: Phone.app) == id)
+        await expectError(.keystoreError) { try await sdk.registerDevice(appID: Phone.app) }
+        #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
     }
 
     @Test("another failure of the key store is SIGNING_FAILED, never retried")
     func failed() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.fail(KeyStoreError(.failed))
-        await expectError(.signingFailed) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") }
+        await expectError(.signingFailed) { try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/") }
         #expect(try phone.record().state == .registered)
     }
 
@@ -187,14 +187,14 @@ import Testing
         let (phone, sdk, id) = try await Phone.registered()
         let before = try phone.record()
         phone.storage.refuseWrites(true)
-        await expectError(.storageError) { try await sdk.rotateKey(appId: Phone.app) }
+        await expectError(.storageError) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(try phone.record() == before)
         #expect(try await phone.signAndVerify(sdk).status == 200)
         phone.storage.refuseWrites(false)
-        #expect(try await sdk.rotateKey(appId: Phone.app).deviceId == id)
+        #expect(try await sdk.rotateKey(appID: Phone.app).deviceId == id)
         let empty = Phone()
         empty.storage.refuseWrites(true)
-        await expectError(.storageError) { try await empty.launch().registerDevice(appId: Phone.app) }
+        await expectError(.storageError) { try await empty.launch().registerDevice(appID: Phone.app) }
         #expect(await empty.service.devices.isEmpty)
     }
 }

@@ -20,7 +20,7 @@ final class SoftwarePlatform: PlatformUnderTest {
     init() {}
     deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-    var storage: any Storage { FileStorage(directory: directory) }
+    var storage: any RecordStorage { FileStorage(directory: directory) }
     var attestation: any AttestationProvider { provider }
     var keyStore: any KeyStore {
         FailingKeyStore(base: SoftwareKeyStore(directory: directory + "/keys"), failing: failing)

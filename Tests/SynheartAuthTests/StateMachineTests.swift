@@ -83,9 +83,9 @@ import Testing
         let (phone, sdk, id) = try await Phone.registered()
         let before = try phone.record()
         sdk.configure(try phone.configuration)
-        #expect(try await sdk.isRegistered(appId: Phone.app))
-        #expect(try await sdk.getDeviceId(appId: Phone.app) == id)
-        _ = try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+        #expect(try await sdk.isRegistered(appID: Phone.app))
+        #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
+        _ = try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
         #expect(try phone.record() == before)
     }
 
@@ -103,14 +103,14 @@ import Testing
     func failure() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .invalidAttestation)
-        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appId: Phone.app) }
+        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appID: Phone.app) }
         #expect(transitions(phone).last == "registering>unregistered")
     }
 
     @Test("rotateKey passes through registering")
     func rotation() async throws {
         let (phone, sdk, _) = try await Phone.registered()
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         #expect(transitions(phone).suffix(2) == ["registered>registering", "registering>registered"])
     }
 
@@ -119,11 +119,11 @@ import Testing
         let (phone, sdk, id) = try await Phone.registered()
         phone.keys.lose()
         await expectError(.keyInvalidated) {
-            try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+            try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
         }
-        #expect(try await sdk.state(appId: Phone.app) == .keyInvalid)
-        #expect(try await sdk.isRegistered(appId: Phone.app) == false)
-        let again = try await sdk.registerDevice(appId: Phone.app)
+        #expect(try await sdk.state(appID: Phone.app) == .keyInvalid)
+        #expect(try await sdk.isRegistered(appID: Phone.app) == false)
+        let again = try await sdk.registerDevice(appID: Phone.app)
         #expect(again.status == .registered && again.deviceId != id)
         #expect(
             transitions(phone).dropFirst(4) == [
@@ -135,12 +135,12 @@ import Testing
     @Test("resetDeviceIdentity tells the service and leaves nothing")
     func reset() async throws {
         let (phone, sdk, id) = try await Phone.registered()
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         #expect(transitions(phone).last == "registered>unregistered")
         #expect(phone.keys.aliases.isEmpty && phone.storage.isEmpty)
-        #expect(try await sdk.getDeviceId(appId: Phone.app) == nil)
+        #expect(try await sdk.getDeviceId(appID: Phone.app) == nil)
         #expect(await phone.service.devices.first { $0.id.text == id }?.status == .deregistered)
-        await expectError(.notRegistered) { try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/") }
+        await expectError(.notRegistered) { try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/") }
     }
 
     @Test("state changes are a sequence that a host can follow")
@@ -148,7 +148,7 @@ import Testing
         let phone = Phone()
         let sdk = try phone.launch()
         var changes = sdk.stateChanges.makeAsyncIterator()
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         #expect(await changes.next()?.transition == StateTransition(from: .unregistered, to: .challengeReceived))
         #expect(await changes.next()?.transition == StateTransition(from: .challengeReceived, to: .keyReady))
     }
@@ -158,8 +158,8 @@ import Testing
         let changes = StateChanges()
         let transition = StateTransition(from: .registered, to: .registering)
         var listener = changes.stream().makeAsyncIterator()
-        for number in 1...70 { changes.send(StateChange(appId: "\(number)", transition: transition)) }
-        for number in 7...70 { #expect(await listener.next()?.appId == "\(number)") }
+        for number in 1...70 { changes.send(StateChange(appID: "\(number)", transition: transition)) }
+        for number in 7...70 { #expect(await listener.next()?.appID == "\(number)") }
     }
 
     @Test("an event that changes nothing is neither written nor announced")

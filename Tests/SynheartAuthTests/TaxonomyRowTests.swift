@@ -6,24 +6,24 @@ import Testing
 /// The taxonomy (errors page): each row's trigger, and what the SDK does then.
 @Suite struct TaxonomyRowTests {
     private func get(_ sdk: SynheartAuth) async throws -> SignedHeaders {
-        try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+        try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
     }
 
     @Test("NETWORK_ERROR of challenge or register is retried with back-off", arguments: [0, 1])
     func networkError(message: Int) async throws {
         let phone = Phone()
         await phone.network.plan(.requestDropped, at: message)
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(phone.sleeper.retries.count == 1)
         await phone.network.setOffline(true)
-        await expectError(.networkError) { try await phone.launch().registerDevice(appId: "com.example.other") }
+        await expectError(.networkError) { try await phone.launch().registerDevice(appID: "com.example.other") }
     }
 
     @Test("after CHALLENGE_EXPIRED a new challenge is fetched")
     func challengeExpired() async throws {
         let phone = Phone()
         await phone.service.refuse(.register, .challengeExpired)
-        #expect(try await phone.launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(await phone.service.count(.challenge) == 2)
     }
 
@@ -31,14 +31,14 @@ import Testing
     func attestationUnavailable() async throws {
         let phone = Phone()
         phone.attestation.fail(.unsupported)
-        await expectError(.attestationUnavailable) { try await phone.launch().registerDevice(appId: Phone.app) }
+        await expectError(.attestationUnavailable) { try await phone.launch().registerDevice(appID: Phone.app) }
     }
 
     @Test("a provider's refusal is retried once, then ATTESTATION_FAILED")
     func attestationFailed() async throws {
         let phone = Phone()
         phone.attestation.fail(.refused, .refused)
-        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appId: Phone.app) }
+        await expectError(.attestationFailed) { try await phone.launch().registerDevice(appID: Phone.app) }
         #expect(phone.attestation.subjects.count == 2)
     }
 
@@ -47,15 +47,15 @@ import Testing
         let (phone, sdk, id) = try await Phone.registered()
         phone.keys.lose()
         await expectError(.keyInvalidated) { try await get(sdk) }
-        #expect(try await sdk.state(appId: Phone.app) == .keyInvalid)
-        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId != id)
+        #expect(try await sdk.state(appID: Phone.app) == .keyInvalid)
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId != id)
     }
 
     @Test("KEYSTORE_ERROR has the platform's details")
     func keystoreError() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.fail(KeyStoreError(.failed, status: -67_671, reason: "keymaster"))
-        let error = await expectError(.keystoreError) { try await sdk.isRegistered(appId: Phone.app) }
+        let error = await expectError(.keystoreError) { try await sdk.isRegistered(appID: Phone.app) }
         #expect(error?.message.contains("-67671") == true && error?.isRetryable == false)
     }
 
@@ -77,12 +77,12 @@ import Testing
     func deviceRevoked() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.edit(id) { $0.status = .revoked }
-        let error = await expectError(.deviceRevoked) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.deviceRevoked) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .reset)
         // Not by registering again: that would undo the revocation.
-        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id)
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .serverInstructed)
-        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId != id)
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .serverInstructed)
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId != id)
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
@@ -90,7 +90,7 @@ import Testing
     func clockSkew() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.clock.setError(.seconds(3600))
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         #expect(await phone.service.count(.rotateKey) == 2)
         #expect(try phone.record().clockOffset.milliseconds == -3_600_000)
     }
@@ -100,22 +100,22 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         let key = try phone.record().key
         await phone.service.refuse(.rotateKey, .rotationFailed)
-        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(try error?.recovery == .retry && phone.record().key == key)
         #expect(try await phone.signAndVerify(sdk).status == 200)
         phone.clock.advance(error?.retryAfter ?? .zero)
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
     }
 
     @Test("after NONCE_REPLAY the SDK sends a new nonce, once")
     func nonceReplay() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.token, .nonceReplay)
-        _ = try await sdk.deviceToken(appId: Phone.app)
+        _ = try await sdk.deviceToken(appID: Phone.app)
         let sent = await phone.service.requests.filter { $0.url.hasSuffix(Route.token.rawValue) }
         #expect(Set(sent.map { $0.headers.values("X-Synheart-Nonce") }).count == 2)
         await phone.service.refuse(.token, .nonceReplay, times: 2)
-        await expectError(.nonceReplay) { try await sdk.deviceToken(appId: Phone.app, audience: "other") }
+        await expectError(.nonceReplay) { try await sdk.deviceToken(appID: Phone.app, audience: "other") }
         #expect(await phone.service.count(.token) == 4)
     }
 
@@ -123,7 +123,7 @@ import Testing
     func alreadyRegistered() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         let messages = await phone.network.messages
-        let again = try await sdk.registerDevice(appId: Phone.app)
+        let again = try await sdk.registerDevice(appID: Phone.app)
         #expect(again == Registration(status: .alreadyRegistered, deviceId: id))
         #expect(await phone.network.messages == messages)
     }
@@ -146,10 +146,10 @@ import Testing
         let phone = Phone()
         phone.attestation.hold()
         let sdk = try phone.launch()
-        let first = Task { try await sdk.registerDevice(appId: Phone.app) }
+        let first = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { phone.attestation.subjects.count == 1 }
         let error = await expectError(.registrationInProgress) {
-            try await sdk.registerDevice(appId: Phone.app, joins: false)
+            try await sdk.registerDevice(appID: Phone.app, joins: false)
         }
         #expect(error?.isRetryable == true)
         phone.attestation.letGo()
@@ -166,7 +166,7 @@ import Testing
     func storageError() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.storage.refuseWrites(true)
-        let error = await expectError(.storageError) { try await sdk.rotateKey(appId: Phone.app) }
+        let error = await expectError(.storageError) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.message.contains("No space left") == true)
     }
 
@@ -184,7 +184,7 @@ import Testing
         let phone = Phone()
         await phone.service.refuse(.challenge, .unknownApp)
         let error = await expectError(.server("UNKNOWN_APP")) {
-            try await phone.launch().registerDevice(appId: Phone.app)
+            try await phone.launch().registerDevice(appID: Phone.app)
         }
         #expect(error?.className == .serverError && error?.message == "refused" && error?.isRetryable == false)
         #expect(await phone.network.messages == 1)

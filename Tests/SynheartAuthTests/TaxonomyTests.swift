@@ -167,7 +167,7 @@ import Testing
         #expect(RetryPolicy.registration.delay(after: 0, random: nil, retryAfter: .seconds(17)) == .seconds(17))
         let phone = Phone()
         await phone.service.refuse(.challenge, .serviceUnavailable, retryAfter: 17)
-        try await phone.launch().registerDevice(appId: Phone.app)
+        try await phone.launch().registerDevice(appID: Phone.app)
         #expect(phone.sleeper.retries == [.seconds(17)])
     }
 
@@ -175,7 +175,7 @@ import Testing
     func storage() async throws {
         let phone = Phone()
         phone.storage.beUnavailable(times: 5)
-        let error = await expectError(.storageError) { try await phone.launch().isRegistered(appId: Phone.app) }
+        let error = await expectError(.storageError) { try await phone.launch().isRegistered(appID: Phone.app) }
         #expect(error?.isRetryable == true)
         #expect(phone.sleeper.retries == [100, 200, 400, 800].map { .milliseconds($0) })
     }
@@ -184,8 +184,8 @@ import Testing
     func locked() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         phone.storage.beUnavailable(times: 5)
-        await expectError(.storageError) { try await sdk.registerDevice(appId: Phone.app) }
-        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id)
+        await expectError(.storageError) { try await sdk.registerDevice(appID: Phone.app) }
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
         #expect(await phone.service.devices.count == 1)
     }
 

@@ -14,54 +14,54 @@ import Testing
     func `a token lives as long as the service says, ten minutes at most`(expiresIn: Int64, life: Int64) async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.answer(path: Route.token.rawValue, with: answer("t", expiresIn: expiresIn))
-        #expect(try await sdk.deviceToken(appId: Phone.app).remaining == .seconds(life))
+        #expect(try await sdk.deviceToken(appID: Phone.app).remaining == .seconds(life))
     }
 
     @Test func `a token's life counts from before it was requested`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(.answerLate, at: 0)
-        #expect(try await sdk.deviceToken(appId: Phone.app).remaining == .seconds(500))
+        #expect(try await sdk.deviceToken(appID: Phone.app).remaining == .seconds(500))
         phone.clock.advance(.seconds(199))
-        #expect(try await sdk.deviceToken(appId: Phone.app).remaining == .seconds(301))
+        #expect(try await sdk.deviceToken(appID: Phone.app).remaining == .seconds(301))
     }
 
     @Test(arguments: [(299_999, 1), (300_000, 2)])
     func `a token is renewed once half of its life is over`(milliseconds: Int, fetches: Int) async throws {
         let (phone, sdk, _) = try await Phone.registered()
-        _ = try await sdk.deviceToken(appId: Phone.app)
+        _ = try await sdk.deviceToken(appID: Phone.app)
         phone.clock.advance(.milliseconds(milliseconds))
-        _ = try await sdk.deviceToken(appId: Phone.app)
+        _ = try await sdk.deviceToken(appID: Phone.app)
         #expect(await phone.service.tokens == fetches)
     }
 
     @Test(arguments: [(599_999, true), (600_000, false)])
     func `a valid token is used while the service is down`(milliseconds: Int, isUsed: Bool) async throws {
         let (phone, sdk, _) = try await Phone.registered()
-        let token = try await sdk.deviceToken(appId: Phone.app)
+        let token = try await sdk.deviceToken(appID: Phone.app)
         await phone.network.setOffline(true)
         phone.clock.advance(.milliseconds(milliseconds))
         if isUsed {
-            let used = try await sdk.deviceToken(appId: Phone.app)
+            let used = try await sdk.deviceToken(appID: Phone.app)
             #expect(used.token == token.token && used.remaining == .milliseconds(600_000 - milliseconds))
         } else {
-            await expectError(.networkError) { try await sdk.deviceToken(appId: Phone.app) }
+            await expectError(.networkError) { try await sdk.deviceToken(appID: Phone.app) }
         }
-        await expectError(.networkError) { try await sdk.deviceToken(appId: Phone.app, audience: "b") }
+        await expectError(.networkError) { try await sdk.deviceToken(appID: Phone.app, audience: "b") }
     }
 
     @Test func `a valid token is not used once the service refuses the device`() async throws {
         let (phone, sdk, id) = try await Phone.registered()
-        _ = try await sdk.deviceToken(appId: Phone.app)
+        _ = try await sdk.deviceToken(appID: Phone.app)
         phone.clock.advance(.seconds(400))
         await phone.service.edit(id) { $0.status = .revoked }
-        await expectError(.deviceRevoked) { try await sdk.deviceToken(appId: Phone.app) }
+        await expectError(.deviceRevoked) { try await sdk.deviceToken(appID: Phone.app) }
     }
 
     @Test func `a key that stays too old after a rotation is not rotated again`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.token, .keyExpired, times: 3)
         // To rotate once more would not help: the key is new.
-        let error = await expectError(.rotationFailed) { try await sdk.deviceToken(appId: Phone.app) }
+        let error = await expectError(.rotationFailed) { try await sdk.deviceToken(appID: Phone.app) }
         #expect(error?.recovery == .retry)
         #expect(await phone.service.count(.rotateKey) == 1)
     }
@@ -69,17 +69,17 @@ import Testing
     @Test func `another refusal of a token rotates nothing`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.token, .forbidden)
-        await expectError(.server("FORBIDDEN")) { try await sdk.deviceToken(appId: Phone.app) }
+        await expectError(.server("FORBIDDEN")) { try await sdk.deviceToken(appID: Phone.app) }
         #expect(await phone.service.count(.rotateKey) == 0)
     }
 
     @Test func `a reset forgets the tokens`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
-        let first = try await sdk.deviceToken(appId: Phone.app)
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
-        await expectError(.notRegistered) { try await sdk.deviceToken(appId: Phone.app) }
-        try await sdk.registerDevice(appId: Phone.app)
-        #expect(try await sdk.deviceToken(appId: Phone.app).token != first.token)
+        let first = try await sdk.deviceToken(appID: Phone.app)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
+        await expectError(.notRegistered) { try await sdk.deviceToken(appID: Phone.app) }
+        try await sdk.registerDevice(appID: Phone.app)
+        #expect(try await sdk.deviceToken(appID: Phone.app).token != first.token)
         #expect(await phone.service.tokens == 2)
     }
 
@@ -111,7 +111,7 @@ import Testing
 
     /// Lets background tasks run: far more calls than a rotation makes go through the storage.
     private func settle(_ sdk: SynheartAuth) async throws {
-        for _ in 0..<200 { _ = try await sdk.state(appId: Phone.app) }
+        for _ in 0..<200 { _ = try await sdk.state(appID: Phone.app) }
     }
 
     private let request = TransportRequest(
@@ -120,8 +120,8 @@ import Testing
     @Test func `nothing rotates by itself where the host forbids it`() async throws {
         let phone = try await due()
         let sdk = try phone.launch { $0.rotatesAutomatically = false }
-        try await sdk.registerDevice(appId: Phone.app)
-        #expect(try await sdk.send(request, appId: Phone.app).status == 200)
+        try await sdk.registerDevice(appID: Phone.app)
+        #expect(try await sdk.send(request, appID: Phone.app).status == 200)
         try await settle(sdk)
         #expect(await phone.service.count(.rotateKey) == 0)
     }
@@ -129,7 +129,7 @@ import Testing
     @Test func `send rotates a key that is due`() async throws {
         let phone = try await due()
         let sdk = try phone.launch { $0.rotatesAutomatically = true }
-        #expect(try await sdk.send(request, appId: Phone.app).status == 200)
+        #expect(try await sdk.send(request, appID: Phone.app).status == 200)
         try await eventually { await phone.service.count(.rotateKey) == 1 }
     }
 
@@ -138,7 +138,7 @@ import Testing
         let sdk = try phone.launch { $0.rotatesAutomatically = true }
         for rotations in 1...3 {
             try await eventually {
-                try await sdk.registerDevice(appId: Phone.app)
+                try await sdk.registerDevice(appID: Phone.app)
                 return await phone.service.count(.rotateKey) == rotations
             }
             try await eventually { try phone.record().journal == nil }
@@ -150,11 +150,11 @@ import Testing
         let phone = try await due()
         let sdk = try phone.launch { $0.rotatesAutomatically = true }
         await phone.service.refuse(.rotateKey, .unknownApp)
-        try await sdk.registerDevice(appId: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         try await eventually { phone.logger.entries.contains { $0.event == .rotationFailed } }
         for _ in 0..<3 {
             try await settle(sdk)
-            try await sdk.registerDevice(appId: Phone.app)
+            try await sdk.registerDevice(appID: Phone.app)
         }
         try await settle(sdk)
         #expect(await phone.service.count(.rotateKey) == 1)
@@ -163,13 +163,13 @@ import Testing
     @Test func `a young key, a pending device and no device are left alone`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         let messages = await phone.network.messages
-        try await sdk.maintain(appId: Phone.app)
-        try await sdk.maintain(appId: "com.example.other")
+        try await sdk.maintain(appID: Phone.app)
+        try await sdk.maintain(appID: "com.example.other")
         #expect(await phone.network.messages == messages)
         await phone.service.set { $0.decision = .pending }
-        try await sdk.registerDevice(appId: "com.example.other")
+        try await sdk.registerDevice(appID: "com.example.other")
         phone.clock.advance(.seconds(91 * 86_400))
-        try await sdk.maintain(appId: "com.example.other")
+        try await sdk.maintain(appID: "com.example.other")
         #expect(await phone.service.count(.rotateKey) == 0)
     }
 
@@ -183,10 +183,10 @@ import Testing
             })
         phone.clock.advance(.seconds(due))
         phone.clock.setError(.seconds(-3600))
-        try await sdk.maintain(appId: Phone.app)
+        try await sdk.maintain(appID: Phone.app)
         #expect(await phone.service.count(.rotateKey) == 0)
         try await sdk.correctClockSkew(serverTimestamp: Double(phone.clock.wallMilliseconds) / 1000 + 3600)
-        try await sdk.maintain(appId: Phone.app)
+        try await sdk.maintain(appID: Phone.app)
         #expect(await phone.service.count(.rotateKey) == 1)
     }
 
@@ -199,7 +199,7 @@ import Testing
         record.journal = .disposal(leftover)
         phone.storage.put(record.bytes, RecordName(record.appID))
         let messages = await phone.network.messages
-        try await sdk.maintain(appId: Phone.app)
+        try await sdk.maintain(appID: Phone.app)
         #expect(phone.keys.aliases == [KeyAlias.primary(record.appID).text])
         #expect(try await ledger.load().journal == nil)
         #expect(await phone.network.messages == messages)

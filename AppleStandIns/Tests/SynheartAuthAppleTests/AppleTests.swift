@@ -36,17 +36,17 @@ import os
 
     @Test("an identity survives a relaunch, signs, rotates and resets")
     func wholeSDK() async throws {
-        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        let id = try await launch().registerDevice(appID: Phone.app).deviceId
         #expect(StandInKeychain.tags == ["synheart_auth_com.example.app"])
         #expect(
-            try await launch().registerDevice(appId: Phone.app)
+            try await launch().registerDevice(appID: Phone.app)
                 == Registration(status: .alreadyRegistered, deviceId: id))
         #expect(try await signAndVerify() == 200)
-        try await launch().rotateKey(appId: Phone.app)
+        try await launch().rotateKey(appID: Phone.app)
         phone.clock.advance(.seconds(90))
         #expect(StandInKeychain.tags.count == 1)
         #expect(try await signAndVerify() == 200)
-        try await launch().resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await launch().resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         #expect(StandInKeychain.tags.isEmpty && StandInKeychain.itemCount == 0)
     }
 
@@ -72,39 +72,39 @@ import os
 
     @Test("a Keychain that says not found at a prewarmed launch ends no identity", arguments: [1, 2, 3, 4, 7, 100])
     func prewarmed(lies: Int) async throws {
-        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        let id = try await launch().registerDevice(appID: Phone.app).deviceId
         for operation in 0..<3 {
             StandInKeychain.lie(times: lies)
             let sdk = try launch()
             // It works, or says that the Keychain cannot be read now.
             do {
                 switch operation {
-                case 0: #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id)
-                case 1: #expect(try await sdk.isRegistered(appId: Phone.app))
-                default: _ = try await sdk.signRequest(appId: Phone.app, method: "GET", path: "/")
+                case 0: #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
+                case 1: #expect(try await sdk.isRegistered(appID: Phone.app))
+                default: _ = try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
                 }
             } catch {
                 #expect([.storageError, .secureEnclaveError].contains(error.code) && error.isRetryable, "\(error)")
             }
         }
         StandInKeychain.lie(times: 0)
-        #expect(try await launch().registerDevice(appId: Phone.app).deviceId == id)
+        #expect(try await launch().registerDevice(appID: Phone.app).deviceId == id)
         #expect(try await signAndVerify() == 200)
         #expect(await phone.service.devices.count == 1)
     }
 
     @Test("a signature that says not found once is made the second time")
     func signatureNotFoundOnce() async throws {
-        try await launch().registerDevice(appId: Phone.app)
+        try await launch().registerDevice(appID: Phone.app)
         StandInKeychain.failSigning(domain: NSOSStatusErrorDomain, code: Int(errSecItemNotFound), times: 1)
-        _ = try await launch().signRequest(appId: Phone.app, method: "GET", path: "/")
-        #expect(try await launch().state(appId: Phone.app) == .registered)
+        _ = try await launch().signRequest(appID: Phone.app, method: "GET", path: "/")
+        #expect(try await launch().state(appID: Phone.app) == .registered)
     }
 
     @Test("a wrong access group is NOT_CONFIGURED and names the group")
     func wrongGroup() async throws {
         let error = await expectError(.notConfigured) {
-            try await launch(group: "TEAM.wrong").registerDevice(appId: Phone.app)
+            try await launch(group: "TEAM.wrong").registerDevice(appID: Phone.app)
         }
         #expect(error?.message.contains("TEAM.wrong") == true)
         let store = SecureEnclaveKeyStore(accessGroup: "TEAM.wrong", pause: {})
@@ -113,23 +113,23 @@ import os
 
     @Test("an identity moves to an access group that the app names later")
     func adoptedGroup() async throws {
-        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        let id = try await launch().registerDevice(appID: Phone.app).deviceId
         StandInKeychain.entitle("TEAM.shared")
         let sdk = try launch(group: "TEAM.shared")
-        #expect(try await sdk.registerDevice(appId: Phone.app).deviceId == id)
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
         #expect(try await phone.signAndVerify(sdk).status == 200)
-        try await sdk.rotateKey(appId: Phone.app)
+        try await sdk.rotateKey(appID: Phone.app)
         phone.clock.advance(.seconds(90))
         #expect(try await phone.signAndVerify(launch(group: "TEAM.shared")).status == 200)
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         #expect(StandInKeychain.itemCount == 0 && StandInKeychain.tags.isEmpty)
     }
 
     @Test("the SDK asks for running time while it holds a lock, and gives it back")
     func runningTime() async throws {
         let before = StandInActivity.begunCount
-        try await launch().registerDevice(appId: Phone.app)
-        try await launch().rotateKey(appId: Phone.app)
+        try await launch().registerDevice(appID: Phone.app)
+        try await launch().rotateKey(appID: Phone.app)
         #expect(StandInActivity.begunCount >= before + 2)
         try await eventually { StandInActivity.runningCount == 0 }
     }
@@ -204,38 +204,38 @@ import os
         "after a reinstallation the SDK binds a new App Attest key where the service allows it",
         arguments: [true, false])
     func reinstalled(isInvalidInput: Bool) async throws {
-        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        let id = try await launch().registerDevice(appID: Phone.app).deviceId
         await phone.service.setPolicy {
             $0.assertionPrefixes = [Route.token.rawValue]
             $0.rebinds = true
         }
         if isInvalidInput { StandInAppAttest.failAssertions(.invalidInput) }
         StandInAppAttest.forgetKeys()
-        _ = try await launch().deviceToken(appId: Phone.app)
-        #expect(try await launch().getDeviceId(appId: Phone.app) == id)
+        _ = try await launch().deviceToken(appID: Phone.app)
+        #expect(try await launch().getDeviceId(appID: Phone.app) == id)
         #expect(try await signAndVerify() == 200)
     }
 
     @Test("after a reinstallation without a rebind the error calls for a reset, which works")
     func reinstalledWithoutRebind() async throws {
-        try await launch().registerDevice(appId: Phone.app)
+        try await launch().registerDevice(appID: Phone.app)
         await phone.service.setPolicy { $0.assertionPrefixes = [Route.token.rawValue] }
         StandInAppAttest.forgetKeys()
         let sdk = try launch()
-        let error = await expectError(.attestationFailed) { try await sdk.deviceToken(appId: Phone.app) }
+        let error = await expectError(.attestationFailed) { try await sdk.deviceToken(appID: Phone.app) }
         #expect(error?.recovery == .reset)
-        try await sdk.resetDeviceIdentity(appId: Phone.app, reason: .keyLost)
-        try await sdk.registerDevice(appId: Phone.app)
-        _ = try await sdk.deviceToken(appId: Phone.app)
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .keyLost)
+        try await sdk.registerDevice(appID: Phone.app)
+        _ = try await sdk.deviceToken(appID: Phone.app)
     }
 
     @Test("an App Attest key that is gone before it attests is replaced")
     func goneBeforeAttesting() async throws {
         StandInAppAttest.fail(
             .serverUnavailable, .serverUnavailable, .serverUnavailable, .serverUnavailable, .serverUnavailable)
-        _ = try? await launch().registerDevice(appId: Phone.app)
+        _ = try? await launch().registerDevice(appID: Phone.app)
         StandInAppAttest.forgetKeys()
-        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
     }
 
     @Test(
@@ -246,14 +246,14 @@ import os
             ("CryptoTokenKit", -3), ("CryptoTokenKit", -6),
         ])
     func invalidated(domain: String, code: Int) async throws {
-        try await launch().registerDevice(appId: Phone.app)
+        try await launch().registerDevice(appID: Phone.app)
         StandInKeychain.failSigning(domain: domain, code: code)
         await expectError(.keyInvalidated) {
-            try await launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+            try await launch().signRequest(appID: Phone.app, method: "GET", path: "/")
         }
-        #expect(try await launch().state(appId: Phone.app) == .keyInvalid)
+        #expect(try await launch().state(appID: Phone.app) == .keyInvalid)
         StandInKeychain.failSigning(domain: domain, code: nil)
-        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(await phone.service.devices.count == 2)
     }
 
@@ -265,46 +265,46 @@ import os
             ("CryptoTokenKit", -2), ("CryptoTokenKit", -9),
         ])
     func busy(domain: String, code: Int) async throws {
-        try await launch().registerDevice(appId: Phone.app)
+        try await launch().registerDevice(appID: Phone.app)
         StandInKeychain.failSigning(domain: domain, code: code)
         let error = await expectError(.secureEnclaveError) {
-            try await launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+            try await launch().signRequest(appID: Phone.app, method: "GET", path: "/")
         }
         #expect(error?.isRetryable == true)
-        #expect(try await launch().state(appId: Phone.app) == .registered)
+        #expect(try await launch().state(appID: Phone.app) == .registered)
     }
 
     @Test("any other status is SIGNING_FAILED, and the state stays", arguments: [-50, -26276, -67585])
     func other(code: Int) async throws {
-        try await launch().registerDevice(appId: Phone.app)
+        try await launch().registerDevice(appID: Phone.app)
         StandInKeychain.failSigning(domain: NSOSStatusErrorDomain, code: code)
-        await expectError(.signingFailed) { try await launch().signRequest(appId: Phone.app, method: "GET", path: "/") }
-        #expect(try await launch().state(appId: Phone.app) == .registered)
+        await expectError(.signingFailed) { try await launch().signRequest(appID: Phone.app, method: "GET", path: "/") }
+        #expect(try await launch().state(appID: Phone.app) == .registered)
     }
 
     @Test("errSecItemNotFound from SecKeyCopyExternalRepresentation means that the key is gone")
     func publicHalfGone() async throws {
-        let id = try await launch().registerDevice(appId: Phone.app).deviceId
+        let id = try await launch().registerDevice(appID: Phone.app).deviceId
         StandInKeychain.failExport(errSecItemNotFound)
-        #expect(try await launch().isRegistered(appId: Phone.app) == false)
+        #expect(try await launch().isRegistered(appID: Phone.app) == false)
         await expectError(.keyInvalidated) {
             try await launch().sign(
-                appId: Phone.app, scheme: .two, method: "GET", url: FakeService.origin + "/"
+                appID: Phone.app, scheme: .two, method: "GET", url: FakeService.origin + "/"
             ).fields.count
         }
         StandInKeychain.failExport(nil)
-        #expect(try await launch().state(appId: Phone.app) == .keyInvalid)
-        #expect(try await launch().registerDevice(appId: Phone.app).deviceId != id)
+        #expect(try await launch().state(appID: Phone.app) == .keyInvalid)
+        #expect(try await launch().registerDevice(appID: Phone.app).deviceId != id)
     }
 
     @Test("a key that cannot be made is SECURE_ENCLAVE_ERROR with details, and leaves nothing")
     func creationFails() async throws {
         StandInKeychain.failCreation(-26276)
-        let error = await expectError(.secureEnclaveError) { try await launch().registerDevice(appId: Phone.app) }
+        let error = await expectError(.secureEnclaveError) { try await launch().registerDevice(appID: Phone.app) }
         #expect(error?.message.contains("-26276") == true && error?.isRetryable == false)
-        #expect(try await launch().state(appId: Phone.app) == .unregistered)
+        #expect(try await launch().state(appID: Phone.app) == .unregistered)
         StandInKeychain.failCreation(nil)
-        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
     }
 
     @Test("attestKey attests a key once")
@@ -318,20 +318,20 @@ import os
         }
         // The SDK never asks for that: a register call that failed leads to a new key.
         await phone.service.refuse(.register, .internalError)
-        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(StandInAppAttest.generated == 3)
     }
 
     @Test("without a Secure Enclave registration is ATTESTATION_UNAVAILABLE")
     func noEnclave() async throws {
         SecureEnclave.setAvailable(false)
-        await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
+        await expectError(.attestationUnavailable) { try await launch().registerDevice(appID: Phone.app) }
     }
 
     @Test("without a Secure Enclave the error names software keys, and with those the device registers")
     func softwareKeysInSimulator() async throws {
         SecureEnclave.setAvailable(false)
-        let error = await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
+        let error = await expectError(.attestationUnavailable) { try await launch().registerDevice(appID: Phone.app) }
         #expect(error?.message.contains("SoftwareKeyStore") == true)
         let folder = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -339,26 +339,26 @@ import os
             configuration.storage = KeychainStorage(accessGroup: nil, pause: {})
             configuration.keyStore = SoftwareKeyStore(directory: folder)
         }
-        #expect(try await sdk.registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
     @Test("without App Attest registration is ATTESTATION_UNAVAILABLE")
     func unsupported() async throws {
         StandInAppAttest.setSupported(false)
-        await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
+        await expectError(.attestationUnavailable) { try await launch().registerDevice(appID: Phone.app) }
     }
 
     @Test("featureUnsupported is ATTESTATION_UNAVAILABLE")
     func featureUnsupported() async throws {
         StandInAppAttest.fail(.featureUnsupported)
-        await expectError(.attestationUnavailable) { try await launch().registerDevice(appId: Phone.app) }
+        await expectError(.attestationUnavailable) { try await launch().registerDevice(appID: Phone.app) }
     }
 
     @Test("after serverUnavailable the same key and hash are tried again")
     func serverUnavailable() async throws {
         StandInAppAttest.fail(.serverUnavailable, .serverUnavailable)
-        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(StandInAppAttest.generated == 1)
         #expect(Set(StandInAppAttest.clientDataHashes).count == 1)
     }
@@ -366,7 +366,7 @@ import os
     @Test("after invalidKey the SDK makes a new App Attest key, once")
     func invalidKey() async throws {
         StandInAppAttest.fail(.invalidKey)
-        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(StandInAppAttest.generated == 2)
     }
 
@@ -375,40 +375,40 @@ import os
         arguments: [DCError.Code.invalidInput, .unknownSystemFailure])
     func refused(code: DCError.Code) async throws {
         StandInAppAttest.fail(code)
-        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
-        try await launch().resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+        #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
+        try await launch().resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         StandInAppAttest.fail(code, code, code)
-        await expectError(.attestationFailed) { try await launch().registerDevice(appId: Phone.app) }
+        await expectError(.attestationFailed) { try await launch().registerDevice(appID: Phone.app) }
     }
 
     @Test("an attestKey call that hangs is abandoned")
     func hangs() async throws {
         StandInAppAttest.hang(times: 1)
-        let task = Task { try await launch().registerDevice(appId: Phone.app) }
+        let task = Task { try await launch().registerDevice(appID: Phone.app) }
         try await eventually { StandInAppAttest.isHanging }
         phone.sleeper.expire()
         _ = try? await task.value
-        #expect(try await launch().state(appId: Phone.app) != .registering)
+        #expect(try await launch().state(appID: Phone.app) != .registering)
     }
 
     @Test("the key id is persisted before it attests")
     func persistedBefore() async throws {
         StandInAppAttest.fail(
             .serverUnavailable, .serverUnavailable, .serverUnavailable, .serverUnavailable, .serverUnavailable)
-        _ = try? await launch().registerDevice(appId: Phone.app)
+        _ = try? await launch().registerDevice(appID: Phone.app)
         #expect(StandInAppAttest.generated == 1)
-        #expect(try await launch().registerDevice(appId: Phone.app).status == .registered)
+        #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(StandInAppAttest.generated == 1)
     }
 
     @Test("the attested key signs assertions")
     func assertion() async throws {
-        try await launch().registerDevice(appId: Phone.app)
+        try await launch().registerDevice(appID: Phone.app)
         await phone.service.refuse(.token, .assertionRequired)
         let request = TransportRequest(
             method: "POST", url: FakeService.origin + Route.token.rawValue, headers: HeaderFields(),
             body: TokenRequest().bytes)
-        #expect(try await launch().send(request, appId: Phone.app).status == 200)
+        #expect(try await launch().send(request, appID: Phone.app).status == 200)
         let sent = try #require(await phone.service.requests.last)
         #expect(sent.headers.values("X-Synheart-Assertion").count == 1)
     }
@@ -439,7 +439,7 @@ import os
 
 /// The stand-ins as a platform; a new one is a new device.
 private struct ApplePlatform: PlatformUnderTest {
-    let storage: any Storage = KeychainStorage(accessGroup: nil, pause: {})
+    let storage: any RecordStorage = KeychainStorage(accessGroup: nil, pause: {})
     let keyStore: any KeyStore = SecureEnclaveKeyStore(accessGroup: nil, pause: {})
     let attestation: any AttestationProvider = AppAttestProvider()
 

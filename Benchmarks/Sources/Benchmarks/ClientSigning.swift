@@ -15,7 +15,7 @@ enum ClientSigning {
         configuration.transport = AgreeableService()
         let sdk = SynheartAuth(configuration)
         let app = "com.example.app"
-        _ = try await sdk.registerDevice(appId: app)
+        _ = try await sdk.registerDevice(appID: app)
 
         let body = [UInt8](repeating: 0x20, count: 1024)
         let key = P256.Signing.PrivateKey()
@@ -23,7 +23,7 @@ enum ClientSigning {
             method: "POST", path: "/v1/readings", timestamp: UnixTime(1_712_345_678), body: body)
         let bare = try await measure("P-256 sign (swift-crypto), 1 KiB") { _ = try key.signature(for: message) }
         let sign: () async throws -> Void = {
-            _ = try await sdk.signRequest(appId: app, method: "POST", path: "/v1/readings", bodyBytes: body)
+            _ = try await sdk.signRequest(appID: app, method: "POST", path: "/v1/readings", bodyBytes: body)
         }
         let signed = try await measure("signRequest, 1 KiB", sign)
         let ratio = try await ratio(sign) { _ = try key.signature(for: message) }
@@ -36,7 +36,7 @@ enum ClientSigning {
 
         let cold = try await measure("cold start: configured, record and key read, first signature", rounds: 3) {
             _ = try await SynheartAuth(configuration).signRequest(
-                appId: app, method: "POST", path: "/v1/readings", bodyBytes: body)
+                appID: app, method: "POST", path: "/v1/readings", bodyBytes: body)
         }
         return [bare, signed, cold]
     }
@@ -51,7 +51,7 @@ private struct NoVendor: AttestationProvider {
     }
 }
 
-private struct AgreeableService: Transport {
+private struct AgreeableService: HTTPTransport {
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
         let answer: JSONObject =
             if request.url.hasSuffix(Route.challenge.rawValue) {

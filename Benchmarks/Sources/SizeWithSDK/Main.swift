@@ -15,15 +15,15 @@ struct SizeWithSDK {
         print(try await signAndSend(to: url))
         let (sdk, app) = (SynheartAuth.shared, "com.example.app")
         try sdk.configure(baseUrl: url)
-        try await sdk.registerDevice(appId: app)
-        try await sdk.rotateKey(appId: app)
-        try await sdk.maintain(appId: app)
+        try await sdk.registerDevice(appID: app)
+        try await sdk.rotateKey(appID: app)
+        try await sdk.maintain(appID: app)
         guard let address = URL(string: url) else { throw URLError(.badURL) }
         var request = URLRequest(url: address)
-        try await sdk.sign(&request, appId: app)
+        try await sdk.sign(&request, appID: app)
         let answer = try await sdk.send(
-            TransportRequest(method: "GET", url: url, headers: HeaderFields(), body: []), appId: app)
-        print(request, answer.status, try await sdk.deviceToken(appId: app))
-        try await sdk.resetDeviceIdentity(appId: app, reason: .userRequested)
+            TransportRequest(method: "GET", url: url, headers: HeaderFields(), body: []), appID: app)
+        print(request, answer.status, try await sdk.deviceToken(appID: app))
+        try await sdk.resetDeviceIdentity(appID: app, reason: .userRequested)
     }
 }

@@ -61,21 +61,21 @@ import SynheartAuth
     }
 
     private func run(_ operation: String) async throws -> JSONValue {
-        if operation != "register" { try await sdk.registerDevice(appId: app) }
+        if operation != "register" { try await sdk.registerDevice(appID: app) }
         crash_points_arm(ProcessInfo.processInfo.environment["CRASH_AT"].flatMap { Int($0) } ?? -1)
         switch operation {
-        case "register": try await sdk.registerDevice(appId: app)
-        case "rotate": try await sdk.rotateKey(appId: app)
-        default: try await sdk.resetDeviceIdentity(appId: app, reason: .userRequested)
+        case "register": try await sdk.registerDevice(appID: app)
+        case "rotate": try await sdk.rotateKey(appID: app)
+        default: try await sdk.resetDeviceIdentity(appID: app, reason: .userRequested)
         }
         return ["points": .integer(crash_points_disarm())]
     }
 
     /// Registers, finishes what is left of a rotation, and has the service verify a signature.
     private func recover() async throws -> JSONValue {
-        let registration = try await sdk.registerDevice(appId: app)
-        try await sdk.maintain(appId: app)
-        let signed = try await sdk.signRequest(appId: app, method: "GET", path: Route.status.rawValue)
+        let registration = try await sdk.registerDevice(appID: app)
+        try await sdk.maintain(appID: app)
+        let signed = try await sdk.signRequest(appID: app, method: "GET", path: Route.status.rawValue)
         let answer = try await URLSessionTransport().send(
             TransportRequest(
                 method: "GET", url: url + Route.status.rawValue,

@@ -4,8 +4,8 @@ import SynheartAuth
 
 // Each part of the SDK's platform, with a point before every call: dying there is dying after whatever came before.
 
-struct MortalStorage: Storage {
-    let base: any Storage
+struct MortalStorage: RecordStorage {
+    let base: any RecordStorage
 
     func read(_ name: RecordName) -> StorageReading {
         crash_point()
@@ -74,8 +74,8 @@ struct MortalAttestation: AttestationProvider {
     }
 }
 
-struct MortalTransport: Transport {
-    let base: any Transport
+struct MortalTransport: HTTPTransport {
+    let base: any HTTPTransport
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
         crash_point()

@@ -40,7 +40,7 @@ import Testing
         if let headers {
             signed = headers
         } else {
-            signed = try await device.sdk.signRequest(appId: app, method: "GET", path: Route.status.rawValue)
+            signed = try await device.sdk.signRequest(appID: app, method: "GET", path: Route.status.rawValue)
         }
         let response = try await URLSessionTransport().send(
             TransportRequest(
@@ -53,7 +53,7 @@ import Testing
         try await provision()
         let service = try await RunningService(database: folder.path("db.sqlite"))
         let device = try device(service)
-        let registration = try await device.sdk.registerDevice(appId: app)
+        let registration = try await device.sdk.registerDevice(appID: app)
         #expect(registration.status == .registered)
         service.kill()
 
@@ -61,7 +61,7 @@ import Testing
         let (code, body) = try await status(device)
         #expect(code == 200)
         #expect(body["device_id"]?.string == registration.deviceId)
-        #expect(try await device.sdk.registerDevice(appId: app).status == .alreadyRegistered)
+        #expect(try await device.sdk.registerDevice(appID: app).status == .alreadyRegistered)
         #expect(restarted.stop() == 0)
     }
 
@@ -69,8 +69,8 @@ import Testing
         try await provision()
         let service = try await RunningService(database: folder.path("db.sqlite"))
         let device = try device(service)
-        try await device.sdk.registerDevice(appId: app)
-        let headers = try await device.sdk.signRequest(appId: app, method: "GET", path: Route.status.rawValue)
+        try await device.sdk.registerDevice(appID: app)
+        let headers = try await device.sdk.signRequest(appID: app, method: "GET", path: Route.status.rawValue)
         #expect(try await status(device, headers).0 == 200)
         #expect(try await status(device, headers).1["error"]?.string == "NONCE_REPLAY")
         service.kill()

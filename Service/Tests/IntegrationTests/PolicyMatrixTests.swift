@@ -168,9 +168,9 @@ import Testing
                         try await life.add([(["keys", "reattest_on_rotation"], .bool(reattests))])
                         try await life.register()
                         try await life.demandRotation(reason, within: 3600)
-                        _ = try await life.sdk.deviceToken(appId: life.app)
+                        _ = try await life.sdk.deviceToken(appID: life.app)
                         world.clock.move(isLate ? 3601 : 60)
-                        try await life.perform("maintain") { try await life.sdk.maintain(appId: life.app) }
+                        try await life.perform("maintain") { try await life.sdk.maintain(appID: life.app) }
                         try await life.useEverything()
                         let status = try await life.status()
                         #expect(status.mustRotate == false, "\(platform), late: \(isLate)")
@@ -214,12 +214,12 @@ import Testing
                 (["ios", "assertions_required_on"], ["/"]),
             ])
             try await life.register()
-            let id = try await life.sdk.getDeviceId(appId: life.app)
+            let id = try await life.sdk.getDeviceId(appID: life.app)
             for _ in 0..<2 {
                 life.loseAttestKeys()
                 try await life.useEverything()
             }
-            let later = try await life.sdk.getDeviceId(appId: life.app)
+            let later = try await life.sdk.getDeviceId(appID: life.app)
             #expect((later == id) == rebinds)
             let labels = try await life.status().assurance.labels
             #expect(labels.contains("rebound") == rebinds)
@@ -338,7 +338,7 @@ private final class Life: Sendable {
     }
 
     func demandRotation(_ reason: RotationReason, within seconds: Int64) async throws {
-        let id = try DeviceID(try #require(try await sdk.getDeviceId(appId: app)))
+        let id = try DeviceID(try #require(try await sdk.getDeviceId(appID: app)))
         let isDone = try await world.service.service.administration.forceRotation(
             id, of: appID, by: world.clock.now + seconds, reason: reason, actor: "test")
         try #require(isDone)
@@ -347,11 +347,11 @@ private final class Life: Sendable {
     // MARK: The device
 
     func register() async throws {
-        guard try await sdk.registerDevice(appId: app).status == .pending else { return }
-        let id = try DeviceID(try #require(try await sdk.getDeviceId(appId: app)))
+        guard try await sdk.registerDevice(appID: app).status == .pending else { return }
+        let id = try DeviceID(try #require(try await sdk.getDeviceId(appID: app)))
         let isApproved = try await world.service.service.administration.approve(id, of: appID, actor: "test")
         try #require(isApproved)
-        #expect(try await sdk.registerDevice(appId: app).status == .registered)
+        #expect(try await sdk.registerDevice(appID: app).status == .registered)
     }
 
     /// Runs an operation; after an error what its recovery says, and the operation again.
@@ -363,9 +363,9 @@ private final class Life: Sendable {
                 switch error.recovery {
                 case .retry: world.clock.move(max(1, error.retryAfter?.components.seconds ?? 1))
                 case .register: try await register()
-                case .rotate: _ = try await sdk.rotateKey(appId: app)
+                case .rotate: _ = try await sdk.rotateKey(appID: app)
                 case .reset:
-                    try await sdk.resetDeviceIdentity(appId: app, reason: .serverInstructed)
+                    try await sdk.resetDeviceIdentity(appID: app, reason: .serverInstructed)
                     try await register()
                 default: throw Unrecoverable(operation: name, error: error)
                 }
@@ -378,7 +378,7 @@ private final class Life: Sendable {
         let answer = try await sdk.send(
             TransportRequest(
                 method: "GET", url: "http://127.0.0.1:\(world.service.port)\(Route.status.rawValue)",
-                headers: HeaderFields(), body: []), appId: app)
+                headers: HeaderFields(), body: []), appID: app)
         guard answer.status == 200 else {
             throw SynheartAuthError.fromCode(try ErrorBody(parsing: answer.body).code)
         }
@@ -389,7 +389,7 @@ private final class Life: Sendable {
         try await sdk.send(
             TransportRequest(
                 method: method, url: "https://api.test\(path)", headers: HeaderFields(),
-                body: method == "POST" ? [1] : []), appId: app
+                body: method == "POST" ? [1] : []), appID: app
         ).status
     }
 
@@ -403,10 +403,10 @@ private final class Life: Sendable {
         try await perform("status") { _ = try await status() }
         try await perform("GET") { try await expect(apiStatus, "GET", "/v1/pay/1") }
         try await perform("POST") { try await expect(apiStatus, "POST", "/v1/pay") }
-        try await perform("token") { _ = try await sdk.deviceToken(appId: app) }
-        try await perform("rotate") { _ = try await sdk.rotateKey(appId: app) }
+        try await perform("token") { _ = try await sdk.deviceToken(appID: app) }
+        try await perform("rotate") { _ = try await sdk.rotateKey(appID: app) }
         world.clock.move(3600)
-        try await perform("compromise") { _ = try await sdk.rotateKey(appId: app, reason: .compromise) }
+        try await perform("compromise") { _ = try await sdk.rotateKey(appID: app, reason: .compromise) }
         try await perform("GET") { try await expect(apiStatus, "GET", "/v1/pay/1") }
     }
 
@@ -429,11 +429,11 @@ private final class Life: Sendable {
             try await useEverything(apiStatus: setting.apiStatus)
             // Long after the last rotation.
             world.clock.move(91 * 86_400)
-            try await perform("maintain") { try await sdk.maintain(appId: app) }
+            try await perform("maintain") { try await sdk.maintain(appID: app) }
             try await useEverything(apiStatus: setting.apiStatus)
-            try await sdk.resetDeviceIdentity(appId: app, reason: .userRequested)
+            try await sdk.resetDeviceIdentity(appID: app, reason: .userRequested)
             try await register()
-            try await perform("token") { _ = try await sdk.deviceToken(appId: app) }
+            try await perform("token") { _ = try await sdk.deviceToken(appID: app) }
         } catch let error as Unrecoverable where setting.refusals.contains(error.error.code.text) {
         } catch let error as SynheartAuthError where setting.refusals.contains(error.code.text) {
         }
@@ -531,7 +531,7 @@ private struct ClockSleeper: Sleeper {
 }
 
 /// Requests to the service as they are; requests to `api.test` as that service asks `/verify`, and passes a refusal on.
-private final class MatrixTransport: Transport {
+private final class MatrixTransport: HTTPTransport {
     private let base = URLSessionTransport()
     private let port: Int
     private let credential = Locked("")

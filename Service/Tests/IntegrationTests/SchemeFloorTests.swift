@@ -28,17 +28,17 @@ import Testing
             directory: folder.path("device"),
             settings: .init(url: service.publicURL, appID: AppID(app), iosAppID: "\(SoftwareDevice.team).\(app)"),
             authority: try AuthorityFile.load(folder.path("authority.pem")))
-        try await device.sdk.registerDevice(appId: app)
+        try await device.sdk.registerDevice(appID: app)
         try await body(service, device)
         #expect(service.stop() == 0)
     }
 
     private func expectWholeLife(_ device: SoftwareDevice) async throws {
         let app = DevelopmentDevice.appID
-        _ = try await device.sdk.deviceToken(appId: app)
-        _ = try await device.sdk.rotateKey(appId: app)
-        _ = try await device.sdk.deviceToken(appId: app)
-        try await device.sdk.resetDeviceIdentity(appId: app, reason: .userRequested)
+        _ = try await device.sdk.deviceToken(appID: app)
+        _ = try await device.sdk.rotateKey(appID: app)
+        _ = try await device.sdk.deviceToken(appID: app)
+        try await device.sdk.resetDeviceIdentity(appID: app, reason: .userRequested)
     }
 
     @Test func `an app that accepts only scheme 2 is served from the first request on`() async throws {
@@ -49,9 +49,9 @@ import Testing
         try await running("{}") { service, device in
             let status = TransportRequest(
                 method: "GET", url: service.publicURL + Route.status.rawValue, headers: HeaderFields([]), body: [])
-            let answer = try await device.sdk.send(status, appId: DevelopmentDevice.appID, scheme: .two)
+            let answer = try await device.sdk.send(status, appID: DevelopmentDevice.appID, scheme: .two)
             #expect(answer.status == 200)
-            let refused = try await device.sdk.send(status, appId: DevelopmentDevice.appID, scheme: .one)
+            let refused = try await device.sdk.send(status, appID: DevelopmentDevice.appID, scheme: .one)
             #expect(refused.status == 400, "the floor was not raised")
             try await expectWholeLife(device)
         }

@@ -11,7 +11,7 @@ import Testing
 /// A fleet against a service that answers by a script.
 @Suite struct FleetTests {
     /// Answers each route with a status and a body; registers whoever asks.
-    private struct ScriptedService: Transport {
+    private struct ScriptedService: HTTPTransport {
         var answers: [Route: (status: Int, body: JSONValue)] = [:]
         /// Called with each request before it is answered.
         var onRequest: @Sendable (TransportRequest) -> Void = { _ in }

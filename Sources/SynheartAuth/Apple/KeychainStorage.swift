@@ -3,7 +3,7 @@
     internal import Security
 
     /// Records in the Keychain: this device only, readable after the first unlock, in no backup for another device.
-    public struct KeychainStorage: Storage {
+    public struct KeychainStorage: RecordStorage {
         private let accessGroup: String?
         private let locks: PrivateDirectory
         private let canary: KeychainCanary

@@ -1,7 +1,7 @@
 #if canImport(Security) && canImport(CryptoKit) && canImport(DeviceCheck)
     /// The defaults on Apple's systems: the Keychain, the Secure Enclave, App Attest.
     enum PlatformParts {
-        static var storage: any Storage { KeychainStorage() }
+        static var storage: any RecordStorage { KeychainStorage() }
         static var keyStore: any KeyStore { SecureEnclaveKeyStore() }
         static var attestation: any AttestationProvider { AppAttestProvider() }
         static var logger: any AuthLogger { SystemLogger() }

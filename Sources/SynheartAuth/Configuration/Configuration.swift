@@ -6,9 +6,9 @@ extension SynheartAuth {
         /// The auth service.
         let origin: AuthOrigin
         /// Sends requests.
-        public var transport: any Transport
+        public var transport: any HTTPTransport
         /// Keeps records.
-        public var storage: any Storage { didSet { storageCalls = BlockingCalls() } }
+        public var storage: any RecordStorage { didSet { storageCalls = BlockingCalls() } }
         /// Keeps keys. The SDK uses software keys only if this names them.
         public var keyStore: any KeyStore { didSet { keyCalls = BlockingCalls() } }
         /// Attests the app and its key.

@@ -4,7 +4,7 @@
     /// The defaults without a vendor's hardware: records in files, and in debug builds keys in files. A release build has no key
     /// store until the configuration names one.
     enum PlatformParts {
-        static var storage: any Storage { FileStorage(directory: directory) }
+        static var storage: any RecordStorage { FileStorage(directory: directory) }
         static var attestation: any AttestationProvider { NoAttestation() }
         static var logger: any AuthLogger {
             #if DEBUG

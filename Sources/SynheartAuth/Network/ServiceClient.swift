@@ -3,7 +3,7 @@ internal import AuthContract
 /// Calls the auth service: one request, one answer.
 struct ServiceClient: Sendable {
     let origin: AuthOrigin
-    let transport: any Transport
+    let transport: any HTTPTransport
     let clock: any DeviceClock
     let sleeper: any Sleeper
     let isDevelopment: Bool

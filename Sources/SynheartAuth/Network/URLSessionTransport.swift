@@ -9,7 +9,7 @@ internal import Bytes
 #endif
 
 /// A transport over URLSession.
-public final class URLSessionTransport: Transport {
+public final class URLSessionTransport: HTTPTransport {
     private let session: URLSession
     private let exchanges: Exchanges
     /// Whether the session belongs to the app. Then its own delegate goes on serving its other tasks.

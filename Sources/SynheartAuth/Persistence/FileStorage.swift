@@ -1,7 +1,7 @@
 /// Records as files: one for each app, mode 0600, in a directory of mode 0700. A file's name is the hash of the app id.
 ///
 /// The default on Linux, in `$XDG_STATE_HOME/synheart-auth`, else in `$HOME/.local/state/synheart-auth`.
-public struct FileStorage: Storage {
+public struct FileStorage: RecordStorage {
     private let directory: PrivateDirectory
 
     /// Records in this directory. The first record creates it.

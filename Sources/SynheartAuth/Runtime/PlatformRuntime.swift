@@ -9,7 +9,7 @@ struct PlatformRuntime: Sendable {
     let attestation: any AttestationProvider
     let secrets: any RuntimeSecrets
     /// The locks that keep two processes from making one key twice.
-    let storage: any Storage
+    let storage: any RecordStorage
     let logger: any AuthLogger
     /// Waits before another try.
     let pause: @Sendable (Duration) -> Void
@@ -137,7 +137,7 @@ protocol RuntimeSecrets: Sendable {
 
 /// Secrets as records of a storage.
 struct StoredSecrets: RuntimeSecrets {
-    let storage: any Storage
+    let storage: any RecordStorage
 
     func read(service: String, key: String) -> StorageReading { storage.read(Self.name(service, key)) }
 

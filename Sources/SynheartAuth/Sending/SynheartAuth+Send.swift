@@ -12,7 +12,7 @@ extension SynheartAuth {
     ///     bounds the whole call. A file as the body needs scheme 2; it is read twice, for its digest and to be sent. The headers
     ///     must not name what the transport writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or what belongs
     ///     to the signature.
-    ///   - appId: The app whose identity signs.
+    ///   - appID: The app whose identity signs.
     ///   - scheme: `one`, or `two` (RFC 9421), which also covers query, host and body digest; nil: the device's, which is `one` until
     ///     a scheme 2 request was accepted.
     ///   - asserting: Whether the request carries an App Attest assertion from the start. Without it, the SDK adds one where the
@@ -20,9 +20,9 @@ extension SynheartAuth {
     /// - Throws: `SIGNING_FAILED` for another origin or a forbidden header, `NETWORK_ERROR` if no answer came by the deadline,
     ///   `ANSWER_TOO_LARGE` if the answer is larger than the request allows; the request may have succeeded.
     public func send(
-        _ request: TransportRequest, appId: String, scheme: SignatureScheme? = nil, asserting: Bool = false
+        _ request: TransportRequest, appID: String, scheme: SignatureScheme? = nil, asserting: Bool = false
     ) async throws(SynheartAuthError) -> TransportAnswer {
-        let identity = try identity(appId)
+        let identity = try identity(appID)
         let answer = try await AuthenticatedSend(request, scheme, asserting: asserting, identity: identity).run()
         await identity.maintainInBackground()
         return answer
@@ -31,7 +31,7 @@ extension SynheartAuth {
     /// The signature headers of a request to `url`.
     ///
     /// - Parameters:
-    ///   - appId: The app whose identity signs.
+    ///   - appID: The app whose identity signs.
     ///   - scheme: The scheme; nil: the device's.
     ///   - method: The HTTP method.
     ///   - url: The whole URL, as sent.
@@ -39,18 +39,18 @@ extension SynheartAuth {
     ///   - asserting: Whether an App Attest assertion is added. Such requests must arrive in the order in which they were signed.
     /// - Throws: `SIGNING_FAILED` unless the URL's origin is the auth service's or one of `Configuration.origins`.
     public func sign(
-        appId: String, scheme: SignatureScheme? = nil, method: String, url: String,
+        appID: String, scheme: SignatureScheme? = nil, method: String, url: String,
         bodyBytes: some Collection<UInt8> = [], asserting: Bool = false
     ) async throws(SynheartAuthError) -> SignedHeaders {
         try await sign(
-            appId: appId, scheme: scheme, method: method, url: url, body: .bytes(Array(bodyBytes)),
+            appID: appID, scheme: scheme, method: method, url: url, body: .bytes(Array(bodyBytes)),
             asserting: asserting)
     }
 
     package func sign(
-        appId: String, scheme: SignatureScheme?, method: String, url: String, body: RequestBody, asserting: Bool = false
+        appID: String, scheme: SignatureScheme?, method: String, url: String, body: RequestBody, asserting: Bool = false
     ) async throws(SynheartAuthError) -> SignedHeaders {
-        let context = try identity(appId).context
+        let context = try identity(appID).context
         let place = try RequestTargetURL(url)
         _ = try context.configuration.checkOrigin(place.origin)
         let record = try await context.ledger.load()
@@ -65,17 +65,17 @@ extension SynheartAuth {
     /// A token that any backend can check offline. The SDK fetches it, and renews it past half of its life.
     ///
     /// - Parameters:
-    ///   - appId: The app whose identity the token names.
+    ///   - appID: The app whose identity the token names.
     ///   - audience: One of the app's `token_audiences`; nil for the app itself.
     public func deviceToken(
-        appId: String, audience: String? = nil
+        appID: String, audience: String? = nil
     ) async throws(SynheartAuthError) -> DeviceToken {
-        try await identity(appId).token(audience)
+        try await identity(appID).token(audience)
     }
 
     /// Finishes an interrupted rotation, and rotates a key that is due. `send` and `registerDevice` do both in the background if
     /// `Configuration.rotatesAutomatically` is set.
-    public func maintain(appId: String) async throws(SynheartAuthError) {
-        try await identity(appId).maintain()
+    public func maintain(appID: String) async throws(SynheartAuthError) {
+        try await identity(appID).maintain()
     }
 }

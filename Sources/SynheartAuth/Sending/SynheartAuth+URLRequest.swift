@@ -13,13 +13,13 @@ extension SynheartAuth {
     ///
     /// - Throws: `SIGNING_FAILED` unless the URL's origin is the auth service's or one of `Configuration.origins`.
     public func sign(
-        _ request: inout URLRequest, appId: String, scheme: SignatureScheme? = nil, asserting: Bool = false
+        _ request: inout URLRequest, appID: String, scheme: SignatureScheme? = nil, asserting: Bool = false
     ) async throws(SynheartAuthError) {
         guard request.httpBodyStream == nil, let url = request.url?.absoluteString else {
             throw SynheartAuthError(.signingFailed, "a request to sign has a URL and no body stream")
         }
         let signed = try await sign(
-            appId: appId, scheme: scheme, method: request.httpMethod ?? "GET", url: url,
+            appID: appID, scheme: scheme, method: request.httpMethod ?? "GET", url: url,
             bodyBytes: request.httpBody.map { Array($0) } ?? [], asserting: asserting)
         for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
     }
@@ -29,29 +29,29 @@ extension SynheartAuth {
     ///
     /// - Throws: `SIGNING_FAILED` as above, and if the file cannot be read.
     public func sign(
-        _ request: inout URLRequest, appId: String, bodyFile: String
+        _ request: inout URLRequest, appID: String, bodyFile: String
     ) async throws(SynheartAuthError) {
         guard request.httpBodyStream == nil, request.httpBody == nil, let url = request.url?.absoluteString else {
             throw SynheartAuthError(.signingFailed, "a request to sign has a URL, and no body beside the file")
         }
         let signed = try await sign(
-            appId: appId, scheme: .two, method: request.httpMethod ?? "POST", url: url, body: .file(bodyFile))
+            appID: appID, scheme: .two, method: request.httpMethod ?? "POST", url: url, body: .file(bodyFile))
         for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
     }
 
-    /// Signs a request, sends it and returns its answer, as `URLSession.data(for:)` does, and recovers as ``send(_:appId:scheme:asserting:)``
+    /// Signs a request, sends it and returns its answer, as `URLSession.data(for:)` does, and recovers as ``send(_:appID:scheme:asserting:)``
     /// does. Redirects are not followed: a 3xx is the answer.
     ///
     /// - Parameters:
     ///   - request: A request to the auth service or to one of `Configuration.origins`, its body in `httpBody`. Its
     ///     `timeoutInterval` bounds the whole call.
-    ///   - appId: The app whose identity signs.
+    ///   - appID: The app whose identity signs.
     ///   - scheme: The scheme; nil: the device's.
     ///   - asserting: Whether the request carries an App Attest assertion from the start.
     ///   - maximumAnswer: The most bytes of the answer's body.
-    /// - Throws: As ``send(_:appId:scheme:asserting:)``.
+    /// - Throws: As ``send(_:appID:scheme:asserting:)``.
     public func data(
-        for request: URLRequest, appId: String, scheme: SignatureScheme? = nil, asserting: Bool = false,
+        for request: URLRequest, appID: String, scheme: SignatureScheme? = nil, asserting: Bool = false,
         maximumAnswer: Int = 16 * 1024 * 1024
     ) async throws(SynheartAuthError) -> (Data, HTTPURLResponse) {
         guard request.httpBodyStream == nil, let url = request.url else {
@@ -63,7 +63,7 @@ extension SynheartAuth {
                 method: request.httpMethod ?? "GET", url: url.absoluteString, headers: HeaderFields(headers),
                 body: request.httpBody.map { Array($0) } ?? [],
                 deadline: .milliseconds(Int64(min(max(request.timeoutInterval, 0), 3600) * 1000)),
-                maximumAnswer: maximumAnswer), appId: appId, scheme: scheme, asserting: asserting)
+                maximumAnswer: maximumAnswer), appID: appID, scheme: scheme, asserting: asserting)
         let fields = Dictionary(answer.headers.lines.map { ($0.name, $0.value) }, uniquingKeysWith: { "\($0), \($1)" })
         guard
             let response = HTTPURLResponse(

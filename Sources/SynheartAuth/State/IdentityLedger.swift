@@ -6,7 +6,7 @@ struct IdentityLedger: Sendable {
     let authOrigin: String
     /// Earlier origins of the same auth service.
     let aliases: Set<String>
-    let storage: any Storage
+    let storage: any RecordStorage
     let calls: BlockingCalls
     let sleeper: any Sleeper
     let log: IdentityLog
@@ -170,7 +170,7 @@ struct IdentityLedger: Sendable {
     private func announce(_ from: IdentityState, _ record: IdentityRecord) {
         let transition = StateTransition(from: from, to: record.state)
         log.transition(transition, record.deviceID)
-        changes.send(StateChange(appId: appID.text, transition: transition))
+        changes.send(StateChange(appID: appID.text, transition: transition))
     }
 }
 

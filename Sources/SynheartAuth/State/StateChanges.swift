@@ -4,13 +4,13 @@ internal import Foundation
 /// A change of an identity's state.
 public struct StateChange: Sendable, Hashable {
     /// The app.
-    public let appId: String
+    public let appID: String
     /// The states before and after.
     public let transition: StateTransition
 
     /// Memberwise initializer.
-    public init(appId: String, transition: StateTransition) {
-        self.appId = appId
+    public init(appID: String, transition: StateTransition) {
+        self.appID = appID
         self.transition = transition
     }
 }

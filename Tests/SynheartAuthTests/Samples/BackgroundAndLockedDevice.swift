@@ -6,7 +6,7 @@ struct BackgroundAndLockedDevice {
     func registerWhenUnlocked(_ auth: SynheartAuth) async throws {
         while true {
             do {
-                try await auth.registerDevice(appId: "com.example.app")
+                try await auth.registerDevice(appID: "com.example.app")
                 return
             } catch {
                 guard error.isRetryable, error.code == .storageError else { throw error }
@@ -18,7 +18,7 @@ struct BackgroundAndLockedDevice {
 
     func refresh(_ auth: SynheartAuth) async -> Bool {
         do {
-            try await auth.maintain(appId: "com.example.app")
+            try await auth.maintain(appID: "com.example.app")
             return true
         } catch {
             // An unfinished rotation goes on at the next launch.

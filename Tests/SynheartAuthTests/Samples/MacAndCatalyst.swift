@@ -8,7 +8,7 @@ enum MacAndCatalyst {
     static func start(_ auth: SynheartAuth) async throws -> Mode? {
         var mode: Mode?
         do {
-            try await auth.registerDevice(appId: "com.example.app")
+            try await auth.registerDevice(appID: "com.example.app")
             mode = .device
         } catch {
             guard error.code == .attestationUnavailable else { throw error }

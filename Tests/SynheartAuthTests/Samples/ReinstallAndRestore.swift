@@ -10,8 +10,8 @@ struct ReinstallAndRestore {
     let backend = Backend()
 
     func start(_ auth: SynheartAuth) async throws(SynheartAuthError) {
-        let before = try await auth.getDeviceId(appId: "com.example.app")
-        let registration = try await auth.registerDevice(appId: "com.example.app")
+        let before = try await auth.getDeviceId(appID: "com.example.app")
+        let registration = try await auth.registerDevice(appID: "com.example.app")
         if let before, before != registration.deviceId {
             // Tell your backend: what it keeps under the old id belongs to this device no more.
             await backend.deviceChanged(from: before, to: registration.deviceId)

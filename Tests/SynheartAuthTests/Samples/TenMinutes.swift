@@ -13,10 +13,10 @@ enum TenMinutes {
         let service = "https://laptop.local:8443"
         let auth = SynheartAuth.shared
         try auth.configure(baseUrl: service)
-        try await auth.registerDevice(appId: "com.example.app")
+        try await auth.registerDevice(appID: "com.example.app")
         let answer = try await auth.send(
             TransportRequest(method: "GET", url: service + "/auth/v1/device/status", headers: HeaderFields(), body: []),
-            appId: "com.example.app")
+            appID: "com.example.app")
         print(answer.status)  // 200: the service verified the signature.
 
         var configuration = try SynheartAuth.Configuration(baseUrl: "https://auth.example.com")
@@ -27,18 +27,18 @@ enum TenMinutes {
             TransportRequest(
                 method: "POST", url: "https://api.example.com/v1/readings",
                 headers: HeaderFields([("Content-Type", "application/json")]), body: body),
-            appId: "com.example.app")
+            appID: "com.example.app")
 
         let upload = try await auth.send(
             TransportRequest(
                 method: "PUT", url: "https://api.example.com/v1/recordings/7", headers: HeaderFields(),
                 bodyFile: recording.path, deadline: .seconds(600)),
-            appId: "com.example.app", scheme: .two)
+            appID: "com.example.app", scheme: .two)
 
-        try await auth.sign(&request, appId: "com.example.app")
+        try await auth.sign(&request, appID: "com.example.app")
 
         let signed = try await auth.signRequest(
-            appId: "com.example.app", method: "POST", path: "/v1/readings", bodyBytes: body)
+            appID: "com.example.app", method: "POST", path: "/v1/readings", bodyBytes: body)
         for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
         _ = (reading, upload)
     }

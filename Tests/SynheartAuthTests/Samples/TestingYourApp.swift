@@ -11,11 +11,11 @@ enum TestingYourApp {
             let request = TransportRequest(
                 method: "POST", url: "https://api.example.com/v1/readings", headers: HeaderFields(), body: reading)
             do throws(SynheartAuthError) {
-                return try await auth.send(request, appId: "com.example.app").status == 200
+                return try await auth.send(request, appID: "com.example.app").status == 200
             } catch {
                 guard error.recovery == .register else { throw error }
-                try await auth.registerDevice(appId: "com.example.app")
-                return try await auth.send(request, appId: "com.example.app").status == 200
+                try await auth.registerDevice(appID: "com.example.app")
+                return try await auth.send(request, appID: "com.example.app").status == 200
             }
         }
     }

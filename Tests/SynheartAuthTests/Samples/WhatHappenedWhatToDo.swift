@@ -5,7 +5,7 @@ import SynheartAuth
 struct WhatHappenedWhatToDo {
     func register() async {
         do {
-            try await SynheartAuth.shared.registerDevice(appId: "com.example.app")
+            try await SynheartAuth.shared.registerDevice(appID: "com.example.app")
         } catch {
             switch error.recovery {
             case .none: report(error)

@@ -7,7 +7,7 @@ import StrictJSON
 
 /// An auth service in memory that keeps to the wire contract: single-use challenges, verified proofs and signatures,
 /// replay claims, idempotent rotation. It is the transport that a test's SDK sends to.
-actor FakeService: Transport {
+actor FakeService: HTTPTransport {
     struct Device: Sendable {
         let id: DeviceID
         let appID: AppID

@@ -32,8 +32,8 @@ final class Faults: Sendable {
     }
 }
 
-struct FaultyTransport: Transport {
-    let base: any Transport
+struct FaultyTransport: HTTPTransport {
+    let base: any HTTPTransport
     let faults: Faults
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
@@ -44,12 +44,12 @@ struct FaultyTransport: Transport {
     }
 }
 
-struct FaultyStorage: Storage {
-    let base: any Storage
+struct FaultyStorage: RecordStorage {
+    let base: any RecordStorage
     let faults: Faults
     private var death: StorageError { StorageError("dead") }
 
-    init(base: any Storage, faults: Faults) {
+    init(base: any RecordStorage, faults: Faults) {
         self.base = base
         self.faults = faults
     }
@@ -147,7 +147,7 @@ struct FaultyAttestation: AttestationProvider {
 }
 
 /// What happens to messages on their way.
-actor TestNetwork: Transport {
+actor TestNetwork: HTTPTransport {
     enum Fault: Sendable, CaseIterable {
         case requestDropped, answerDropped, answeredTwice, requestDelayed, answerLate, garbage, emptyAnswer, htmlError
         case redirect, wrongType, hugeNumber

@@ -53,7 +53,7 @@ struct Phone: Sendable {
     static func registered() async throws -> (Phone, SynheartAuth, String) {
         let phone = Phone()
         let sdk = try phone.launch()
-        let registration = try await sdk.registerDevice(appId: app)
+        let registration = try await sdk.registerDevice(appID: app)
         return (phone, sdk, registration.deviceId)
     }
 
@@ -67,7 +67,7 @@ struct Phone: Sendable {
     /// Signs a request and has the service verify it.
     func signAndVerify(_ sdk: SynheartAuth, path: String = "/v1/readings") async throws -> TransportAnswer {
         let body = Array("{\"a\":1}".utf8)
-        let headers = try await sdk.signRequest(appId: Self.app, method: "POST", path: path, bodyBytes: body)
+        let headers = try await sdk.signRequest(appID: Self.app, method: "POST", path: path, bodyBytes: body)
         return try await service.send(
             TransportRequest(
                 method: "POST", url: "https://api.test\(path)",
@@ -75,7 +75,7 @@ struct Phone: Sendable {
     }
 }
 
-final class MemoryStorage: Storage {
+final class MemoryStorage: RecordStorage {
     private struct State: Sendable {
         var records: [RecordName: [UInt8]] = [:]
         var locks: Set<String> = []

@@ -6,7 +6,7 @@ import Testing
 /// Keys, records and attestation as a platform has them, and what can go wrong there. Each instance is a device of its own.
 protocol PlatformUnderTest: Sendable {
     init() throws
-    var storage: any Storage { get }
+    var storage: any RecordStorage { get }
     var keyStore: any KeyStore { get }
     var attestation: any AttestationProvider { get }
 
@@ -62,9 +62,9 @@ struct Handset: Sendable {
         }
     }
 
-    func register() async throws -> Registration { try await launch().registerDevice(appId: Phone.app) }
-    func rotate() async throws { try await launch().rotateKey(appId: Phone.app) }
-    func state() async throws -> IdentityState { try await launch().state(appId: Phone.app) }
+    func register() async throws -> Registration { try await launch().registerDevice(appID: Phone.app) }
+    func rotate() async throws { try await launch().rotateKey(appID: Phone.app) }
+    func state() async throws -> IdentityState { try await launch().state(appID: Phone.app) }
     func deviceIDs() async -> [String] { await phone.service.devices.map(\.id.text) }
 
     func expectVerifies(_ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation) async throws {
@@ -85,10 +85,10 @@ extension PlatformCase {
         PlatformCase("idempotent: alreadyRegistered without network, also after a launch") {
             (handset: Handset) async throws in
             let sdk = try handset.launch()
-            let id = try await sdk.registerDevice(appId: Phone.app).deviceId
+            let id = try await sdk.registerDevice(appID: Phone.app).deviceId
             let messages = await handset.phone.network.messages
             let again = Registration(status: .alreadyRegistered, deviceId: id)
-            #expect(try await sdk.registerDevice(appId: Phone.app) == again)
+            #expect(try await sdk.registerDevice(appID: Phone.app) == again)
             #expect(try await handset.register() == again)
             #expect(await handset.phone.network.messages == messages)
         },
@@ -103,7 +103,7 @@ extension PlatformCase {
         PlatformCase("100 concurrent calls are one registration") { (handset: Handset) async throws in
             let sdk = try handset.launch()
             let ids = try await withThrowingTaskGroup(of: String.self) { group in
-                for _ in 0..<100 { group.addTask { try await sdk.registerDevice(appId: Phone.app).deviceId } }
+                for _ in 0..<100 { group.addTask { try await sdk.registerDevice(appID: Phone.app).deviceId } }
                 return try await group.reduce(into: Set<String>()) { $0.insert($1) }
             }
             #expect(await handset.deviceIDs() == Array(ids))
@@ -121,7 +121,7 @@ extension PlatformCase {
             await handset.phone.service.set { $0.decision = .pending }
             let id = try await handset.register().deviceId
             await expectError(.notRegistered) {
-                try await handset.launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+                try await handset.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
             }
             await handset.phone.service.edit(id) { $0.status = .registered }
             #expect(try await handset.register() == Registration(status: .registered, deviceId: id))
@@ -193,9 +193,9 @@ extension PlatformCase {
             (handset: Handset) async throws in
             let id = try await handset.register().deviceId
             try handset.platform.loseKeys()
-            #expect(try await handset.launch().isRegistered(appId: Phone.app) == false)
+            #expect(try await handset.launch().isRegistered(appID: Phone.app) == false)
             await expectError(.keyInvalidated) {
-                try await handset.launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+                try await handset.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
             }
             #expect(try await handset.state() == .keyInvalid)
             #expect(try await handset.register().deviceId != id)
@@ -205,13 +205,13 @@ extension PlatformCase {
             _ = try await handset.register()
             try handset.platform.failSignatures(.invalidated)
             await expectError(.keyInvalidated) {
-                try await handset.launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+                try await handset.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
             }
             #expect(try await handset.state() == .keyInvalid)
             try handset.platform.failSignatures(nil)
             // Never again with that key, though it would sign.
             await expectError(.keyInvalidated) {
-                try await handset.launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+                try await handset.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
             }
             #expect(try await handset.register().status == .registered)
         },
@@ -222,7 +222,7 @@ extension PlatformCase {
             let code: SynheartAuthError.Code =
                 handset.platform.keyStore.protection == .secureEnclave ? .secureEnclaveError : .keystoreError
             let error = await expectError(code) {
-                try await handset.launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+                try await handset.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
             }
             #expect(error?.isRetryable == true && error?.className == .storageError)
             #expect(try await handset.state() == .registered)
@@ -234,7 +234,7 @@ extension PlatformCase {
             _ = try await handset.register()
             try handset.platform.failSignatures(.failed)
             await expectError(.signingFailed) {
-                try await handset.launch().signRequest(appId: Phone.app, method: "GET", path: "/")
+                try await handset.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
             }
             #expect(try await handset.state() == .registered)
         },
@@ -290,7 +290,7 @@ extension PlatformCase {
         },
         PlatformCase("reset: the service is told, and nothing is left") { (handset: Handset) async throws in
             _ = try await handset.register()
-            try await handset.launch().resetDeviceIdentity(appId: Phone.app, reason: .userRequested)
+            try await handset.launch().resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
             #expect(try handset.platform.keyCount == 0 && handset.platform.recordCount == 0)
             #expect(await handset.phone.service.devices.map(\.status) == [.deregistered])
             #expect(try await handset.register().status == .registered)
@@ -300,7 +300,7 @@ extension PlatformCase {
     fileprivate static let deaths: [PlatformCase] = [
         PlatformCase("the process dies at any call of a registration: one device that signs") {
             (platform: any PlatformUnderTest.Type) async throws in
-            try await dying(platform, before: { _ in }, { try await $0.registerDevice(appId: Phone.app) }) {
+            try await dying(platform, before: { _ in }, { try await $0.registerDevice(appID: Phone.app) }) {
                 handset, comment in
                 let id = try await handset.register().deviceId
                 #expect(await handset.deviceIDs() == [id], comment)
@@ -309,8 +309,8 @@ extension PlatformCase {
         PlatformCase("the process dies at any call of a rotation: the device signs, with one key") {
             (platform: any PlatformUnderTest.Type) async throws in
             try await dying(
-                platform, before: { try await $0.registerDevice(appId: Phone.app) },
-                { try await $0.rotateKey(appId: Phone.app) }
+                platform, before: { try await $0.registerDevice(appID: Phone.app) },
+                { try await $0.rotateKey(appID: Phone.app) }
             ) { handset, comment in
                 try await handset.rotate()
                 handset.phone.clock.advance(.seconds(120))
@@ -320,8 +320,8 @@ extension PlatformCase {
         PlatformCase("the process dies at any call of a reset: what was begun is finished") {
             (platform: any PlatformUnderTest.Type) async throws in
             try await dying(
-                platform, before: { try await $0.registerDevice(appId: Phone.app) },
-                { try await $0.resetDeviceIdentity(appId: Phone.app, reason: .userRequested) }
+                platform, before: { try await $0.registerDevice(appID: Phone.app) },
+                { try await $0.resetDeviceIdentity(appID: Phone.app, reason: .userRequested) }
             ) { handset, comment in
                 let id = try await handset.register().deviceId
                 let live = await handset.phone.service.devices.filter { $0.status == .registered }

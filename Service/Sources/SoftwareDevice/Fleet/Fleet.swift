@@ -91,7 +91,7 @@ package struct Fleet: Sendable {
     private let isStopped = Locked(false)
 
     /// A fleet whose devices share a transport.
-    package init(_ settings: Settings, transport: any Transport) throws {
+    package init(_ settings: Settings, transport: any HTTPTransport) throws {
         self.settings = settings
         devices = try (0..<settings.count).compactMap { [log] number in
             guard !settings.kinds.isEmpty else { return nil }

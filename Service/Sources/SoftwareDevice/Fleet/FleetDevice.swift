@@ -17,7 +17,7 @@ struct FleetDevice: Sendable {
     /// Devices of one address share what it may enrol: who is told to wait waits, longer each time, so often.
     private static let enrolments = 20
 
-    init(_ settings: Fleet.Settings, kind: Fleet.Kind, transport: any Transport, log: FleetLog) throws {
+    init(_ settings: Fleet.Settings, kind: Fleet.Kind, transport: any HTTPTransport, log: FleetLog) throws {
         appID = settings.appID
         url = settings.url
         self.transport = LoggedTransport(
@@ -45,7 +45,7 @@ struct FleetDevice: Sendable {
     func enrol() async -> Bool {
         for attempt in 1...Self.enrolments {
             do throws(SynheartAuthError) {
-                let isDone = try await sdk.registerDevice(appId: appID.text).status != .pending
+                let isDone = try await sdk.registerDevice(appID: appID.text).status != .pending
                 registered.withLock { $0 = isDone }
                 return isDone
             } catch {
@@ -60,7 +60,7 @@ struct FleetDevice: Sendable {
     /// Replaces the key.
     func rotate() async -> Bool {
         do throws(SynheartAuthError) {
-            try await sdk.rotateKey(appId: appID.text)
+            try await sdk.rotateKey(appID: appID.text)
             return true
         } catch { return false }
     }
@@ -72,13 +72,13 @@ struct FleetDevice: Sendable {
             switch question {
             case .status:
                 let signed = try await sdk.signRequest(
-                    appId: appID.text, method: Route.status.method, path: Route.status.rawValue)
+                    appID: appID.text, method: Route.status.method, path: Route.status.rawValue)
                 request = TransportRequest(
                     method: Route.status.method, url: url + Route.status.rawValue,
                     headers: HeaderFields(signed.fields.map { ($0.name, $0.value) }), body: [])
             case .verify(let credential):
                 let signed = try await sdk.signRequest(
-                    appId: appID.text, method: "POST", path: Self.foreignPath, bodyBytes: Self.foreignBody)
+                    appID: appID.text, method: "POST", path: Self.foreignPath, bodyBytes: Self.foreignBody)
                 let question = VerifyRequest(
                     method: "POST", scheme: "https", authority: "api.example.com", path: Self.foreignPath, query: nil,
                     headers: HeaderFields(signed.fields.map { ($0.name, $0.value) }), body: .bytes(Self.foreignBody))

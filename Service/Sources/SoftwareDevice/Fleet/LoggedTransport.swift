@@ -3,8 +3,8 @@ internal import StrictJSON
 internal import SynheartAuth
 
 /// A transport whose exchanges are written into a fleet's log.
-struct LoggedTransport: Transport {
-    let base: any Transport
+struct LoggedTransport: HTTPTransport {
+    let base: any HTTPTransport
     let log: FleetLog
     /// Added to every request.
     var headers: [(name: String, value: String)] = []

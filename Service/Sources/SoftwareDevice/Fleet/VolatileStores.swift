@@ -4,7 +4,7 @@ internal import Crypto
 package import SynheartAuth
 
 /// Records in memory: a device of a fleet lives as long as its process.
-package final class VolatileStorage: Storage {
+package final class VolatileStorage: RecordStorage {
     private let records = Locked<[RecordName: [UInt8]]>([:])
     private let locks = Locked<Set<String>>([])
 

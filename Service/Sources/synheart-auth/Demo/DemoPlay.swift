@@ -41,7 +41,7 @@ struct DemoPlay {
 
         try title("4. Rotate the key")
         let rotation = try await asking { () async throws(SynheartAuthError) in
-            try await phone.device.sdk.rotateKey(appId: cast.appID.text)
+            try await phone.device.sdk.rotateKey(appID: cast.appID.text)
         }
         try fact("effective at", rotation.effectiveAt.iso8601)
         try fact("key", try await service.administration.show(row.deviceID, of: cast.appID)?.key.thumbprint ?? "?")
@@ -69,7 +69,7 @@ struct DemoPlay {
 
     private func register(_ phone: DemoPhone) async throws -> DeviceRecord {
         let registration = try await asking { () async throws(SynheartAuthError) in
-            try await phone.device.sdk.registerDevice(appId: cast.appID.text)
+            try await phone.device.sdk.registerDevice(appID: cast.appID.text)
         }
         let id = try DeviceID(registration.deviceId)
         guard let row = try await service.administration.show(id, of: cast.appID) else {
@@ -83,7 +83,7 @@ struct DemoPlay {
 
     private func expectRefusal(_ phone: DemoPhone) async throws {
         do throws(SynheartAuthError) {
-            _ = try await phone.device.sdk.registerDevice(appId: cast.appID.text)
+            _ = try await phone.device.sdk.registerDevice(appID: cast.appID.text)
         } catch {
             try fact("\(Route.register.method) \(Route.register.rawValue)", error.code.text)
             guard error.code == .attestationFailed else { throw CommandFailure(.refused, "expected a refusal") }

@@ -81,7 +81,7 @@ struct DeviceCommand: AsyncParsableCommand {
                 }
                 let device = try folder.device(settings)
                 let registration = try await asking { () async throws(SynheartAuthError) in
-                    try await device.sdk.registerDevice(appId: app)
+                    try await device.sdk.registerDevice(appID: app)
                 }
                 try settings.save(folder.directory)
                 try output.done(
@@ -137,7 +137,7 @@ struct DeviceCommand: AsyncParsableCommand {
                 let device = try folder.device()
                 return try await asking { () async throws(SynheartAuthError) in
                     try await device.sdk.signRequest(
-                        appId: device.settings.appID.text, method: method, path: path ?? Route.status.rawValue,
+                        appID: device.settings.appID.text, method: method, path: path ?? Route.status.rawValue,
                         bodyBytes: bytes)
                 }
             }
@@ -147,7 +147,7 @@ struct DeviceCommand: AsyncParsableCommand {
             let device = try folder.device(origins: [try RequestOrigin(String(origin))])
             return try await asking { () async throws(SynheartAuthError) in
                 try await device.sdk.sign(
-                    appId: device.settings.appID.text, scheme: scheme, method: method, url: url, bodyBytes: bytes)
+                    appID: device.settings.appID.text, scheme: scheme, method: method, url: url, bodyBytes: bytes)
             }
         }
     }
@@ -188,7 +188,7 @@ struct DeviceCommand: AsyncParsableCommand {
                 let device = try folder.device()
                 let rotation = try await asking { () async throws(SynheartAuthError) in
                     try await device.sdk.rotateKey(
-                        appId: device.settings.appID.text, reason: compromised ? .compromise : .scheduled)
+                        appID: device.settings.appID.text, reason: compromised ? .compromise : .scheduled)
                 }
                 try output.done(
                     "rotated \(rotation.deviceId), effective \(rotation.effectiveAt.iso8601)",
@@ -214,7 +214,7 @@ struct DeviceCommand: AsyncParsableCommand {
                 let device = try folder.device()
                 try await asking { () async throws(SynheartAuthError) in
                     try await device.sdk.resetDeviceIdentity(
-                        appId: device.settings.appID.text, reason: .userRequested)
+                        appID: device.settings.appID.text, reason: .userRequested)
                 }
                 try output.done("reset", JSONObject([("status", "unregistered")]))
             }

@@ -29,7 +29,7 @@ struct DeviceHTTP {
     func sign(_ route: Route, body: [UInt8] = []) async throws -> [(name: String, value: String)] {
         try await asking { () async throws(SynheartAuthError) in
             try await device.sdk.signRequest(
-                appId: device.settings.appID.text, method: route.method, path: route.rawValue, bodyBytes: body)
+                appID: device.settings.appID.text, method: route.method, path: route.rawValue, bodyBytes: body)
         }.fields
     }
 
@@ -39,7 +39,7 @@ struct DeviceHTTP {
         guard answer.code == ErrorCode.unsupportedSigVersion.rawValue else { return answer }
         let headers = try await asking { () async throws(SynheartAuthError) in
             try await device.sdk.sign(
-                appId: device.settings.appID.text, scheme: .two, method: route.method,
+                appID: device.settings.appID.text, scheme: .two, method: route.method,
                 url: device.settings.url + route.rawValue, bodyBytes: body)
         }
         return try await send(route, headers: headers.fields, body: body)

@@ -5,7 +5,7 @@ import NIOHTTP1
 import SynheartAuth
 
 /// Sends a fleet's requests over persistent connections, one for each concurrent request.
-final class LoadTransport: Transport {
+final class LoadTransport: HTTPTransport {
     private let client: HTTPClient
 
     init(concurrency: Int) {

@@ -1,12 +1,12 @@
 public import AuthContract
 
 /// Sends one request and returns the answer. Follows no redirects, keeps no cookies, caches nothing.
-public protocol Transport: Sendable {
+public protocol HTTPTransport: Sendable {
     /// Sends the request. Throws if no answer came, or one that is larger than the request allows.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer
 }
 
-extension Transport {
+extension HTTPTransport {
     /// Sends the request and abandons the transport at the deadline.
     func send(_ request: TransportRequest, _ sleeper: any Sleeper) async throws(TransportError) -> TransportAnswer {
         let answer = await withDeadline(request.deadline, sleeper) { () -> Result<TransportAnswer, TransportError> in

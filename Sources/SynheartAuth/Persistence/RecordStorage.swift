@@ -7,7 +7,7 @@ internal import struct Foundation.Data
 ///
 /// Calls may block. The SDK makes them one at a time, on a thread of its own, and waits 30 seconds. After that it abandons the
 /// call and makes no other of its kind until it returns.
-public protocol Storage: Sendable {
+public protocol RecordStorage: Sendable {
     /// Reads the record. A locked device must read as unavailable, never as absent.
     func read(_ name: RecordName) -> StorageReading
 
@@ -29,7 +29,7 @@ public protocol Storage: Sendable {
     func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)?
 }
 
-extension Storage {
+extension RecordStorage {
     /// No probe.
     public func versions(of name: RecordName) -> VersionProbe? { nil }
 
