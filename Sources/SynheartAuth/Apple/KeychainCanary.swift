@@ -32,22 +32,14 @@
 
         /// Whether the canary can be read. The first use makes it; if it exists after all, the Keychain did not tell the truth.
         private var isReadable: Bool {
-            let status = SecItemCopyMatching(query as CFDictionary, nil)
+            let canary = KeychainItem(service: Self.service, account: "canary", accessGroup: accessGroup).query
+            let status = SecItemCopyMatching(canary as CFDictionary, nil)
             guard status == errSecItemNotFound else { return status == errSecSuccess }
-            var item = query
+            var item = canary
             item[kSecValueData as String] = Data([1])
             item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
             return SecItemAdd(item as CFDictionary, nil) == errSecSuccess
-                && SecItemCopyMatching(query as CFDictionary, nil) == errSecSuccess
-        }
-
-        private var query: [String: Any] {
-            var query: [String: Any] = [
-                kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: Self.service,
-                kSecAttrAccount as String: "canary", kSecUseDataProtectionKeychain as String: true,
-            ]
-            if let accessGroup { query[kSecAttrAccessGroup as String] = accessGroup }
-            return query
+                && SecItemCopyMatching(canary as CFDictionary, nil) == errSecSuccess
         }
     }
 

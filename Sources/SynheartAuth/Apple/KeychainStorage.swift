@@ -29,40 +29,17 @@
 
         /// Only `errSecItemNotFound`, confirmed, reads as absent. Everything else is unavailable.
         public func read(_ name: RecordName) -> StorageReading {
-            let query = query(name)
-            let wanted = query.merging([
-                kSecReturnData as String: true, kSecMatchLimit as String: kSecMatchLimitOne,
-            ]) { $1 }
-            var item: CFTypeRef?
-            let status = KeychainAdoption.look(query, accessGroup: accessGroup, canary) {
-                SecItemCopyMatching(wanted as CFDictionary, &item)
-            }
-            switch status {
-            case errSecSuccess:
-                guard let data = item as? Data else { return .unavailable(StorageError("not data")) }
-                return .found(Array(data))
-            case errSecItemNotFound: return .absent
-            default: return .unavailable(error(status))
+            let item = item(name)
+            return item.read { look in
+                KeychainAdoption.look(item.query, accessGroup: accessGroup, canary, look)
             }
         }
 
         /// Replaces the item as a whole.
-        public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
-            let value: [String: Any] = [kSecValueData as String: Data(bytes)]
-            var status = SecItemUpdate(query(name) as CFDictionary, value as CFDictionary)
-            if status == errSecItemNotFound {
-                var item = query(name).merging(value) { $1 }
-                item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
-                status = SecItemAdd(item as CFDictionary, nil)
-            }
-            guard status == errSecSuccess else { throw error(status) }
-        }
+        public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) { try item(name).write(bytes) }
 
         /// Succeeds if there is no such item.
-        public func remove(_ name: RecordName) throws(StorageError) {
-            let status = SecItemDelete(query(name) as CFDictionary)
-            guard status == errSecSuccess || status == errSecItemNotFound else { throw error(status) }
-        }
+        public func remove(_ name: RecordName) throws(StorageError) { try item(name).remove() }
 
         /// Keeps the copy under a name of its own.
         public func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
@@ -78,17 +55,8 @@
             }
         }
 
-        private func query(_ name: RecordName) -> [String: Any] {
-            var query: [String: Any] = [
-                kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: Self.service,
-                kSecAttrAccount as String: name.text, kSecUseDataProtectionKeychain as String: true,
-            ]
-            if let accessGroup { query[kSecAttrAccessGroup as String] = accessGroup }
-            return query
-        }
-
-        private func error(_ status: OSStatus) -> StorageError {
-            AppleKeychainStatus.storageError(status, accessGroup: accessGroup)
+        private func item(_ name: RecordName) -> KeychainItem {
+            KeychainItem(service: Self.service, account: name.text, accessGroup: accessGroup)
         }
     }
 #endif
