@@ -36,7 +36,7 @@ public enum DERBuilder {
     /// An INTEGER of 0 to 127.
     public static func integer(_ value: UInt8) -> [UInt8] { node([0x02], [value & 0x7F]) }
 
-    /// A universal type.
+    /// A universal type; within it also context-specific ones. A context-specific one at the top would be an element with a tag.
     public static func universal(_ choices: inout Choices, depth: Int = 0) -> [UInt8] {
         switch choices.below(depth < 4 ? 9 : 6) {
         case 0: integer(choices.byte())
@@ -47,6 +47,7 @@ public enum DERBuilder {
         case 5: node([0x02], [0x01] + choices.bytes(atMost: 16))
         case 6: node([0x30], many(&choices, depth: depth + 1))
         case 7: node([0x31], many(&choices, depth: depth + 1))
+        case _ where depth == 0: node([0x30], many(&choices, depth: depth + 1))
         default: node(identifier(2, constructed: true, UInt(choices.below(3000))), many(&choices, depth: depth + 1))
         }
     }
