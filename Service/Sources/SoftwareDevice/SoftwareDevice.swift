@@ -54,6 +54,8 @@ package struct SoftwareDevice: Sendable {
         configuration.keyStore = SoftwareKeyStore(directory: directory + "/keys")
         configuration.attestation = attestation
         configuration.origins = origins
+        // Standard error is for what the command says.
+        configuration.logger = SilentLogger()
         sdk = SynheartAuth(configuration)
         self.settings = settings
     }

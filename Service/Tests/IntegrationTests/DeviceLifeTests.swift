@@ -129,6 +129,25 @@ import Testing
         #expect(lines.allSatisfy { $0.contains(": ") })
     }
 
+    @Test func `a device that has signed under scheme 2 goes on, and signs under the scheme that the user names`()
+        async throws
+    {
+        try await provision()
+        let service = try await RunningService(database: folder.path("db.sqlite"))
+        let arguments = ["--dir", folder.path("cli"), "--authority", folder.path("authority.pem")]
+        _ = try await Binary.run(["device", "register", "--url", service.publicURL, "--app", app] + arguments)
+        let url = service.publicURL + Route.status.rawValue
+        for (scheme, lines) in [(["--scheme", "2", "--url", url], 5), ([], 6)] {
+            let signed = try await Binary.run(["device", "sign"] + scheme + arguments)
+            #expect(signed.status == 0 && signed.errors.isEmpty, "\(signed.errors)")
+            #expect(signed.output.split(separator: "\n").count == lines, "\(signed.output)")
+        }
+        for command in ["status", "rotate", "status", "reset"] {
+            let done = try await Binary.run(["device", command] + arguments)
+            #expect(done.status == 0 && done.errors.isEmpty, "\(command): \(done.errors)")
+        }
+    }
+
     @Test func `a simulated Android phone works too`() async throws {
         try await provision()
         let service = try await RunningService(database: folder.path("db.sqlite"))
@@ -145,7 +164,7 @@ import Testing
 
     @Test func `the demo runs to its end`() async throws {
         let demo = try await Binary.run(["demo"])
-        #expect(demo.status == 0, "\(demo.errors)")
+        #expect(demo.status == 0 && demo.errors.isEmpty, "\(demo.errors)")
         for step in [
             "NONCE_REPLAY", "INVALID_SIGNATURE", "DEVICE_REVOKED", "app: test, key: strongbox",
             "labels                   MEETS_DEVICE_INTEGRITY", "ATTESTATION_FAILED", "As it must be.",

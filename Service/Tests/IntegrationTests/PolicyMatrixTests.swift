@@ -286,6 +286,7 @@ private final class Life: Sendable {
         configuration.transport = api
         configuration.origins = [try RequestOrigin("https://api.test")]
         configuration.rotatesAutomatically = false
+        configuration.logger = SilentLogger()
         sdk = SynheartAuth(configuration)
     }
 

@@ -28,6 +28,7 @@ struct FleetDevice: Sendable {
         configuration.keyStore = VolatileKeyStore()
         configuration.sleeper = ImpatientSleeper()
         configuration.rotatesAutomatically = false
+        configuration.logger = SilentLogger()
         configuration.attestation =
             switch kind {
             case .ios:

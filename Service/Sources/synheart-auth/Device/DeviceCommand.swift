@@ -138,7 +138,7 @@ struct DeviceCommand: AsyncParsableCommand {
                 return try await asking { () async throws(SynheartAuthError) in
                     try await device.sdk.signRequest(
                         appID: device.settings.appID.text, method: method, path: path ?? Route.status.rawValue,
-                        bodyBytes: bytes)
+                        bodyBytes: bytes, scheme: .one)
                 }
             }
             // The user types the URL, and so decides where the request may go.

@@ -25,15 +25,16 @@ struct DeviceHTTP {
         var code: String? { body.object?["error"]?.string }
     }
 
-    /// The headers of a request to one of the service's own routes.
+    /// The headers of a request to one of the service's own routes, under scheme 1.
     func sign(_ route: Route, body: [UInt8] = []) async throws -> [(name: String, value: String)] {
         try await asking { () async throws(SynheartAuthError) in
             try await device.sdk.signRequest(
-                appID: device.settings.appID.text, method: route.method, path: route.rawValue, bodyBytes: body)
+                appID: device.settings.appID.text, method: route.method, path: route.rawValue, bodyBytes: body,
+                scheme: .one)
         }.fields
     }
 
-    /// Signs and sends, under scheme 2 if that is the device's floor.
+    /// Signs and sends; under scheme 2 if the service refuses scheme 1.
     func send(_ route: Route, body: [UInt8] = []) async throws -> Answer {
         let answer = try await send(route, headers: try await sign(route, body: body), body: body)
         guard answer.code == ErrorCode.unsupportedSigVersion.rawValue else { return answer }
