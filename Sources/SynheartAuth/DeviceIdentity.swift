@@ -101,7 +101,7 @@ actor DeviceIdentity {
         try await Self.value(of: task)
     }
 
-    /// Ends the operations that wait. They do nothing more, and nobody joins them any more.
+    /// Ends the operations that wait, so that later callers begin new ones.
     private func endOperations() {
         registration?.backOff.end()
         rotation?.backOff.end()

@@ -22,6 +22,13 @@ import Testing
             .map { try RotateKeyRequest(parsing: $0.body) }
     }
 
+    /// Leaves a rotation over that could not be sent.
+    private func leaveRotation(_ phone: Phone, _ sdk: SynheartAuth) async {
+        await phone.network.setOffline(true)
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
+        await phone.network.setOffline(false)
+    }
+
     // MARK: Assertions
 
     @Test("the SDK's own calls carry an assertion where the service demands one")
@@ -79,6 +86,30 @@ import Testing
         #expect(rotations.map { $0.assertion != nil } == [false, true])
         #expect(Set(rotations.map(\.newPublicKeyText)).count == 1)
         #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
+    @Test("a rotation's assertion waits for the requests that assert already: their counters must arrive in order")
+    func assertionsInOrder() async throws {
+        let phone = Phone()
+        let transport = CallDeadlineTests.HeldTransport(phone.network, holding: "/v1/pay")
+        let sdk = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.transport = transport
+        }
+        try await sdk.registerDevice(appID: Phone.app)
+        await phone.service.setPolicy { $0.reattests = true }
+        let send = Task { try await sdk.send(request("/v1/pay"), appID: Phone.app, asserting: true) }
+        try await eventually { await transport.waiting == 1 }
+        let rotation = Task { try await sdk.rotateKey(appID: Phone.app) }
+        // The registration's challenge and the rotation's.
+        try await eventually { await phone.service.count(.challenge) == 2 }
+        // A copy that does not wait for its turn leaves within milliseconds.
+        for _ in 0..<50 where await phone.service.count(.rotateKey) == 1 { try await Task.sleep(for: .milliseconds(2)) }
+        #expect(await phone.service.count(.rotateKey) == 1, "the copy with evidence left before its turn")
+        await transport.letGo()
+        #expect(try await send.value.status == 200)
+        _ = try await rotation.value
+        #expect(await phone.service.count(.rotateKey) == 2)
     }
 
     @Test("a lost App Attest key is replaced by a rotation", arguments: ["rotate", "send", "token"])
@@ -150,9 +181,7 @@ import Testing
     @Test("a refused rotation without an open copy is given up, and another one begins")
     func refusedWithoutCopies() async throws {
         let (phone, sdk, _) = try await registered()
-        await phone.network.setOffline(true)
-        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
-        await phone.network.setOffline(false)
+        await leaveRotation(phone, sdk)
         var record = try phone.record()
         guard case .rotation(var pending) = record.journal else {
             Issue.record("no rotation is left over")
@@ -202,9 +231,7 @@ import Testing
     @Test("a rotation left over as scheduled goes on as one for a compromise")
     func strongerReasonInTheJournal() async throws {
         let (phone, sdk, _) = try await registered()
-        await phone.network.setOffline(true)
-        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
-        await phone.network.setOffline(false)
+        await leaveRotation(phone, sdk)
         let next = try phone.launch()
         try await next.rotateKey(appID: Phone.app, reason: .compromise)
         #expect(try await rotations(phone).map(\.reason) == [.compromise])

@@ -80,7 +80,7 @@ struct Registrar: Sendable {
         }
     }
 
-    /// Whether nobody used the identity while an attempt waited, and its challenge lives.
+    /// Whether an attempt that waited can continue: the record is as the attempt left it, and the challenge is still valid.
     func canGoOn(_ waiting: RegistrationAttempt.Candidate) async throws(SynheartAuthError) -> Bool {
         let record = try await context.ledger.load()
         guard case .registration(let reference, _) = record.journal, record.state == .keyReady else { return false }

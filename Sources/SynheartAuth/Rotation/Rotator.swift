@@ -60,7 +60,10 @@ struct Rotator: Sendable {
         let isChainNeeded = context.configuration.keyStore.attestsKeys
         if isChainNeeded { try await forgetKey() }
         let newKey = try await makeKey(challenge: isChainNeeded ? challenge.bytes : nil)
-        return try await send(newKey, record, try await evidence.make(for: newKey, challenge))
+        // Its assertion's counter must arrive in order too.
+        return try await context.assertions.run { () async throws(SynheartAuthError) in
+            try await send(newKey, record, try await evidence.make(for: newKey, challenge))
+        }
     }
 
     private func pending() async throws(SynheartAuthError) -> PendingRotation {

@@ -52,7 +52,7 @@ final class OriginDemands: Sendable {
     }
 
     /// The path as the service compares it: escapes decoded once, repeated slashes collapsed, in lower case. A wrong guess costs an
-    /// assertion that nobody needs, or a refused request.
+    /// unneeded assertion, or a refused request.
     private static func plain(_ path: String) -> String {
         var plain = ""
         for character in path.removingPercentEncoding ?? path where character != "/" || plain.last != "/" {

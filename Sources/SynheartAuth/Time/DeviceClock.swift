@@ -29,7 +29,7 @@ public struct SystemClock: DeviceClock {
 
 extension Duration {
     /// Whole milliseconds, clamped to more than 100,000 years.
-    var wholeMilliseconds: Int64 {
+    package var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         let clamped = max(-4_000_000_000_000, min(4_000_000_000_000, seconds))
         return clamped * 1000 + attoseconds / 1_000_000_000_000_000
