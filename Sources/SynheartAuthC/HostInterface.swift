@@ -75,15 +75,13 @@ final class Instance: Sendable {
         defer { calls.withLock { $0.running[id] = nil } }
         let sleeper = sleeper
         let work = Task { await withDeadline(limit, sleeper, body) }
-        // A cancelled deadline gives nil.
-        let canceller = Task {
-            _ = await end.value
+        // Cancelled, it gives nil. Once it has ended, this does nothing.
+        Task {
+            await end.value
             work.cancel()
         }
-        let value = await work.value
-        end.give(())
-        _ = canceller
-        return value
+        defer { end.give(()) }
+        return await work.value
     }
 }
 
@@ -324,8 +322,7 @@ func fail(_ error: SynheartAuthError, _ result: Result?) -> Int32 {
     json["message"] = .string(error.message)
     json["recovery"] = .string(error.recovery.rawValue)
     json["retryable"] = .bool(error.isRetryable)
-    let milliseconds = error.retryAfter.map { $0.components.seconds.multipliedReportingOverflow(by: 1000).partialValue }
-    json["retry_after_ms"] = milliseconds.map { .integer($0) }
+    json["retry_after_ms"] = error.retryAfter.map { .integer($0.wholeMilliseconds) }
     json["from"] = error.transition.map { .string($0.from.rawValue) }
     json["to"] = error.transition.map { .string($0.to.rawValue) }
     result?.pointee = CText.copy(JSONValue.object(json).text())

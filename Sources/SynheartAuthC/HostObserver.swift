@@ -8,17 +8,15 @@ internal import SynheartAuth
 // What a host hears of the SDK. The header documents each function.
 
 /// The host's observer.
-///
-/// Unchecked: the table is copied and never changed. The host promises that `user` may be used from several threads.
-final class HostObserver: AuthLogger, @unchecked Sendable {
-    private let table: synheart_auth_observer
+final class HostObserver: AuthLogger {
+    private let host: HostTable<synheart_auth_observer>
 
-    init(_ table: synheart_auth_observer) { self.table = table }
+    init(_ table: synheart_auth_observer) { host = HostTable(table) }
 
-    deinit { table.release?(table.user) }
+    deinit { host.table.release?(host.table.user) }
 
     func log(_ entry: LogEntry) {
-        guard let log = table.log else { return }
+        guard let log = host.table.log else { return }
         var json = JSONObject()
         json["level"] = .string(entry.level.rawValue)
         json["event"] = .string(entry.event.rawValue)
@@ -27,20 +25,17 @@ final class HostObserver: AuthLogger, @unchecked Sendable {
         json["code"] = entry.code.map { .string($0.text) }
         json["from"] = entry.transition.map { .string($0.from.rawValue) }
         json["to"] = entry.transition.map { .string($0.to.rawValue) }
-        let milliseconds = entry.duration.map {
-            $0.components.seconds * 1000 + $0.components.attoseconds / 1_000_000_000_000_000
-        }
-        json["duration_ms"] = milliseconds.map { .integer($0) }
-        JSONValue.object(json).text().withCString { log(table.user, $0) }
+        json["duration_ms"] = entry.duration.map { .integer($0.wholeMilliseconds) }
+        JSONValue.object(json).text().withCString { log(host.table.user, $0) }
     }
 
     func changed(_ change: StateChange) {
-        guard let changed = table.state_changed else { return }
+        guard let changed = host.table.state_changed else { return }
         let json: JSONValue = [
             "app_id": .string(change.appID), "from": .string(change.transition.from.rawValue),
             "to": .string(change.transition.to.rawValue),
         ]
-        json.text().withCString { changed(table.user, $0) }
+        json.text().withCString { changed(host.table.user, $0) }
     }
 }
 

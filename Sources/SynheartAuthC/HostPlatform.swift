@@ -26,6 +26,15 @@ struct HostCall: Sendable {
     }
 }
 
+/// A copy of a table of the host's functions, with the pointer that each of them gets.
+///
+/// Unchecked: the copy is never changed. The host promises that functions and pointer may be used from several threads.
+struct HostTable<Table>: @unchecked Sendable {
+    let table: Table
+
+    init(_ table: Table) { self.table = table }
+}
+
 /// The host's callbacks.
 ///
 /// Unchecked: the struct is copied and never changed. The host promises that `user` may be used from several threads.

@@ -46,14 +46,12 @@ private func headerLines(_ pointer: UnsafePointer<CChar>?) -> HeaderFields? {
 }
 
 /// The host's HTTP client as a transport.
-///
-/// Unchecked: the table is copied and never changed. The host promises that `user` may be used from several threads.
-final class HostTransport: HTTPTransport, @unchecked Sendable {
-    private let table: synheart_auth_transport
+final class HostTransport: HTTPTransport {
+    private let host: HostTable<synheart_auth_transport>
 
-    init(_ table: synheart_auth_transport) { self.table = table }
+    init(_ table: synheart_auth_transport) { host = HostTable(table) }
 
-    deinit { table.release?(table.user) }
+    deinit { host.table.release?(host.table.user) }
 
     /// Sends on a thread of its own, so that a host that hangs blocks no other request. The SDK abandons it at the deadline.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
@@ -65,7 +63,7 @@ final class HostTransport: HTTPTransport, @unchecked Sendable {
     private typealias Outcome = Swift.Result<TransportAnswer, TransportError>
 
     private func exchange(_ request: TransportRequest) -> Outcome {
-        guard let send = table.send else { return .failure(TransportError("the host has no HTTP client")) }
+        guard let send = host.table.send else { return .failure(TransportError("the host has no HTTP client")) }
         let headers: JSONValue = .array(
             request.headers.lines.map { ["name": .string($0.name), "value": .string($0.value)] })
         let answer = HostAnswer()
@@ -78,10 +76,12 @@ final class HostTransport: HTTPTransport, @unchecked Sendable {
                                 method: method, url: url, headers: headers,
                                 body: body.isEmpty ? nil : body.baseAddress, body_length: Int64(body.count),
                                 body_file: request.bodyFile == nil ? nil : file,
-                                deadline_ms: milliseconds(request.deadline),
+                                deadline_ms: request.deadline.wholeMilliseconds,
                                 maximum_answer: Int64(request.maximumAnswer))
                             return withExtendedLifetime(answer) {
-                                send(table.user, &message, OpaquePointer(Unmanaged.passUnretained(answer).toOpaque()))
+                                send(
+                                    host.table.user, &message,
+                                    OpaquePointer(Unmanaged.passUnretained(answer).toOpaque()))
                             }
                         }
                     }
@@ -92,11 +92,6 @@ final class HostTransport: HTTPTransport, @unchecked Sendable {
             return .failure(TransportError("the host's HTTP client got no answer (\(status))"))
         }
         return given.body.count > request.maximumAnswer ? .failure(.tooLarge) : .success(given)
-    }
-
-    private func milliseconds(_ duration: Duration) -> Int64 {
-        let (seconds, attoseconds) = duration.components
-        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
     }
 }
 

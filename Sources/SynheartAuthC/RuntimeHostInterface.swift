@@ -3,13 +3,6 @@ internal import SynheartAuth
 
 // A host's own parts behind the runtime face. The header documents the table.
 
-/// The table, copied.
-///
-/// Unchecked: it is never changed, and the host promises that its context may be used from any thread.
-private struct NativeHost: @unchecked Sendable {
-    let table: synheart_native_host
-}
-
 @_cdecl("synheart_native_install_host")
 public func installNativeHost(_ host: UnsafePointer<synheart_native_host>?) -> Int32 {
     guard let table = host?.pointee, table.version == 1, let generateKey = table.generate_key,
@@ -17,7 +10,7 @@ public func installNativeHost(_ host: UnsafePointer<synheart_native_host>?) -> I
         let keyExists = table.key_exists, let deleteKey = table.delete_key, let secureStore = table.secure_store,
         let secureLoad = table.secure_load, let secureDelete = table.secure_delete
     else { return 1 }
-    let host = NativeHost(table: table)
+    let host = HostTable(table)
     let isInstalled = RuntimeFace.install(
         RuntimeHost(
             generateKey: { generateKey(host.table.context, $0) },

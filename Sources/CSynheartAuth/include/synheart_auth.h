@@ -186,7 +186,7 @@ int32_t synheart_auth_http_answer_set(synheart_auth_http_answer *answer, int32_t
 
 /* The host's HTTP client. `send` blocks until it has given an answer, and returns SYNHEART_AUTH_HOST_OK; or another status if no
  * answer came. It follows no redirects, keeps no cookies and caches nothing. The SDK calls it on threads of its own, several at
- * once. `release` may be NULL; it is called once, after the last call. */
+ * once. `release` may be NULL; it is called once, after the last call, and also if the table is not accepted. */
 typedef struct synheart_auth_transport {
     void *user;
     int32_t (*send)(void *user, const synheart_auth_http_request *request, synheart_auth_http_answer *answer);
@@ -197,7 +197,7 @@ typedef struct synheart_auth_transport {
 int32_t synheart_auth_set_transport(synheart_auth *handle, const synheart_auth_transport *transport, char **result);
 
 /* What the host hears of the SDK. Each function may be NULL. They must return soon, and may be called from any thread, several at
- * once. The texts are valid during the call. `release` is called once, after the last call. */
+ * once. The texts are valid during the call. `release` is called once, after the last call, and also if the table is not accepted. */
 typedef struct synheart_auth_observer {
     void *user;
     /* {"level":"info","event":"rotationFinished","app_id":"...","device":"<16 hex digits of a hash>","code":"...","from":"...",
