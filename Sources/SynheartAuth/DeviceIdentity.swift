@@ -5,6 +5,7 @@ internal import AuthContract
 /// An operation runs in a task of its own, so that it survives the cancellation of the caller that began it.
 actor DeviceIdentity {
     nonisolated let context: IdentityContext
+    private let resets: Resets
     private var registration: Running<Registration, Void>?
     private var rotation: Running<KeyRotation, RotationAim>?
     private var maintenance: Task<Void, Never>?
@@ -22,9 +23,14 @@ actor DeviceIdentity {
         let backOff: BackOff
     }
 
-    init(context: IdentityContext) { self.context = context }
+    init(context: IdentityContext, resets: Resets) {
+        self.context = context
+        self.resets = resets
+    }
 
     func register(joins: Bool) async throws(SynheartAuthError) -> Registration {
+        // The caller of a reset may have gone. An identity that the reset is about to end is not one to return.
+        try await resets.wait(for: context.appID)
         if let registration {
             guard joins else {
                 throw SynheartAuthError(.registrationInProgress, "a registration of this app is in progress")
@@ -87,7 +93,7 @@ actor DeviceIdentity {
     }
 
     func reset(_ reason: ResetReason) async throws(SynheartAuthError) {
-        let task = Operation<Void> { [context] in
+        let task = resets.begin(context.appID) { [context] in
             await Self.result { () async throws(SynheartAuthError) in
                 try await context.exclusively { () async throws(SynheartAuthError) in
                     // Whoever has the lock knows that the others only wait.
@@ -165,11 +171,13 @@ actor DeviceIdentity {
     private func fetchToken(_ audience: String?) async throws(SynheartAuthError) -> DeviceToken {
         var seen: Set<RetryTable.Remedy> = []
         while true {
-            let record = try await context.ledger.load()
-            let key = try record.signingKey()
             do throws(SynheartAuthError) {
-                let answer = try await context.signedCall(
-                    .token, body: TokenRequest(audience: audience).bytes, record: record, alias: key.alias)
+                let (answer, key) = try await context.withCurrentKey {
+                    [context] record, key throws(SynheartAuthError) in
+                    let answer = try await context.signedCall(
+                        .token, body: TokenRequest(audience: audience).bytes, record: record, alias: key.alias)
+                    return (answer, key)
+                }
                 let response = try answer.read(TokenResponse.self)
                 let life = Duration.seconds(min(max(response.expiresIn, 0), 600))
                 tokens[audience] = TokenCache.Entry(

@@ -26,6 +26,7 @@ public final class SynheartAuth: Sendable {
 
     private let state: Locked<State>
     private let changes = StateChanges()
+    private let resets = Resets()
 
     private init() { state = Locked(State()) }
 
@@ -169,7 +170,8 @@ public final class SynheartAuth: Sendable {
         let identity = state.withLock { state -> DeviceIdentity? in
             if state.identities[appID] == nil, let configuration = state.configuration {
                 state.identities[appID] = DeviceIdentity(
-                    context: IdentityContext(appID: appID, configuration: configuration, changes: changes))
+                    context: IdentityContext(appID: appID, configuration: configuration, changes: changes),
+                    resets: resets)
             }
             state.latest = state.identities[appID]
             return state.latest

@@ -1,6 +1,6 @@
 public import AuthContract
 internal import Bytes
-public import SynheartAuth
+@_exported public import SynheartAuth
 
 /// A stand-in for the SDK in the tests of an app: identities in memory, answers and failures that a test writes down.
 ///

@@ -62,9 +62,26 @@ import Testing
 
     @Test func `the first use in Ten minutes has at most ten lines`() throws {
         let first = try #require(Self.samples(in: try Self.text(of: "TenMinutes")).first)
-        // Two of them import the modules.
-        #expect(first.count <= 10 - 2)
+        // One of them imports the module.
+        #expect(first.count <= 10 - 1)
         #expect(first.contains { $0.contains("registerDevice") } && first.contains { $0.contains("send") })
+    }
+
+    @Test func `an app imports SynheartAuth and no other module of the package`() throws {
+        let own = try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "Sources").path)
+        var texts = try Self.pages().map { ($0, try Self.text(of: $0)) }
+        for folder in Self.folders + ["Examples/ios"] {
+            let path = Self.root.appending(path: folder).path
+            for file in try FileManager.default.contentsOfDirectory(atPath: path) {
+                texts.append((file, try String(contentsOfFile: path + "/" + file, encoding: .utf8)))
+            }
+        }
+        for (name, text) in texts {
+            let imported = text.matches(of: /(?m)^(?:@testable )?import (\w+)$/).map { String($0.1) }
+            let others = Set(imported).intersection(own).subtracting(["SynheartAuth", "SynheartAuthTestSupport"])
+            #expect(others.isEmpty, "\(name)")
+        }
+        #expect(texts.count > 20)
     }
 
     @Test func `every error code that a page names is the SDK's or the service's`() throws {

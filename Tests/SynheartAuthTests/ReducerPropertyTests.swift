@@ -29,7 +29,7 @@ import Testing
         case 13: return .rotationSuspended(isRefused: random.below(2) == 0)
         case 14: return .rotationAbandoned
         case 15: return .keyDisposed
-        case 16: return .keyLost(alias)
+        case 16: return .keyLost(reference)
         case 17: return .wiped
         case 18: return .resetStarted(.userRequested)
         case 19: return .rotationHandleMade(id: "n\(random.below(3))")

@@ -179,7 +179,7 @@ import Testing
         for record in [
             IdentityRecord(appID: appID), try registering,
             try apply(.pending(device, at: UnixTime(1)), to: registering),
-            try apply(.keyLost(old.alias), to: registered),
+            try apply(.keyLost(old), to: registered),
         ] {
             expectRefused(.rotationStarted(new.alias, .scheduled), in: record)
         }
@@ -202,18 +202,19 @@ import Testing
 
     @Test func `a lost key ends the identity and keeps the device id`() throws {
         for before in [try registered, try rotating] {
-            let lost = try apply(.keyLost(old.alias), to: before)
+            let lost = try apply(.keyLost(old), to: before)
             #expect(lost.state == .keyInvalid && lost.identity == .none && lost.deviceID == device)
         }
     }
 
     @Test func `the loss of a key that is not the current one changes nothing`() throws {
         let pending = try apply(.pending(device, at: UnixTime(1)), to: registering)
-        for (record, alias) in [
-            (try registered, new.alias), (try rotating, new.alias), (pending, old.alias), (try registering, old.alias),
-            (IdentityRecord(appID: appID), old.alias),
+        let earlier = IdentityRecord.KeyReference(alias: old.alias, thumbprint: "earlier")
+        for (record, key) in [
+            (try registered, new), (try registered, earlier), (try rotating, new), (try rotating, earlier),
+            (pending, old), (try registering, old), (IdentityRecord(appID: appID), old),
         ] {
-            #expect(try apply(.keyLost(alias), to: record) == record)
+            #expect(try apply(.keyLost(key), to: record) == record)
         }
     }
 
@@ -221,7 +222,7 @@ import Testing
         let offset = try #require(ClockOffset(milliseconds: 5000))
         var expected = IdentityRecord(appID: appID)
         expected.clockOffset = offset
-        var lost = try apply(.keyLost(old.alias), to: registered)
+        var lost = try apply(.keyLost(old), to: registered)
         lost = try apply(.clockLearned(offset), to: lost)
         #expect(try apply(.wiped, to: lost) == expected)
         #expect(

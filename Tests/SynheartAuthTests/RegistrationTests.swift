@@ -28,6 +28,32 @@ import Testing
         #expect(await phone.network.messages == messages)
     }
 
+    @Test("registration sends the id that the app gave the device, and none by default")
+    func localID() async throws {
+        struct Watching: HTTPTransport {
+            let base: TestNetwork
+            let seen: Locked<[String?]>
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+                if request.url.hasSuffix(Route.register.rawValue),
+                    let body = try? RegisterRequest(parsing: request.body)
+                {
+                    seen.withLock { $0.append(body.deviceLocalID) }
+                }
+                return try await base.send(request)
+            }
+        }
+        let (id, seen) = (UUID(), Locked<[String?]>([]))
+        for local in [nil, id] {
+            let phone = Phone()
+            let sdk = try phone.launch {
+                $0.transport = Watching(base: phone.network, seen: seen)
+                $0.deviceLocalID = local
+            }
+            try await sdk.registerDevice(appID: Phone.app)
+        }
+        #expect(seen.withLock { $0 } == [nil, id.uuidString.lowercased()])
+    }
+
     @Test("two apps on one device are independent")
     func independent() async throws {
         let (_, sdk, id) = try await Phone.registered()

@@ -150,4 +150,51 @@ import Testing
         #expect(phone.storage.isEmpty && phone.keys.aliases.isEmpty)
         #expect(await phone.network.messages == messages)
     }
+
+    @Test(arguments: [false, true])
+    func `a registration waits for a reset whose caller has gone`(isReconfigured: Bool) async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        let name = RecordName(try AppID(Phone.app))
+        let lock = try #require(try phone.storage.lock(name, for: IdentityLedger.LockScope.operation.rawValue))
+        let reset = Task { try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested) }
+        try await eventually { phone.sleeper.turns > 0 }
+        reset.cancel()
+        await expectError(.networkError) { try await reset.value }
+        if isReconfigured { sdk.configure(try phone.configuration) }
+        let impatient = Task { try await sdk.registerDevice(appID: Phone.app) }
+        impatient.cancel()
+        await expectError(.networkError) { try await impatient.value }
+        let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
+        for _ in 0..<100 { await Task.yield() }
+        lock.release()
+        // Not the identity that the reset then ends.
+        let device = try await registration.value
+        #expect(device.status == .registered && device.deviceId != id)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
+    @Test func `resets of one app run one after the other, and those of another app do not wait`() async throws {
+        let (app, other) = (try AppID(Phone.app), try AppID("com.example.other"))
+        let resets = Resets()
+        let isLetGo = OnceValue<Void>()
+        let ended = Locked<[Int]>([])
+        _ = resets.begin(app) {
+            await isLetGo.value
+            ended.withLock { $0.append(1) }
+            return .success(())
+        }
+        _ = resets.begin(app) {
+            ended.withLock { $0.append(2) }
+            return .success(())
+        }
+        _ = await resets.begin(other) {
+            ended.withLock { $0.append(3) }
+            return .failure(.cancelled)
+        }.value
+        try await resets.wait(for: other)
+        #expect(ended.withLock { $0 } == [3])
+        isLetGo.give(())
+        try await resets.wait(for: app)
+        #expect(ended.withLock { $0 } == [3, 1, 2])
+    }
 }

@@ -99,6 +99,31 @@ import Testing
         #expect(try events.allSatisfy { $0.device == HashedDeviceID(try DeviceID(id)) })
     }
 
+    @Test func `a rotation that the status decides logs its failure`() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        await phone.service.refuse(.rotateKey, .rotationFailed)
+        let failures = { phone.logger.entries.filter { $0.event == .rotationFailed } }
+        // The status names the old key; then it cannot be had, while the refused rotation is settled first.
+        await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
+        #expect(failures().map(\.code) == [.rotationFailed])
+        await phone.service.refuse(.status, .unknownApp)
+        await expectError(.server("UNKNOWN_APP")) { try await sdk.rotateKey(appID: Phone.app) }
+        #expect(failures().map(\.code) == [.rotationFailed, .server("UNKNOWN_APP")])
+        // The current key is lost.
+        let (other, app, _) = try await Phone.registered()
+        other.keys.lose()
+        await expectError(.keyInvalidated) { try await app.rotateKey(appID: Phone.app) }
+        let last = try #require(other.logger.entries.last { $0.event == .rotationFailed })
+        #expect(last.code == .keyInvalidated && last.level == .warning)
+        #expect(try failures().allSatisfy { $0.device == HashedDeviceID(try DeviceID(id)) && $0.level == .warning })
+    }
+
+    @Test func `a rotation of no device logs nothing`() async throws {
+        let phone = Phone()
+        await expectError(.notRegistered) { try await phone.launch().rotateKey(appID: Phone.app) }
+        #expect(phone.logger.entries.isEmpty)
+    }
+
     /// Writes down in which order keys are made and deleted.
     private struct Journaling: KeyStore {
         let base: MemoryKeyStore
@@ -185,6 +210,50 @@ import Testing
         let rotation = try await sdk.rotateKey(appID: Phone.app)
         #expect(rotation == done.withLock { $0 })
         #expect(await phone.service.count(.rotateKey) == 1 && phone.keys.created == 2)
+        #expect(phone.keys.aliases.count == 1)
+    }
+
+    @Test func `the old key of another process's rotation is deleted, if that process died before`() async throws {
+        /// Dies when it is to delete.
+        struct Dying: KeyStore {
+            let base: MemoryKeyStore
+            let death: Faults
+            var protection: KeyProtection { base.protection }
+            func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
+                try base.create(alias, challenge: challenge)
+            }
+            func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? { try base.load(alias) }
+            func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+                try base.sign(message, with: alias)
+            }
+            func delete(_ alias: KeyAlias) throws(KeyStoreError) {
+                death.die(at: 0)
+                if death.pass() { throw KeyStoreError(.unavailable) }
+            }
+        }
+        struct Interrupted: Sleeper {
+            let base: TestSleeper
+            let meanwhile: @Sendable () async throws -> Void
+            func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
+                if purpose == .retry { try await meanwhile() }
+                try await base.sleep(for: duration, purpose)
+            }
+        }
+        let (phone, _, _) = try await Phone.registered()
+        let death = Faults()
+        let other = try phone.launch {
+            $0.keyStore = Dying(base: phone.keys, death: death)
+            $0.storage = FaultyStorage(base: phone.storage, faults: death)
+        }
+        await phone.network.plan(.requestDropped, at: 0)
+        let sdk = try phone.launch {
+            $0.sleeper = Interrupted(base: phone.sleeper) {
+                try await other.rotateKey(appID: Phone.app)
+                #expect(phone.keys.aliases.count == 2)
+            }
+        }
+        try await sdk.rotateKey(appID: Phone.app)
+        #expect(phone.keys.aliases.count == 1)
     }
 
     @Test func `only an unreachable service is tried again, and Retry-After replaces the pause`() async throws {

@@ -211,6 +211,28 @@ import Testing
         #expect(try phone.record().journal == nil)
     }
 
+    @Test(arguments: [Self.api, FakeService.origin])
+    func `a second INVALID_SIGNATURE, after a rotation was finished, is a verdict of the auth service alone`(
+        origin: String
+    ) async throws {
+        let (phone, sdk, _) = try await registered()
+        for index in 0..<3 { await phone.network.plan(.requestDropped, at: index) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
+        let refusal = await phone.service.answer(FakeService.Refusal(.invalidSignature))
+        await phone.service.answer(path: "/v1/readings?day=1", with: refusal, times: 2)
+        let request = request("\(origin)/v1/readings?day=1")
+        if origin == FakeService.origin {
+            let error = await expectError(.server("INVALID_SIGNATURE")) {
+                try await sdk.send(request, appID: Phone.app)
+            }
+            #expect(error?.recovery == .reset)
+        } else {
+            #expect(try await sdk.send(request, appID: Phone.app) == refusal)
+            #expect(await phone.service.count(.status) == 1)
+        }
+        #expect(try phone.record().state == .registered && phone.record().keyRotatedAt != nil)
+    }
+
     @Test(
         "an answer of the application is returned as it is, whatever its status",
         arguments: [400, 401, 403, 404, 409, 500, 302])

@@ -112,6 +112,60 @@ import Testing
         #expect(await phone.service.count(.rotateKey) == 2)
     }
 
+    @Test("a rotation waits 30 seconds for a long upload that asserts, and is tried again without it")
+    func longUpload() async throws {
+        let phone = Phone()
+        let transport = CallDeadlineTests.HeldTransport(phone.network, holding: "/v1/upload")
+        let sdk = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.transport = transport
+        }
+        try await sdk.registerDevice(appID: Phone.app)
+        await phone.service.setPolicy { $0.reattests = true }
+        let upload = TransportRequest(
+            method: "PUT", url: "\(SendTests.api)/v1/upload", headers: HeaderFields(), body: [],
+            deadline: .seconds(3600))
+        let send = Task { try await sdk.send(upload, appID: Phone.app, asserting: true) }
+        try await eventually { await transport.waiting == 1 }
+        let rotation = Task { try await sdk.rotateKey(appID: Phone.app) }
+        // The registration's challenge and the rotation's.
+        try await eventually { await phone.service.count(.challenge) == 2 }
+        phone.sleeper.expire(.seconds(30))
+        // The next attempt has a challenge of its own.
+        try await eventually { await phone.service.count(.challenge) == 3 }
+        #expect(phone.sleeper.retries.contains { $0 >= .seconds(60) })
+        await transport.letGo()
+        #expect(try await send.value.status == 200)
+        _ = try await rotation.value
+        #expect(try await rotations(phone).count { $0.assertion != nil } == 1, "the first attempt's copy left later")
+    }
+
+    @Test("a body that waited too long for its turn never runs, and the line goes on")
+    func turnsGivenUp() async throws {
+        let line = TaskLine()
+        let sleeper = TestSleeper(TestClock())
+        let (held, ran) = (OnceValue<Void>(), Locked<[Int]>([]))
+        let first = Task {
+            try await line.run {
+                ran.withLock { $0.append(1) }
+                await held.value
+            }
+        }
+        try await eventually { ran.withLock { $0 } == [1] }
+        let impatient = Task {
+            try await line.run(.forAssertions(.seconds(30), sleeper)) { ran.withLock { $0.append(2) } }
+        }
+        sleeper.expire(.seconds(30))
+        await expectError(.networkError) { try await impatient.value }
+        let patient = Task {
+            try await line.run(.forAssertions(.seconds(30), sleeper)) { ran.withLock { $0.append(3) } }
+        }
+        held.give(())
+        try await first.value
+        try await patient.value
+        #expect(ran.withLock { $0 } == [1, 3])
+    }
+
     @Test("a lost App Attest key is replaced by a rotation", arguments: ["rotate", "send", "token"])
     func rebinds(operation: String) async throws {
         let (phone, sdk, id) = try await registered()

@@ -44,7 +44,7 @@ import Testing
         await expectError(.signingFailed) { try await sdk.signRequest(appID: Phone.app, method: "GET", path: path) }
     }
 
-    @Test("a malformed method is refused", arguments: ["", "GET\n/other", "GE T", "GET\r", "ПОСТ"])
+    @Test("a malformed method is refused", arguments: ["", "GET\n/other", "GE T", "GET\r", "ПОСТ", "P0ST", "A_B"])
     func methods(method: String) async throws {
         let (_, sdk, _) = try await Phone.registered()
         await expectError(.signingFailed) { try await sdk.signRequest(appID: Phone.app, method: method, path: "/") }

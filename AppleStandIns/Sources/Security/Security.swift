@@ -47,6 +47,7 @@ nonisolated(unsafe) public let kSecAttrAccessControl: CFString = "accc"
 nonisolated(unsafe) public let kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly: CFString = "cku"
 nonisolated(unsafe) public let kSecReturnRef: CFString = "r_Ref"
 nonisolated(unsafe) public let kSecReturnData: CFString = "r_Data"
+nonisolated(unsafe) public let kSecReturnAttributes: CFString = "r_Attributes"
 nonisolated(unsafe) public let kSecMatchLimit: CFString = "m_Limit"
 nonisolated(unsafe) public let kSecMatchLimitOne: CFString = "m_LimitOne"
 nonisolated(unsafe) public let kSecValueData: CFString = "v_Data"
@@ -90,7 +91,8 @@ public enum StandInKeychain {
     struct State {
         var keys: [Key: SecKey] = [:]
         var items: [Item: Data] = [:]
-        var groups: Set<String> = [defaultGroup]
+        var defaultGroup = appGroup
+        var groups: Set<String> = [appGroup]
         var lies = 0
         var failures: [OSStatus] = []
         var signingFailure: (domain: String, code: Int)?
@@ -101,8 +103,8 @@ public enum StandInKeychain {
         var exportStatus: OSStatus?
     }
 
-    /// The app's own group.
-    static let defaultGroup = "TEAM.com.example.app"
+    /// The group of the app id.
+    static let appGroup = "TEAM.com.example.app"
 
     private static let lock = NSLock()
     nonisolated(unsafe) private static var state = State()
@@ -134,13 +136,22 @@ public enum StandInKeychain {
     public static var usedGroups: Set<String> { with { Set($0.items.keys.map(\.group) + $0.keys.keys.map(\.group)) } }
     /// An item that another program of this app stored.
     public static func put(_ data: Data, service: String, account: String) {
-        with { $0.items[Item(service: service, account: account, group: defaultGroup)] = data }
+        with { $0.items[Item(service: service, account: account, group: appGroup)] = data }
     }
     public static func item(_ service: String, _ account: String) -> Data? {
-        with { $0.items[Item(service: service, account: account, group: defaultGroup)] }
+        with { $0.items[Item(service: service, account: account, group: appGroup)] }
+    }
+    /// The accounts of a service's items, in all groups.
+    public static func accounts(_ service: String) -> Set<String> {
+        with { Set($0.items.keys.filter { $0.service == service }.map(\.account)) }
     }
     /// The app is entitled to this group too.
     public static func entitle(_ group: String) { with { _ = $0.groups.insert(group) } }
+    /// The first group of *Keychain Sharing*: items that name no group lie there from now on.
+    public static func share(_ group: String) {
+        entitle(group)
+        with { $0.defaultGroup = group }
+    }
     /// The next look-ups say "not found", as at some prewarmed launches.
     public static func lie(times: Int) { with { $0.lies = times } }
 
@@ -173,7 +184,7 @@ public func SecKeyCreateRandomKey(
             let tag = privateAttributes["atag"] as? Data, privateAttributes["perm"] as? Bool == true,
             privateAttributes["accc"] is SecAccessControl
         else { return .failure(KeychainFailure(status: errSecParam)) }
-        let group = privateAttributes["agrp"] as? String ?? StandInKeychain.defaultGroup
+        let group = privateAttributes["agrp"] as? String ?? state.defaultGroup
         guard state.groups.contains(group) else { return .failure(KeychainFailure(status: errSecMissingEntitlement)) }
         let key = SecKey(.priv(.init()))
         state.keys[StandInKeychain.Key(tag: tag, group: group)] = key
@@ -263,11 +274,14 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
         guard let item = attributes as? [String: Any], let account = item["acct"] as? String,
             let service = item["svce"] as? String, let data = item["v_Data"] as? Data, item["pdmn"] as? String == "cku"
         else { return errSecParam }
-        let group = item["agrp"] as? String ?? StandInKeychain.defaultGroup
+        let group = item["agrp"] as? String ?? state.defaultGroup
         guard state.groups.contains(group) else { return errSecMissingEntitlement }
         let key = StandInKeychain.Item(service: service, account: account, group: group)
         guard state.items[key] == nil else { return errSecDuplicateItem }
         state.items[key] = data
+        if item["r_Attributes"] as? Bool == true {
+            result?.pointee = NSDictionary(dictionary: ["svce": service, "acct": account, "agrp": group])
+        }
         return errSecSuccess
     }
 }

@@ -22,8 +22,8 @@ import os
 
     private func launch(group: String? = nil) throws -> SynheartAuth {
         try phone.launch { configuration in
-            configuration.storage = KeychainStorage(accessGroup: group, pause: {})
-            configuration.keyStore = SecureEnclaveKeyStore(accessGroup: group, pause: {})
+            configuration.storage = KeychainStorage(accessGroup: group, bundleID: Phone.app, pause: {})
+            configuration.keyStore = SecureEnclaveKeyStore(accessGroup: group, bundleID: Phone.app, pause: {})
             configuration.attestation = AppAttestProvider()
             configuration.runningTime = ExpiringActivity()
         }
@@ -111,9 +111,13 @@ import os
         #expect(throws: KeyStoreError.self) { try store.create(.primary(AppID(Phone.app)), challenge: nil) }
     }
 
-    @Test("an identity moves to an access group that the app names later")
-    func adoptedGroup() async throws {
+    @Test(
+        "an identity moves to an access group that the app names later",
+        arguments: [["TEAM.shared"], ["TEAM.first", "TEAM.shared"], []])
+    func adoptedGroup(sharing: [String]) async throws {
         let id = try await launch().registerDevice(appID: Phone.app).deviceId
+        // The first group of Keychain Sharing takes the place of the app id's as the default.
+        if let first = sharing.first { StandInKeychain.share(first) }
         StandInKeychain.entitle("TEAM.shared")
         let sdk = try launch(group: "TEAM.shared")
         #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
@@ -123,6 +127,19 @@ import os
         #expect(try await phone.signAndVerify(launch(group: "TEAM.shared")).status == 200)
         try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         #expect(StandInKeychain.itemCount == 0 && StandInKeychain.tags.isEmpty)
+    }
+
+    @Test("an identity in a group that the configuration does not name stays there")
+    func foreignGroup() async throws {
+        StandInKeychain.entitle("TEAM.other")
+        StandInKeychain.entitle("TEAM.shared")
+        let id = try await launch(group: "TEAM.other").registerDevice(appID: Phone.app).deviceId
+        let sdk = try launch(group: "TEAM.shared")
+        #expect(try await !sdk.isRegistered(appID: Phone.app))
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId != id)
+        #expect(try await launch(group: "TEAM.other").getDeviceId(appID: Phone.app) == id)
+        #expect(StandInKeychain.tags.count == 1 && StandInKeychain.itemCount == 2)
+        #expect(StandInKeychain.accounts("ai.synheart.auth.canary") == ["canary"], "a probe was left behind")
     }
 
     @Test("the SDK asks for running time while it holds a lock, and gives it back")
@@ -174,6 +191,18 @@ import os
         }
         #expect(StandInAppAttest.generated == 2)
         #expect(runtime.deleteKey("device-2") && runtime.deleteKey("device-2") && !runtime.keyExists("device-2"))
+    }
+
+    @Test("a deployed key of another device is no key until the runtime deletes it, and the log says why")
+    func deployedKeyOfAnotherDevice() throws {
+        StandInKeychain.put(Data("restored".utf8), service: "ai.synheart.auth.fficrypto", account: "device-4")
+        #expect(runtime.generateKey("device-4") == nil && runtime.signBytes("device-4", [1]) == nil)
+        #expect(runtime.keyExists("device-4"), "only a confirmed \"not found\" is 0")
+        #expect(phone.logger.entries.contains { $0.level == .error && $0.code == .keyInvalidated })
+        #expect(StandInKeychain.item("ai.synheart.auth.fficrypto", "device-4") == Data("restored".utf8))
+        #expect(runtime.deleteKey("device-4") && !runtime.keyExists("device-4"))
+        let key = runtime.generateKey("device-4")
+        #expect(try isValid(runtime.signBytes("device-4", [1]), key, [1]))
     }
 
     @Test("a Keychain that cannot be read has all the runtime's keys, and makes none")

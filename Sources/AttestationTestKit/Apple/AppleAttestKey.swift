@@ -22,14 +22,16 @@ public struct AppleAttestKey: Sendable {
     public init(privateKey: P256.Signing.PrivateKey, counter: UInt32 = 0) {
         self.privateKey = privateKey
         self.counter = counter
+        x963 = Array(privateKey.publicKey.x963Representation)
+        keyID = Array(SHA256.hash(data: x963))
     }
 
     /// The 32 octets of the private key.
     public var rawRepresentation: [UInt8] { Array(privateKey.rawRepresentation) }
 
     /// The public point in X9.63 form, 65 octets.
-    public var x963: [UInt8] { Array(privateKey.publicKey.x963Representation) }
+    public let x963: [UInt8]
 
     /// The key id: SHA-256 of the public point.
-    public var keyID: [UInt8] { Array(SHA256.hash(data: x963)) }
+    public let keyID: [UInt8]
 }

@@ -96,6 +96,8 @@ public struct AppleAttestationOptions: Sendable {
     public var encode: @Sendable (CBORMap) -> [UInt8] = { CBORValue.map($0).encoded }
     /// What is to be unlike a real receipt.
     public var receipt = AppleReceiptOptions()
+    /// The receipt, made before; nil for a new one, as `receipt` says.
+    public var madeReceipt: [UInt8]?
 
     /// Everything as it must be.
     public init() {}

@@ -33,8 +33,9 @@ public struct AppleDevice: Sendable {
         let authenticatorData = attestationData(of: key, options)
         let nonce = Array(SHA256.hash(data: authenticatorData + clientDataHash))
         let leaf = try leaf(for: key, nonce: nonce, at: date, options)
-        let receipt = try receipt(
-            leaf: leaf, clientDataHash: clientDataHash, at: date, options: options.receipt)
+        let receipt =
+            try options.madeReceipt
+            ?? receipt(leaf: leaf, clientDataHash: clientDataHash, at: date, options: options.receipt)
         let certificates = options.certificates([leaf, authority.intermediate.certificate])
         return options.encode(
             CBORMap([
@@ -66,10 +67,26 @@ public struct AppleDevice: Sendable {
         for key: AppleAttestKey, clientDataHash: [UInt8], riskMetric: Int, at date: Date,
         options: AppleReceiptOptions = AppleReceiptOptions()
     ) throws -> [UInt8] {
-        var options = options
-        options.riskMetric = riskMetric
         let nonce = [UInt8](repeating: 0, count: 32)
         let leaf = try leaf(for: key, nonce: nonce, at: date, AppleAttestationOptions())
+        return try exchangedReceipt(
+            leaf: leaf, clientDataHash: clientDataHash, riskMetric: riskMetric, at: date, options: options)
+    }
+
+    /// What Apple's server gives for a receipt when it is exchanged, for the key that this certificate names.
+    ///
+    /// - Parameters:
+    ///   - leaf: the first certificate of the key's attestation, DER.
+    ///   - clientDataHash: SHA-256 of what the app had attested.
+    ///   - riskMetric: Apple's metric in the new receipt.
+    ///   - date: when it is exchanged.
+    ///   - options: what is changed in the receipt.
+    public func exchangedReceipt(
+        leaf: [UInt8], clientDataHash: [UInt8], riskMetric: Int, at date: Date,
+        options: AppleReceiptOptions = AppleReceiptOptions()
+    ) throws -> [UInt8] {
+        var options = options
+        options.riskMetric = riskMetric
         return try receipt(leaf: leaf, clientDataHash: clientDataHash, at: date, options: options)
     }
 

@@ -42,7 +42,7 @@ public struct VerifyRequest: WireBody, Hashable {
 
     public init(_ fields: JSONFields) throws {
         method = try fields.parsed("method") { text in
-            guard text.isMethod else { throw ContractError("the method must be a token") }
+            guard text.isMethod else { throw ContractError("the method must be 1 to 32 letters or '-'") }
             return text
         }
         scheme = try fields.string("scheme")

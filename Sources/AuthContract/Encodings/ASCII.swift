@@ -5,7 +5,7 @@ extension UInt8 {
     var isUpperCase: Bool { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= self }
     var isLetter: Bool { isLowerCase || isUpperCase }
 
-    /// Whether it is a `tchar` of RFC 9110 section 5.6.2: a character of methods, field names and tokens.
+    /// Whether it is a `tchar` of RFC 9110 section 5.6.2: a character of field names and tokens.
     var isTokenCharacter: Bool { isLetter || isDigit || "!#$%&'*+-.^_`|~".utf8.contains(self) }
 
     /// Whether it is printable and not a space.
@@ -22,6 +22,8 @@ extension String {
     /// Whether the text is a token (RFC 9110 section 5.6.2), such as the name of a header.
     package var isToken: Bool { !utf8.isEmpty && utf8.allSatisfy(\.isTokenCharacter) }
 
-    /// Whether the text is a method (RFC 9110 section 9.1): a token of at most 32 characters.
-    package var isMethod: Bool { utf8.count <= 32 && isToken }
+    /// Whether the text is a method that may be signed: 1 to 32 letters or `-`.
+    package var isMethod: Bool {
+        1...32 ~= utf8.count && utf8.allSatisfy { $0.isLetter || $0 == UInt8(ascii: "-") }
+    }
 }

@@ -10,7 +10,7 @@
         public init() {}
 
         /// `ios`, on every system of Apple's.
-        public var platform: Platform { .ios }
+        public var platform: AttestationPlatform { .ios }
 
         /// Makes an App Attest key. Its id is the handle.
         public func makeHandle() async throws(AttestationError) -> String? {

@@ -42,21 +42,4 @@
                 && SecItemCopyMatching(canary as CFDictionary, nil) == errSecSuccess
         }
     }
-
-    /// Moves items of the app's own access group to the one that it shares with its extensions, when the host names that group
-    /// later than it made the items.
-    enum KeychainAdoption {
-        /// Runs a look-up for the query; if nothing is found in its access group, moves what the app has elsewhere, and looks again.
-        static func look(
-            _ query: [String: Any], accessGroup: String?, _ canary: KeychainCanary, _ look: () -> OSStatus
-        ) -> OSStatus {
-            let status = canary.confirmed(look)
-            guard status == errSecItemNotFound, let accessGroup else { return status }
-            var anywhere = query
-            anywhere[kSecAttrAccessGroup as String] = nil
-            let moved = SecItemUpdate(
-                anywhere as CFDictionary, [kSecAttrAccessGroup as String: accessGroup] as CFDictionary)
-            return moved == errSecSuccess ? look() : moved
-        }
-    }
 #endif

@@ -6,33 +6,36 @@
     public struct KeychainStorage: RecordStorage {
         private let accessGroup: String?
         private let locks: PrivateDirectory
-        private let canary: KeychainCanary
+        private let adoption: KeychainAdoption
 
         static let service = "ai.synheart.auth"
 
         /// Records of the app, or of an access group.
         ///
         /// - Parameters:
-        ///   - accessGroup: The Keychain access group with its prefix; nil for the app's own. Records that the app made before it
-        ///     named a group move there.
+        ///   - accessGroup: The Keychain access group with its prefix; nil for the app's default group. Records that the app made
+        ///     before it named a group move there.
         ///   - lockDirectory: The directory of the locks. An app and its extensions use a directory in their app group's container.
         ///     An extension must not be suspended while it holds a lock there.
         public init(accessGroup: String? = nil, lockDirectory: String? = nil) {
             self.init(accessGroup: accessGroup, lockDirectory: lockDirectory, pause: KeychainCanary.pause)
         }
 
-        init(accessGroup: String?, lockDirectory: String? = nil, pause: @escaping @Sendable () -> Void) {
+        init(
+            accessGroup: String?, lockDirectory: String? = nil, bundleID: String? = Bundle.main.bundleIdentifier,
+            pause: @escaping @Sendable () -> Void
+        ) {
             self.accessGroup = accessGroup
-            canary = KeychainCanary(accessGroup: accessGroup, pause: pause)
+            adoption = KeychainAdoption(
+                accessGroup: accessGroup, canary: KeychainCanary(accessGroup: accessGroup, pause: pause),
+                bundleID: bundleID)
             locks = PrivateDirectory(path: (lockDirectory ?? NSTemporaryDirectory()) + "/ai.synheart.auth")
         }
 
         /// Only `errSecItemNotFound`, confirmed, reads as absent. Everything else is unavailable.
         public func read(_ name: RecordName) -> StorageReading {
             let item = item(name)
-            return item.read { look in
-                KeychainAdoption.look(item.query, accessGroup: accessGroup, canary, look)
-            }
+            return item.read { look in adoption.look(item.query, look) }
         }
 
         /// Replaces the item as a whole.

@@ -8,14 +8,19 @@
     public struct SecureEnclaveKeyStore: KeyStore {
         private let accessGroup: String?
         private let canary: KeychainCanary
+        private let adoption: KeychainAdoption
 
         /// Keys of the app, or of an access group that an app shares with its extensions. Keys that the app made before it named a
         /// group move there.
         public init(accessGroup: String? = nil) { self.init(accessGroup: accessGroup, pause: KeychainCanary.pause) }
 
-        init(accessGroup: String?, pause: @escaping @Sendable () -> Void) {
+        init(
+            accessGroup: String?, bundleID: String? = Bundle.main.bundleIdentifier,
+            pause: @escaping @Sendable () -> Void
+        ) {
             self.accessGroup = accessGroup
             canary = KeychainCanary(accessGroup: accessGroup, pause: pause)
+            adoption = KeychainAdoption(accessGroup: accessGroup, canary: canary, bundleID: bundleID)
         }
 
         /// The Secure Enclave.
@@ -95,7 +100,7 @@
                 kSecReturnRef as String: true, kSecMatchLimit as String: kSecMatchLimitOne,
             ]) { $1 }
             var item: CFTypeRef?
-            let status = KeychainAdoption.look(query, accessGroup: accessGroup, canary) {
+            let status = adoption.look(query) {
                 SecItemCopyMatching(wanted as CFDictionary, &item)
             }
             switch status {

@@ -3,7 +3,7 @@ public import AuthContract
 /// Gets evidence for the app and a key from the platform's provider: App Attest, Play Integrity, Android Key Attestation.
 public protocol AttestationProvider: Sendable {
     /// The platform that the service checks the evidence for.
-    var platform: Platform { get }
+    var platform: AttestationPlatform { get }
 
     /// Makes a handle that must outlive the process, such as App Attest's key id; nil if the provider needs none.
     ///
@@ -124,10 +124,10 @@ struct NoAttestation: AttestationProvider {
     /// it only for apps of its development or staging channels that allow it.
     public struct DevelopmentAttestation: AttestationProvider {
         /// The platform to claim.
-        public let platform: Platform
+        public let platform: AttestationPlatform
 
         /// Memberwise initializer.
-        public init(platform: Platform = .ios) { self.platform = platform }
+        public init(platform: AttestationPlatform = .ios) { self.platform = platform }
 
         /// The fixed proof. The service also demands a key proof.
         public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {

@@ -1,18 +1,59 @@
+internal import Bytes
+
 /// Runs bodies one after another, in the order of their calls.
 actor TaskLine {
+    /// How long a body waits for its turn at most.
+    struct Patience: Sendable {
+        let limit: Duration
+        let sleeper: any Sleeper
+        /// What the call throws when the limit has passed. The body never runs then.
+        let failure: SynheartAuthError
+    }
+
+    private enum Turn {
+        case waiting, taken, givenUp
+    }
+
     private var last: Task<Void, Never>?
 
     /// Runs `body` after everything queued before it. Cancelling the caller ends its wait; the body runs all the same.
+    ///
+    /// - Parameters:
+    ///   - patience: How long the body waits; nil if the caller limits its own wait.
+    ///   - body: The body.
     func run<Value: Sendable>(
-        _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
+        _ patience: Patience? = nil, _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
     ) async throws(SynheartAuthError) -> Value {
         let previous = last
-        let task = Task<Result<Value, SynheartAuthError>, Never> {
-            await previous?.value
-            do throws(SynheartAuthError) { return .success(try await body()) } catch { return .failure(error) }
+        let turn = Locked(Turn.waiting)
+        let answer = OnceValue<Result<Value, SynheartAuthError>>()
+        let timer = patience.map { patience in
+            Task<Void, Never> {
+                guard (try? await patience.sleeper.sleep(for: patience.limit, .deadline)) != nil,
+                    Self.move(turn, to: .givenUp)
+                else { return }
+                answer.give(.failure(patience.failure))
+            }
         }
-        last = Task { _ = await task.value }
+        let task = Task<Result<Value, SynheartAuthError>, Never> { await answer.value }
+        last = Task {
+            await previous?.value
+            timer?.cancel()
+            guard Self.move(turn, to: .taken) else { return }
+            do throws(SynheartAuthError) { answer.give(.success(try await body())) } catch {
+                answer.give(.failure(error))
+            }
+        }
         guard let result = await task.valueUnlessCancelled() else { throw .cancelled }
         return try result.get()
+    }
+
+    /// Ends the wait for a turn. False if it has ended before.
+    private static func move(_ turn: Locked<Turn>, to next: Turn) -> Bool {
+        turn.withLock { turn in
+            guard turn == .waiting else { return false }
+            turn = next
+            return true
+        }
     }
 }

@@ -1,4 +1,5 @@
 public import AuthContract
+public import Foundation
 
 extension SynheartAuth {
     /// The parts that the SDK uses. `init(baseUrl:)` takes the platform's own; each part can be replaced.
@@ -26,6 +27,8 @@ extension SynheartAuth {
         /// Earlier origins of the auth service, if it moved to another host. A record of theirs moves along. The SDK sends nothing to
         /// them.
         public var aliases: Set<RequestOrigin> = []
+        /// An id that the app itself gave this device. Registration sends it; the service stores and shows it, and never trusts it.
+        public var deviceLocalID: UUID?
         /// Whether the SDK rotates a key by itself when it is due.
         public var rotatesAutomatically = true
 

@@ -6,25 +6,56 @@ internal import AuthContract
 /// builds.
 public struct SynheartAuthError: Error, Sendable {
     /// The stable code (RFC-AUTH-MOBILE-0001 section 11).
-    public let code: Code
+    public var code: Code { details.code }
     /// An explanation for the developer.
-    public let message: String
+    public var message: String { details.message }
     /// What the host can do.
-    public let recovery: Recovery
+    public var recovery: Recovery { details.recovery }
     /// Whether the same call may succeed later.
     public var isRetryable: Bool { recovery == .retry }
     /// How long to wait before that, if the service or the SDK knows.
-    public let retryAfter: Duration?
+    public var retryAfter: Duration? { details.retryAfter }
     /// The error below this one.
-    public let cause: (any Error)?
+    public var cause: (any Error)? { details.cause }
     /// The refused transition of an `invalidStateTransition`.
-    public let transition: StateTransition?
+    public var transition: StateTransition? { details.transition }
     /// What the SDK itself does about the error.
-    let remedy: RetryTable.Remedy
+    var remedy: RetryTable.Remedy { details.remedy }
     /// The service's clock, if the error is a verdict of the service.
-    let serverTime: UnixTime?
+    var serverTime: UnixTime? { details.serverTime }
     /// Where the service demands assertions, if it demanded one.
-    let assertionDemand: AssertionDemand?
+    var assertionDemand: AssertionDemand? { details.assertionDemand }
+
+    /// A class: every call of an async function that throws this error has code that moves it. With one word to move, the SDK is
+    /// smaller.
+    private final class Details: Sendable {
+        let code: Code
+        let message: String
+        let recovery: Recovery
+        let remedy: RetryTable.Remedy
+        let retryAfter: Duration?
+        let cause: (any Error)?
+        let transition: StateTransition?
+        let serverTime: UnixTime?
+        let assertionDemand: AssertionDemand?
+
+        init(
+            _ row: RetryTable.Row, _ message: String, _ retryAfter: Duration?, _ cause: (any Error)?,
+            _ transition: StateTransition?, _ serverTime: UnixTime?, _ assertionDemand: AssertionDemand?
+        ) {
+            code = row.code
+            self.message = message
+            recovery = row.recovery
+            remedy = row.remedy
+            self.retryAfter = retryAfter
+            self.cause = cause
+            self.transition = transition
+            self.serverTime = serverTime
+            self.assertionDemand = assertionDemand
+        }
+    }
+
+    private let details: Details
 
     /// A stable code: one of the SDK's own, or one of the service. Later versions may add codes.
     public struct Code: Sendable, Hashable {
@@ -141,15 +172,7 @@ public struct SynheartAuthError: Error, Sendable {
         _ row: RetryTable.Row, _ message: String, retryAfter: Duration? = nil, cause: (any Error)? = nil,
         transition: StateTransition? = nil, serverTime: UnixTime? = nil, assertionDemand: AssertionDemand? = nil
     ) {
-        code = row.code
-        self.message = message
-        recovery = row.recovery
-        remedy = row.remedy
-        self.retryAfter = retryAfter
-        self.cause = cause
-        self.transition = transition
-        self.serverTime = serverTime
-        self.assertionDemand = assertionDemand
+        details = Details(row, message, retryAfter, cause, transition, serverTime, assertionDemand)
     }
 
     /// The error of a code that came through a platform channel or the C interface. A code that is not the SDK's own becomes

@@ -1,49 +1,42 @@
 internal import AuthContract
 internal import Bytes
+internal import Foundation
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
-    public import FoundationNetworking
-#else
-    public import Foundation
+    internal import FoundationNetworking
 #endif
 
 /// A transport over URLSession.
 public final class URLSessionTransport: HTTPTransport {
     private let session: URLSession
-    private let exchanges: Exchanges
-    /// Whether the session belongs to the app. Then its own delegate goes on serving its other tasks.
-    private let isShared: Bool
+    private let exchanges: URLSessionExchanges
+    /// Takes a task of the app's own session over, so that the session's delegate goes on serving the app's tasks; nil if the
+    /// transport made the session.
+    private let takeOver: (@Sendable (URLSessionTask) -> Void)?
 
     /// A transport with a URLSession of its own: no cookies, no cache, no credentials.
-    public init() {
+    public convenience init() {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
-        exchanges = Exchanges()
-        session = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil)
-        isShared = false
+        self.init(configuration)
     }
 
-    /// A transport over a session of the app's own: its proxies, its TLS settings, its metrics. Cookies and caches are as the session
-    /// has them. Redirects are not followed.
-    ///
-    /// On Linux, where tasks have no delegates of their own, it is another session of the same configuration.
-    public init(session: URLSession) {
-        exchanges = Exchanges()
-        #if canImport(FoundationNetworking)
-            self.session = URLSession(configuration: session.configuration, delegate: exchanges, delegateQueue: nil)
-            isShared = false
-        #else
-            self.session = session
-            isShared = true
-        #endif
+    /// A transport with a session of this configuration.
+    convenience init(_ configuration: URLSessionConfiguration) {
+        let exchanges = URLSessionExchanges()
+        self.init(
+            URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil), exchanges, takeOver: nil)
     }
 
-    deinit { if !isShared { session.finishTasksAndInvalidate() } }
+    init(_ session: URLSession, _ exchanges: URLSessionExchanges, takeOver: (@Sendable (URLSessionTask) -> Void)?) {
+        (self.session, self.exchanges, self.takeOver) = (session, exchanges, takeOver)
+    }
+
+    deinit { if takeOver == nil { session.finishTasksAndInvalidate() } }
 
     /// Sends the request. A redirect is returned as the answer.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
@@ -58,13 +51,13 @@ public final class URLSessionTransport: HTTPTransport {
         let task =
             request.bodyFile.map { session.uploadTask(with: message, fromFile: URL(fileURLWithPath: $0)) }
             ?? session.dataTask(with: message)
-        if isShared { task.delegate = exchanges }
+        takeOver?(task)
         return try await exchanges.run(task, limit: request.maximumAnswer, deadline: request.deadline)
     }
 }
 
 /// The running exchanges of one session. Each ends exactly once: by its answer, an error, its size or its deadline.
-private final class Exchanges: NSObject, URLSessionDataDelegate {
+final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
     private struct Exchange: Sendable {
         let continuation: CheckedContinuation<Result<TransportAnswer, TransportError>, Never>
         let limit: Int

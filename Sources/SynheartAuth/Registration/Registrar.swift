@@ -97,7 +97,7 @@ struct Registrar: Sendable {
         switch (record.state, record.identity) {
         case (.registered, _), (.registering, .active):
             if let registration = try await context.existingRegistration(record) { return registration }
-            if let key = record.key { try await context.ledger.apply(.keyLost(key.alias)) }
+            if let key = record.key { try await context.ledger.apply(.keyLost(key)) }
             try await wipe()
         case (.keyInvalid, _): try await wipe()
         case (.registering, .pending): return try await settlePending(record)
@@ -115,11 +115,10 @@ struct Registrar: Sendable {
 
     /// Asks for the decision on a pending registration.
     private func settlePending(_ record: IdentityRecord) async throws(SynheartAuthError) -> Registration? {
-        guard let key = record.key, let deviceID = record.deviceID, try await context.publicKey(key) != nil else {
+        guard let deviceID = record.deviceID, let status = try await statusOfPending(record) else {
             try await context.ledger.apply(.registrationFailed(forgetsKey: true))
             return nil
         }
-        let status = try await context.signedCall(.status, record: record, alias: key.alias).read(StatusResponse.self)
         switch status.status {
         case .registered:
             try await context.ledger.apply(.registered(deviceID, at: status.registeredAt))
@@ -130,6 +129,17 @@ struct Registrar: Sendable {
             throw SynheartAuthError(.attestationFailed, "the service rejected this device")
         case .revoked, .deregistered:
             throw SynheartAuthError(.deviceRevoked, "the service has revoked this device")
+        }
+    }
+
+    /// The status of a pending device; nil if its key is gone, or loads but cannot sign any more.
+    private func statusOfPending(_ record: IdentityRecord) async throws(SynheartAuthError) -> StatusResponse? {
+        guard let key = record.key, try await context.publicKey(key) != nil else { return nil }
+        do throws(SynheartAuthError) {
+            return try await context.signedCall(.status, record: record, alias: key.alias).read()
+        } catch {
+            guard error.code == .keyInvalidated else { throw error }
+            return nil
         }
     }
 

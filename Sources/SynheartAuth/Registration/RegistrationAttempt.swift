@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import Foundation
 
 /// One pass through the eight steps of a registration (RFC-AUTH-MOBILE-0001 section 7), with its own challenge.
 struct RegistrationAttempt: Sendable {
@@ -112,7 +113,8 @@ struct RegistrationAttempt: Sendable {
                 try store.sign(message, with: key.reference.alias)
             }
         } catch {
-            throw RegistrationFailure(error: context.error(error), forgetsKey: error.isKeyLost && !key.mayBeKnown)
+            // A lost key is forgotten, although the service may know it: no later attempt could use it.
+            throw RegistrationFailure(error: context.error(error), forgetsKey: error.isKeyLost)
         }
         guard context.clock.continuous < challenge.goodUntil else {
             throw RegistrationFailure(
@@ -120,7 +122,8 @@ struct RegistrationAttempt: Sendable {
         }
         let request = RegisterRequest(
             appID: context.appID, publicKeyText: key.publicKey.base64, challenge: challenge.bytes, platform: platform,
-            proof: evidence.proof, keyProof: keyProof.der, keyAttestation: chain)
+            proof: evidence.proof, keyProof: keyProof.der, keyAttestation: chain,
+            deviceLocalID: context.configuration.deviceLocalID?.uuidString.lowercased())
         try await context.record(.registrationSending(platform))
         do throws(SynheartAuthError) {
             return try await context.call(.register, body: request.bytes).read(RegisterResponse.self)

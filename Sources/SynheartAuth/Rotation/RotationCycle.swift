@@ -25,8 +25,13 @@ struct RotationCycle: Sendable {
             do throws(SynheartAuthError) {
                 return try await context.exclusively { () async throws(SynheartAuthError) in
                     guard !backOff.isEnded else { throw .resetMeanwhile }
-                    if let done = try await rotationOfAnother(since: before) { return done }
-                    return try await Rotator(context: context).attempt(aim)
+                    let rotator = Rotator(context: context)
+                    if let done = try await rotationOfAnother(since: before) {
+                        // The other process may have died before it deleted the old key.
+                        try? await rotator.disposeLeftover()
+                        return done
+                    }
+                    return try await rotator.attempt(aim)
                 }
             } catch {
                 guard [.backOff, .askProviderAgain].contains(error.remedy),

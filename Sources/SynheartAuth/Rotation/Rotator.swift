@@ -13,7 +13,17 @@ struct Rotator: Sendable {
 
     /// One attempt. Afterwards the identity is in `registered`, whatever the outcome.
     func attempt(_ aim: RotationAim) async throws(SynheartAuthError) -> KeyRotation {
-        var record = try await prepare()
+        let record = try await prepare()
+        do throws(SynheartAuthError) {
+            return try await rotate(aim, record)
+        } catch {
+            context.log.event(.rotationFailed, .warning, device: record.deviceID, error: error)
+            throw error
+        }
+    }
+
+    private func rotate(_ aim: RotationAim, _ record: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation {
+        var record = record
         if case .rotation(let leftover) = record.journal, leftover.isRefused || leftover.hasOpenRebind {
             // Do not send a refused key again. The service says which key is current.
             if let rotation = try await settle(leftover, record), leftover.covers(aim) { return rotation }
@@ -46,12 +56,13 @@ struct Rotator: Sendable {
 
     /// Sends the rotation, and sends it again with evidence if the service demands it.
     private func exchange(_ record: IdentityRecord, rebinds: Bool) async throws(SynheartAuthError) -> UnixTime {
+        guard let deviceID = record.deviceID else { throw SynheartAuthError(.notRegistered, "no device id") }
         let evidence = RotationEvidenceStep(context: context)
         try await evidence.forgetRefusedHandle()
         if !rebinds {
-            let newKey = try await makeKey(challenge: nil)
+            let newKey = try await makeKey(for: deviceID, challenge: nil)
             do throws(SynheartAuthError) {
-                return try await send(newKey, record)
+                return try await send(newKey, deviceID, record)
             } catch {
                 guard [.attestRotation, .assert, .rebind].contains(error.remedy) else { throw error }
             }
@@ -59,10 +70,11 @@ struct Rotator: Sendable {
         let challenge = try await context.challenge(for: .rotate)
         let isChainNeeded = context.configuration.keyStore.attestsKeys
         if isChainNeeded { try await forgetKey() }
-        let newKey = try await makeKey(challenge: isChainNeeded ? challenge.bytes : nil)
+        let newKey = try await makeKey(for: deviceID, challenge: isChainNeeded ? challenge.bytes : nil)
         // Its assertion's counter must arrive in order too.
-        return try await context.assertions.run { () async throws(SynheartAuthError) in
-            try await send(newKey, record, try await evidence.make(for: newKey, challenge))
+        let patience = TaskLine.Patience.forAssertions(.seconds(30), context.sleeper)
+        return try await context.assertions.run(patience) { () async throws(SynheartAuthError) in
+            try await send(newKey, deviceID, record, try await evidence.make(for: newKey.publicKey, challenge))
         }
     }
 
@@ -73,7 +85,7 @@ struct Rotator: Sendable {
         return pending
     }
 
-    /// Gives up the pending key, because its hardware attestation cannot name a new challenge.
+    /// Gives up the pending key, because it is lost or its hardware attestation cannot name a new challenge.
     ///
     /// - Throws: If a copy of its rotation may still take effect.
     private func forgetKey() async throws(SynheartAuthError) {
@@ -85,44 +97,66 @@ struct Rotator: Sendable {
         try await context.ledger.apply(.rotationKeyForgotten)
     }
 
+    /// The new key, and its signature that proves possession.
+    private struct NewKey: Sendable {
+        let publicKey: DevicePublicKey
+        let proof: RequestSignature
+    }
+
     /// The new key. Once a copy of its rotation may be on its way, it is the key that the journal names.
-    private func makeKey(challenge: [UInt8]?) async throws(SynheartAuthError) -> DevicePublicKey {
+    ///
+    /// - Throws: `ROTATION_FAILED` if that key is lost while a copy may still take effect.
+    private func makeKey(for deviceID: DeviceID, challenge: [UInt8]?) async throws(SynheartAuthError) -> NewKey {
         let pending = try await pending()
-        if let thumbprint = pending.thumbprint {
-            let reference = IdentityRecord.KeyReference(alias: pending.alias, thumbprint: thumbprint)
-            guard let key = try await context.publicKey(reference) else {
-                throw SynheartAuthError(.keyInvalidated, "the pending key is gone")
-            }
-            return key
+        if pending.thumbprint != nil {
+            if let key = try await earlierKey(pending, deviceID) { return key }
+            try await forgetKey()
         }
         do throws(KeyStoreError) {
-            return try await context.keys(.createKey) { store throws(KeyStoreError) in
+            let key = try await context.keys(.createKey) { store throws(KeyStoreError) in
                 try store.create(pending.alias, challenge: challenge)
             }
+            return try await prove(key, pending.alias, deviceID)
         } catch {
+            // A key that never signed is not a lost one.
             let code: KeyStoreError.Code = error.isKeyLost ? .failed : error.code
             throw context.error(KeyStoreError(code, status: error.status, reason: error.reason))
         }
     }
 
+    /// The key that the journal names; nil if it is gone, or loads but cannot sign any more.
+    private func earlierKey(
+        _ pending: PendingRotation, _ deviceID: DeviceID
+    ) async throws(SynheartAuthError) -> NewKey? {
+        let reference = pending.thumbprint.map { IdentityRecord.KeyReference(alias: pending.alias, thumbprint: $0) }
+        guard let reference, let key = try await context.publicKey(reference) else { return nil }
+        do throws(KeyStoreError) {
+            return try await prove(key, pending.alias, deviceID)
+        } catch {
+            if error.isKeyLost { return nil }
+            throw context.error(error)
+        }
+    }
+
+    private func prove(
+        _ key: DevicePublicKey, _ alias: KeyAlias, _ deviceID: DeviceID
+    ) async throws(KeyStoreError) -> NewKey {
+        let message = KeyProof.rotation(deviceID: deviceID, newPublicKeyText: key.base64)
+        let proof = try await context.keys(.sign) { store throws(KeyStoreError) in
+            try store.sign(message, with: alias)
+        }
+        return NewKey(publicKey: key, proof: proof)
+    }
+
     private func send(
-        _ newKey: DevicePublicKey, _ record: IdentityRecord, _ evidence: RotationEvidence? = nil
+        _ newKey: NewKey, _ deviceID: DeviceID, _ record: IdentityRecord, _ evidence: RotationEvidence? = nil
     ) async throws(SynheartAuthError) -> UnixTime {
         let pending = try await pending()
         let current = try record.signingKey()
-        guard let deviceID = record.deviceID else { throw SynheartAuthError(.notRegistered, "no device id") }
-        let proof: RequestSignature
-        do throws(KeyStoreError) {
-            let message = KeyProof.rotation(deviceID: deviceID, newPublicKeyText: newKey.base64)
-            proof = try await context.keys(.sign) { store throws(KeyStoreError) in
-                try store.sign(message, with: pending.alias)
-            }
-        } catch {
-            throw context.error(error)
-        }
         let request = RotateKeyRequest(
-            appID: context.appID, deviceID: deviceID, newPublicKeyText: newKey.base64, reason: pending.reason,
-            newKeyProof: proof.der, challenge: evidence?.challenge, assertion: evidence?.assertion,
+            appID: context.appID, deviceID: deviceID, newPublicKeyText: newKey.publicKey.base64,
+            reason: pending.reason, newKeyProof: newKey.proof.der, challenge: evidence?.challenge,
+            assertion: evidence?.assertion,
             proof: evidence?.proof, keyAttestation: evidence?.keyAttestation)
         let copies = Locked(0)
         do throws(SynheartAuthError) {
@@ -134,7 +168,7 @@ struct Rotator: Sendable {
                     copies.withLock { $0 += 1 }
                     try await context.ledger.apply(
                         .rotationSending(
-                            thumbprint: newKey.thumbprint, timestamp: timestamp,
+                            thumbprint: newKey.publicKey.thumbprint, timestamp: timestamp,
                             usesHandle: evidence?.usesNewHandle == true))
                 })
             return try answer.read(RotateKeyResponse.self).effectiveAt
@@ -163,22 +197,23 @@ struct Rotator: Sendable {
         switch error.code {
         case .rotationFailed, .keyInvalidated, .server(ErrorCode.invalidSignature.rawValue):
             // The current key may no longer be accepted. The service says which key is current.
-            if pending.lastCopy != nil, let rotation = try await settle(pending, record) { return rotation }
-            if error.code == .keyInvalidated { try await loseKey(record) }
+            if pending.lastCopy != nil {
+                if let rotation = try await settle(pending, record) { return rotation }
+            } else if error.code == .keyInvalidated, let key = record.key {
+                // The new key has signed, so the lost one is the current one.
+                throw try await losing(key)
+            }
         default: break
         }
         try await suspend(isRefused: error.code == .rotationFailed)
-        let error =
-            error.remedy == .rotate
-            ? SynheartAuthError(.keyTooOldToRotate, error.message, cause: error, serverTime: error.serverTime) : error
-        context.log.event(.rotationFailed, .warning, device: record.deviceID, error: error)
-        throw error
+        guard error.remedy == .rotate else { throw error }
+        throw SynheartAuthError(.keyTooOldToRotate, error.message, cause: error, serverTime: error.serverTime)
     }
 
-    private func loseKey(_ record: IdentityRecord) async throws(SynheartAuthError) {
-        guard let key = record.key, try await context.publicKey(key) == nil else { return }
-        try await context.ledger.apply(.keyLost(key.alias))
-        throw SynheartAuthError(.keyInvalidated, "the key is gone; registerDevice makes a new one")
+    /// Marks the current key as lost. Returns the error to throw.
+    private func losing(_ key: IdentityRecord.KeyReference) async throws(SynheartAuthError) -> SynheartAuthError {
+        try await context.ledger.apply(.keyLost(key))
+        return .keyLost
     }
 
     /// Asks the service which key is current. The new one: confirms the rotation. The old one: returns nil, and gives up the
@@ -229,20 +264,25 @@ struct Rotator: Sendable {
         try await disposeLeftover()
     }
 
-    /// The status, requested with the old key, or with the new one if the old one is refused or gone; nil if both are refused.
+    /// The status, requested with the old key, or with the new one if the old one is refused or lost; nil if both are refused.
+    ///
+    /// - Throws: `KEY_INVALIDATED` if the old key is lost and the new one gets no status. The identity has no key then.
     private func statusByEitherKey(
         _ pending: PendingRotation, _ record: IdentityRecord
     ) async throws(SynheartAuthError) -> StatusResponse? {
+        var lost: IdentityRecord.KeyReference?
         for alias in [record.key?.alias, pending.alias].compactMap({ $0 }) {
             do throws(SynheartAuthError) {
                 return try await context.signedCall(.status, record: record, alias: alias).read(StatusResponse.self)
             } catch {
                 switch error.code {
-                case .server(ErrorCode.invalidSignature.rawValue), .keyInvalidated: continue
+                case .server(ErrorCode.invalidSignature.rawValue): continue
+                case .keyInvalidated: if let key = record.key, key.alias == alias { lost = key }
                 default: throw error
                 }
             }
         }
+        if let lost { throw try await losing(lost) }
         return nil
     }
 

@@ -32,7 +32,13 @@ struct PlatformRuntime: Sendable {
     private static let loadPauses: [Duration] = [100, 200, 400, 600, 600].map { .milliseconds($0) }
 
     func generateKey(_ deviceID: String) -> String? {
-        guard let key = try? loadOrCreate(.runtime(deviceID)) else { return nil }
+        let key: DevicePublicKey
+        do {
+            key = try loadOrCreate(.runtime(deviceID))
+        } catch {
+            report(error, "generate_key")
+            return nil
+        }
         let json: JSONValue = [
             "x": .string(Base64.url.encode(key.x963.dropFirst().prefix(32))),
             "y": .string(Base64.url.encode(key.x963.suffix(32))),
@@ -116,11 +122,21 @@ struct PlatformRuntime: Sendable {
             case .unavailable: if let delay { pause(delay) }
             }
         }
-        if let appID = try? AppID("native") {
-            IdentityLog(appID: appID, logger: logger).failure(
-                SynheartAuthError(.recordUnavailable, "secure_load: the secure storage cannot be read now"))
-        }
+        report(SynheartAuthError(.recordUnavailable, "secure_load: the secure storage cannot be read now"))
         return nil
+    }
+
+    /// Logs why a function returned NULL: its result cannot say it.
+    private func report(_ error: SynheartAuthError) {
+        guard let appID = try? AppID("native") else { return }
+        IdentityLog(appID: appID, logger: logger).failure(error)
+    }
+
+    private func report(_ error: any Error, _ function: String) {
+        switch error {
+        case let error as KeyStoreError: report(.keyStore(error, keyStore.protection))
+        default: report(SynheartAuthError(.storageError, "\(function): the storage gave no turn", cause: error))
+        }
     }
 
     func secureDelete(_ service: String, _ key: String) -> Bool {

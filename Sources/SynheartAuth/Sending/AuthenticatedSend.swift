@@ -66,8 +66,14 @@ struct AuthenticatedSend: Sendable {
                 await context.noteScheme(used, record)
             }
             guard let verdict else { return answer }
-            guard recovered.insert(verdict.code).inserted else { throw verdict }
+            let isRepeated = !recovered.insert(verdict.code).inserted
             switch verdict.remedy {
+            case .finishRotation, .confirm:
+                // If the answer to a rotation was lost, the service may have the other key.
+                if !isRepeated, verdict.remedy == .finishRotation, try await identity.finishRotation() { continue }
+                if let error = try await confirmed(verdict) { throw error }
+                return answer
+            case _ where isRepeated: throw verdict
             case .learnClock: try await learnClock(verdict)
             case .signAgain: continue
             case .rotate: try await identity.rotateAsDemanded()
@@ -75,11 +81,6 @@ struct AuthenticatedSend: Sendable {
                 context.demands.note(used == .one ? .two : .one, of: place.origin)
             case .assert:
                 context.demands.note(verdict.assertionDemand, on: place.target.path.text, at: place.origin)
-            case .finishRotation, .confirm:
-                // If the answer to a rotation was lost, the service may have the other key.
-                if verdict.remedy == .finishRotation, try await identity.finishRotation() { continue }
-                if let error = try await confirmed(verdict) { throw error }
-                return answer
             default: return answer
             }
         }
@@ -162,8 +163,9 @@ struct AuthenticatedSend: Sendable {
     }
 
     private func status() async throws(SynheartAuthError) -> StatusResponse {
-        let record = try await context.ledger.load()
-        return try await context.signedCall(.status, record: record, alias: record.signingKey().alias).read()
+        try await context.withCurrentKey { [context] record, key throws(SynheartAuthError) in
+            try await context.signedCall(.status, record: record, alias: key.alias).read()
+        }
     }
 }
 

@@ -133,7 +133,10 @@ final class IdentityContext: Sendable {
             }
             let asserts = asserting == .asDemanded && demands.needsAssertion(route.rawValue, at: origin)
             do throws(SynheartAuthError) {
-                let answer = try await asserts ? sendAsserting(signed, exchange) : exchange(signed.fields)
+                let answer =
+                    try await asserts
+                    ? sendAsserting(signed, patience: .forAssertions(deadline, sleeper), exchange)
+                    : exchange(signed.fields)
                 if !seen.isDisjoint(with: [.server(ErrorCode.unsupportedSigVersion.rawValue)]) {
                     demands.note(scheme, of: origin)
                 }
@@ -159,16 +162,18 @@ final class IdentityContext: Sendable {
     ///
     /// - Parameters:
     ///   - signed: The request.
+    ///   - patience: How long the request waits for the others; nil if the caller limits its own wait.
     ///   - check: Throws if the request is no longer wanted when its turn comes.
     ///   - exchange: Sends the request with these header fields.
     func sendAsserting<Answer: Sendable>(
-        _ signed: SignedMessage, check: @escaping @Sendable () throws(SynheartAuthError) -> Void = {},
+        _ signed: SignedMessage, patience: TaskLine.Patience? = nil,
+        check: @escaping @Sendable () throws(SynheartAuthError) -> Void = {},
         _ exchange:
             @escaping @Sendable (
                 _ fields: [(name: String, value: String)]
             ) async throws(SynheartAuthError) -> Answer
     ) async throws(SynheartAuthError) -> Answer {
-        try await assertions.run { () async throws(SynheartAuthError) in
+        try await assertions.run(patience) { () async throws(SynheartAuthError) in
             try check()
             return try await exchange(signed.fields + [try await self.assertionField(over: signed)])
         }
@@ -180,13 +185,51 @@ final class IdentityContext: Sendable {
         return (HeaderName.assertion, Base64.standard.encode(try await assertion(clientDataHash: hash)))
     }
 
+    /// Runs `body` with the current key. If the key is lost, checks whether another process has just replaced it; if not, the record
+    /// says from now on that it is lost.
+    func withCurrentKey<Value: Sendable>(
+        _ body: (IdentityRecord, IdentityRecord.KeyReference) async throws(SynheartAuthError) -> Value
+    ) async throws(SynheartAuthError) -> Value {
+        var lost: IdentityRecord.KeyReference?
+        while true {
+            let record = try await ledger.load()
+            let key = try record.signingKey()
+            if let lost, lost == key {
+                try await ledger.apply(.keyLost(lost))
+                throw .keyLost
+            }
+            do throws(SynheartAuthError) {
+                return try await body(record, key)
+            } catch {
+                guard error.code == .keyInvalidated else { throw error }
+                lost = key
+            }
+        }
+    }
+
     /// Raises the device's scheme floor after a request under this scheme: the service does too.
     func noteScheme(_ scheme: SignatureScheme, _ record: IdentityRecord) async {
         if scheme > record.schemeFloor { _ = try? await ledger.apply(.schemeUsed(scheme)) }
     }
 }
 
+extension TaskLine.Patience {
+    /// The wait of one of the SDK's own requests for those that assert already. An app's upload may take as long as the app lets it;
+    /// a rotation that waits for it holds the operation lock, and so ends, and is tried again without it.
+    static func forAssertions(_ limit: Duration, _ sleeper: any Sleeper) -> Self {
+        Self(
+            limit: limit, sleeper: sleeper,
+            failure: SynheartAuthError(
+                .networkError, "the requests with assertions that were sent before have not been answered"))
+    }
+}
+
 extension SynheartAuthError {
+    /// The current key is gone, or loads but cannot sign any more.
+    static var keyLost: SynheartAuthError {
+        SynheartAuthError(.keyInvalidated, "the key is gone; registerDevice makes a new one")
+    }
+
     /// The same error for a clock that is further off than the SDK may learn.
     var unlearnableClock: SynheartAuthError {
         SynheartAuthError(

@@ -34,7 +34,7 @@ struct RequestSigner: Sendable {
             if let signature = try? quick.sign(message) { return signed(message, signature, deviceID, timestamp) }
         }
         let known = context.knownVersion()
-        return try await signAsCurrent { record, key throws(SynheartAuthError) in
+        return try await context.withCurrentKey { record, key throws(SynheartAuthError) in
             if !mayBeBelowFloor { try record.checkFloor() }
             let signed = try await sign(method: method, path: path, body: body, record: record, alias: key.alias)
             await context.rememberQuickSigner(record, key.alias, known)
@@ -55,7 +55,7 @@ struct RequestSigner: Sendable {
         try Self.checkMethod(method)
         try Self.refuseReserved(method: method.uppercased(), path: place.target.path.text)
         let digest = try await body.digest()
-        return try await signAsCurrent { record, key throws(SynheartAuthError) in
+        return try await context.withCurrentKey { record, key throws(SynheartAuthError) in
             try await signSchemeTwo(method: method, to: place, digest: digest, record: record, alias: key.alias)
         }
     }
@@ -122,27 +122,6 @@ struct RequestSigner: Sendable {
         return SignedMessage(fields: headers.fields, bytes: base.bytes, timestamp: timestamp)
     }
 
-    /// Runs `body` with the current key. If the key is gone, checks whether another process has just replaced it.
-    private func signAsCurrent(
-        _ body: (IdentityRecord, IdentityRecord.KeyReference) async throws(SynheartAuthError) -> SignedMessage
-    ) async throws(SynheartAuthError) -> SignedMessage {
-        var tried: KeyAlias?
-        while true {
-            let record = try await context.ledger.load()
-            let key = try record.signingKey()
-            if let tried, tried == key.alias {
-                try await context.ledger.apply(.keyLost(tried))
-                throw SynheartAuthError(.keyInvalidated, "the key is gone; registerDevice makes a new one")
-            }
-            do throws(SynheartAuthError) {
-                return try await body(record, key)
-            } catch {
-                guard error.code == .keyInvalidated else { throw error }
-                tried = key.alias
-            }
-        }
-    }
-
     private func prepare(_ record: IdentityRecord) throws(SynheartAuthError) -> (DeviceID, UnixTime) {
         guard let deviceID = record.deviceID else { throw SynheartAuthError(.notRegistered, "no device id") }
         let timestamp = record.clockOffset.serverTime(atLocal: context.clock.wallMilliseconds)
@@ -186,7 +165,7 @@ struct RequestSigner: Sendable {
 extension IdentityRecord {
     /// Throws if the device must sign under scheme 2.
     fileprivate func checkFloor() throws(SynheartAuthError) {
-        guard schemeFloor == .one else {
+        guard self.schemeFloor == .one else {
             throw SynheartAuthError(
                 .signingFailed,
                 "this device signs under scheme 2, which needs the whole URL: use send or sign(method:url:), or name scheme one"
@@ -196,13 +175,14 @@ extension IdentityRecord {
 
     /// The key that signs, if the identity may sign.
     func signingKey() throws(SynheartAuthError) -> KeyReference {
-        if state == .keyInvalid {
-            throw SynheartAuthError(.keyInvalidated, "the key is gone; registerDevice makes a new one")
+        if self.state == .keyInvalid {
+            throw .keyLost
         }
-        guard identity == .active, let key else {
+        guard self.identity == .active, let key = self.key else {
             throw SynheartAuthError(
                 .notRegistered,
-                identity == .pending ? "the service has not approved this device yet" : "call registerDevice first")
+                self.identity == .pending ? "the service has not approved this device yet" : "call registerDevice first"
+            )
         }
         return key
     }

@@ -2,6 +2,7 @@ internal import AuthContract
 internal import StrictJSON
 
 /// The persisted record of one identity. It never holds private keys, attestations or tokens.
+@dynamicMemberLookup
 struct IdentityRecord: Sendable, Hashable {
     /// What the service knows of this device. The state alone cannot say it: `registering` means pending or rotating.
     enum Identity: String, Sendable {
@@ -13,28 +14,56 @@ struct IdentityRecord: Sendable, Hashable {
         case active
     }
 
-    let appID: AppID
-    var state = IdentityState.unregistered
-    var identity = Identity.none
-    var deviceID: DeviceID?
-    var platform: Platform?
-    /// The current key's name and RFC 7638 thumbprint.
-    var key: KeyReference?
-    var registeredAt: UnixTime?
-    var keyRotatedAt: UnixTime?
-    /// Server clock minus local clock.
-    var clockOffset = ClockOffset.none
-    var attestationKey: AttestationKey?
-    /// The auth service of the identity.
-    var authOrigin: String?
-    /// A demanded rotation (`X-Synheart-Rotate`).
-    var rotationDemand: RotationDemand?
-    /// The scheme to sign under: the service refuses a lower one from this device.
-    var schemeFloor = SignatureScheme.one
-    /// The running operation, or the rest of an interrupted one.
-    var journal: JournalEntry?
+    /// What the record says.
+    struct Fields: Sendable, Hashable {
+        let appID: AppID
+        var state = IdentityState.unregistered
+        var identity = Identity.none
+        var deviceID: DeviceID?
+        var platform: Platform?
+        /// The current key's name and RFC 7638 thumbprint.
+        var key: KeyReference?
+        var registeredAt: UnixTime?
+        var keyRotatedAt: UnixTime?
+        /// Server clock minus local clock.
+        var clockOffset = ClockOffset.none
+        var attestationKey: AttestationKey?
+        /// The auth service of the identity.
+        var authOrigin: String?
+        /// A demanded rotation (`X-Synheart-Rotate`).
+        var rotationDemand: RotationDemand?
+        /// The scheme to sign under: the service refuses a lower one from this device.
+        var schemeFloor = SignatureScheme.one
+        /// The running operation, or the rest of an interrupted one.
+        var journal: JournalEntry?
+    }
 
-    init(appID: AppID) { self.appID = appID }
+    /// A class: async functions keep records across many calls, each with code that copies one. With one word to copy, the SDK is
+    /// smaller.
+    private final class Storage: Sendable {
+        let fields: Fields
+
+        init(_ fields: Fields) { self.fields = fields }
+    }
+
+    private var storage: Storage
+
+    init(appID: AppID) { storage = Storage(Fields(appID: appID)) }
+
+    var appID: AppID { storage.fields.appID }
+
+    subscript<Value>(dynamicMember path: WritableKeyPath<Fields, Value>) -> Value {
+        get { storage.fields[keyPath: path] }
+        set {
+            var fields = storage.fields
+            fields[keyPath: path] = newValue
+            storage = Storage(fields)
+        }
+    }
+
+    static func == (left: Self, right: Self) -> Bool { left.storage.fields == right.storage.fields }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(storage.fields) }
 
     struct KeyReference: Sendable, Hashable {
         var alias: KeyAlias
@@ -91,10 +120,20 @@ public enum ResetReason: String, Sendable, Hashable, CaseIterable {
 }
 
 extension IdentityRecord {
-    static let version: Int64 = 1
-
     /// The persisted form.
-    var bytes: [UInt8] {
+    var bytes: [UInt8] { storage.fields.bytes }
+
+    /// Reads a persisted record, strictly. Another version, another app or a contradictory state is an error, never a fresh start.
+    init(_ bytes: [UInt8], appID: AppID) throws { storage = Storage(try Fields(bytes, appID: appID)) }
+
+    /// Whether the state allows the identity, and the identity has what it needs.
+    var isConsistent: Bool { storage.fields.isConsistent }
+}
+
+extension IdentityRecord.Fields {
+    private static let version: Int64 = 1
+
+    fileprivate var bytes: [UInt8] {
         var json = JSONObject()
         json["version"] = .integer(Self.version)
         json["app_id"] = .string(appID.text)
@@ -117,18 +156,17 @@ extension IdentityRecord {
         return JSONValue.object(json).bytes
     }
 
-    /// Reads a persisted record, strictly. Another version, another app or a contradictory state is an error, never a fresh start.
-    init(_ bytes: [UInt8], appID: AppID) throws {
+    fileprivate init(_ bytes: [UInt8], appID: AppID) throws {
         let fields = try JSONFields(JSONValue(parsing: bytes))
         guard try fields.integer("version") == Self.version else { throw JSONError(.unknownName, path: "version") }
         guard try fields.string("app_id") == appID.text else { throw JSONError(.wrongType, path: "app_id") }
         self.init(appID: appID)
         state = try fields.parsed("state") { try IdentityState(rawValue: $0).orThrow() }
-        identity = try fields.parsed("identity") { try Identity(rawValue: $0).orThrow() }
+        identity = try fields.parsed("identity") { try IdentityRecord.Identity(rawValue: $0).orThrow() }
         deviceID = try fields.optionalParsed("device_id") { try DeviceID($0) }
         platform = try fields.optionalChoice("platform")
         if let alias = try fields.optionalString("key_alias") {
-            key = try KeyReference(fields, alias: alias, appID: appID)
+            key = try IdentityRecord.KeyReference(fields, alias: alias, appID: appID)
         }
         registeredAt = try fields.optionalInteger("registered_at").map { UnixTime($0) }
         keyRotatedAt = try fields.optionalInteger("key_rotated_at").map { UnixTime($0) }
@@ -149,8 +187,7 @@ extension IdentityRecord {
         guard isConsistent else { throw JSONError(.wrongType, path: "state") }
     }
 
-    /// Whether the state allows the identity, and the identity has what it needs.
-    var isConsistent: Bool {
+    fileprivate var isConsistent: Bool {
         let allowed: Bool =
             switch state {
             case .unregistered, .challengeReceived, .keyReady, .keyInvalid: identity == .none

@@ -22,7 +22,7 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationSending(thumbprint: String, timestamp: UnixTime, usesHandle: Bool = false)
     /// The service refused every copy after it had claimed it: none can take effect later.
     case rotationCopiesRefused
-    /// Its hardware attestation cannot name a new challenge, and no copy of its rotation is open.
+    /// It is lost, or its hardware attestation cannot name a new challenge; and no copy of its rotation is open.
     case rotationKeyForgotten
     case rotationConfirmed(at: UnixTime)
     /// The rotation did not succeed. The pending key is kept: a copy may still arrive.
@@ -32,8 +32,8 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationDemanded(RotationDemand)
     case keyDisposed
 
-    // Ignored unless the record still names the lost key.
-    case keyLost(KeyAlias)
+    /// Ignored unless the record still names this very key: a new one may have its alias.
+    case keyLost(IdentityRecord.KeyReference)
     case wiped
 
     case resetStarted(ResetReason)
@@ -114,8 +114,8 @@ enum IdentityReducer {
         case .keyDisposed:
             if case .disposal = record.journal { next.journal = nil }
 
-        case .keyLost(let alias):
-            guard record.identity == .active, record.key?.alias == alias else { return record }
+        case .keyLost(let key):
+            guard record.identity == .active, record.key == key else { return record }
             // A key lost during a rotation passes through `registered`, as the state table demands.
             if next.state == .registering { try next.move(.rotationEnd) }
             try next.move(.keyLoss)
@@ -143,7 +143,7 @@ extension IdentityRecord {
     /// A record without an identity. It keeps the clock offset, which belongs to the device.
     fileprivate init(blank record: IdentityRecord) {
         self.init(appID: record.appID)
-        clockOffset = record.clockOffset
+        self.clockOffset = record.clockOffset
     }
 
     fileprivate func refusal(of state: IdentityState) -> SynheartAuthError {
@@ -151,54 +151,58 @@ extension IdentityRecord {
     }
 
     fileprivate mutating func move(_ cause: StateTable.Cause) throws(SynheartAuthError) {
-        state = try StateTable.next(state, cause)
+        self.state = try StateTable.next(self.state, cause)
     }
 
     fileprivate mutating func settle(
         _ identity: Identity, _ deviceID: DeviceID, at time: UnixTime
     ) throws(SynheartAuthError) {
         let target: IdentityState = identity == .active ? .registered : .registering
-        guard state == .registering, self.identity != .active else { throw refusal(of: target) }
+        guard self.state == .registering, self.identity != .active else { throw refusal(of: target) }
         if identity == .active { try move(.success) }
-        if case .registration(let key, _) = journal { self.key = key }
-        guard key != nil else { throw refusal(of: target) }
+        if case .registration(let key, _) = self.journal { self.key = key }
+        guard self.key != nil else { throw refusal(of: target) }
         self.identity = identity
         self.deviceID = deviceID
-        registeredAt = registeredAt ?? time
-        journal = nil
+        self.registeredAt = self.registeredAt ?? time
+        self.journal = nil
     }
 
     fileprivate mutating func fail(forgetsKey: Bool) throws(SynheartAuthError) {
-        guard identity != .active else { throw refusal(of: .unregistered) }
+        guard self.identity != .active else { throw refusal(of: .unregistered) }
         try move(.failure)
         // The service may have this key. The next registration uses it again.
         let kept: JournalEntry? =
-            if case .registration = journal { journal } else { key.map { .registration($0, isSent: true) } }
-        let attestationKey = attestationKey
+            if case .registration = self.journal {
+                self.journal
+            } else {
+                self.key.map { .registration($0, isSent: true) }
+            }
+        let attestationKey = self.attestationKey
         self = IdentityRecord(blank: self)
         if !forgetsKey {
-            journal = kept
+            self.journal = kept
             self.attestationKey = attestationKey
         }
     }
 
     fileprivate mutating func editRotation(_ edit: (inout PendingRotation) -> Void) throws(SynheartAuthError) {
-        guard state == .registering, identity == .active, case .rotation(var rotation) = journal else {
+        guard self.state == .registering, self.identity == .active, case .rotation(var rotation) = self.journal else {
             throw refusal(of: .registering)
         }
         edit(&rotation)
-        journal = .rotation(rotation)
+        self.journal = .rotation(rotation)
     }
 
     fileprivate mutating func promote(at time: UnixTime) throws(SynheartAuthError) {
-        guard identity == .active, case .rotation(let rotation) = journal, let thumbprint = rotation.thumbprint,
-            let old = key
+        guard self.identity == .active, case .rotation(let rotation) = self.journal,
+            let thumbprint = rotation.thumbprint, let old = self.key
         else { throw refusal(of: .registered) }
         try move(.rotationEnd)
-        key = KeyReference(alias: rotation.alias, thumbprint: thumbprint)
-        keyRotatedAt = time
-        rotationDemand = nil
-        if let handle = rotation.newHandle, handle.isUsed { attestationKey = handle }
-        journal = .disposal(old.alias)
+        self.key = KeyReference(alias: rotation.alias, thumbprint: thumbprint)
+        self.keyRotatedAt = time
+        self.rotationDemand = nil
+        if let handle = rotation.newHandle, handle.isUsed { self.attestationKey = handle }
+        self.journal = .disposal(old.alias)
     }
 }

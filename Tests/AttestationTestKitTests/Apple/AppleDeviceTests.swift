@@ -73,6 +73,24 @@ import Testing
         #expect(receipt.fields.notBefore == Self.now + 86400)
     }
 
+    @Test func `an exchanged receipt names the certificate that it is for`() throws {
+        let device = AppleDevice(system: .iOS("27.0.1"), app: app, authority: authority)
+        let object = try device.attest(AppleAttestKey(), clientDataHash: hash, at: Self.now)
+        let leaf = try #require(try AttestationObject(parsing: object).certificates.first)
+        let receipt = try Receipt(
+            parsing: device.exchangedReceipt(leaf: leaf, clientDataHash: hash, riskMetric: 3, at: Self.now))
+        #expect(receipt.fields.attestedCertificate == leaf)
+        #expect(receipt.fields.riskMetric == 3)
+    }
+
+    @Test func `a receipt that was made before goes out as it is`() throws {
+        let device = AppleDevice(system: .iOS("27.0.1"), app: app, authority: authority)
+        var options = AppleAttestationOptions()
+        options.madeReceipt = [1, 2, 3]
+        let object = try device.attest(AppleAttestKey(), clientDataHash: hash, at: Self.now, options: options)
+        #expect(try AttestationObject(parsing: object).receipt == [1, 2, 3])
+    }
+
     @Test func `an authority and a key are saved and loaded`() throws {
         let loaded = try AppleAuthority(pem: authority.pem)
         #expect(loaded.pem == authority.pem)

@@ -18,12 +18,22 @@ import Testing
         }
     }
 
-    @Test("a token has a character or more, a method 32 at most")
-    func tokens() {
-        for (count, isToken, isMethod) in [(0, false, false), (1, true, true), (32, true, true), (33, true, false)] {
-            let text = String(repeating: "a", count: count)
-            #expect((text.isToken, text.isMethod) == (isToken, isMethod))
+    @Test func `a token has one character or more`() {
+        for (text, isToken) in [
+            ("", false), ("a", true), ("a1!#$%&'*+-.^_`|~", true), ("a b", false), ("é", false),
+            (String(repeating: "a", count: 33), true),
+        ] {
+            #expect(text.isToken == isToken, "\(text)")
         }
-        #expect(!"a b".isToken && !"é".isToken && !"a b".isMethod)
+    }
+
+    @Test func `a method has 1 to 32 letters or hyphens`() {
+        for (text, isMethod) in [
+            ("", false), ("a", true), ("POST", true), ("VERSION-CONTROL", true), ("-", true),
+            (String(repeating: "a", count: 32), true), (String(repeating: "a", count: 33), false), ("a b", false),
+            ("GET\n", false), ("GET1", false), ("a_b", false), ("a!", false), ("a.b", false), ("é", false),
+        ] {
+            #expect(text.isMethod == isMethod, "\(text)")
+        }
     }
 }

@@ -1,4 +1,3 @@
-import AuthContract
 import SynheartAuth
 
 // The samples of MovingToAnotherHost.md, in its order. DocumentationTests holds the page against this file.

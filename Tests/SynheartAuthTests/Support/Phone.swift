@@ -137,6 +137,8 @@ final class MemoryStorage: RecordStorage {
 final class MemoryKeyStore: KeyStore {
     private struct State: Sendable {
         var keys: [KeyAlias: Data] = [:]
+        /// Keys that load but cannot sign.
+        var unusable: Set<KeyAlias> = []
         var failures: [KeyStoreError] = []
         var created = 0
         var deleted: [KeyAlias] = []
@@ -150,6 +152,8 @@ final class MemoryKeyStore: KeyStore {
     /// The operating system loses every key.
     func lose() { state.withLock { $0.keys = [:] } }
     func lose(_ alias: KeyAlias) { state.withLock { $0.keys[alias] = nil } }
+    /// The operating system refuses to sign with this key for good, although it still loads.
+    func invalidate(_ alias: KeyAlias) { state.withLock { _ = $0.unusable.insert(alias) } }
     var aliases: Set<String> { state.withLock { Set($0.keys.keys.map(\.text)) } }
     var created: Int { state.withLock { $0.created } }
     var privateKeys: [Data] { state.withLock { Array($0.keys.values) } }
@@ -168,6 +172,7 @@ final class MemoryKeyStore: KeyStore {
         state.withLock { state in
             state.created += 1
             state.keys[alias] = key.rawRepresentation
+            state.unusable.remove(alias)
         }
         return DevicePublicKey(key.publicKey)
     }
@@ -179,6 +184,7 @@ final class MemoryKeyStore: KeyStore {
 
     func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
         try takeFailure()
+        if state.withLock({ $0.unusable.contains(alias) }) { throw KeyStoreError(.invalidated) }
         guard let key = key(alias), let signature = try? key.signature(for: message) else {
             throw KeyStoreError(.notFound)
         }
@@ -188,6 +194,7 @@ final class MemoryKeyStore: KeyStore {
     func delete(_ alias: KeyAlias) throws(KeyStoreError) {
         state.withLock { state in
             state.keys[alias] = nil
+            state.unusable.remove(alias)
             state.deleted.append(alias)
         }
     }

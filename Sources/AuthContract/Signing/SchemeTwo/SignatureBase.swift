@@ -19,7 +19,7 @@ public struct SignatureBase: Sendable, Hashable {
         method: String, origin: RequestOrigin, target: RequestTarget, contentDigest: ContentDigest, appID: AppID,
         deviceID: DeviceID, parameters: SchemeTwoParameters
     ) throws(ContractError) {
-        guard method.isMethod else { throw ContractError("the method must be a token") }
+        guard method.isMethod else { throw ContractError("the method must be 1 to 32 letters or '-'") }
         try self.init(
             lines: Self.components.map { component, identifier in
                 switch component {

@@ -1,0 +1,69 @@
+#if canImport(Security)
+    internal import Foundation
+    internal import Security
+
+    /// Moves items of the app's own access groups to the one that it shares with its extensions, when the host names that group
+    /// later than it made the items.
+    ///
+    /// Items that name no group lie in the default group: the first of the target's *Keychain Sharing*, or without that the group of
+    /// the app id. An app that begins to share has another default group than before, so both are sources. No other group is: its
+    /// items may belong to another app of the team, whose identity must not move away.
+    struct KeychainAdoption: Sendable {
+        let accessGroup: String?
+        let canary: KeychainCanary
+        /// The app's bundle id.
+        let bundleID: String?
+
+        /// Runs a look-up for the query; if nothing is found in its access group, moves what lies in the app's own groups, and looks
+        /// again.
+        func look(_ query: [String: Any], _ look: () -> OSStatus) -> OSStatus {
+            let status = canary.confirmed(look)
+            guard status == errSecItemNotFound, let accessGroup else { return status }
+            let defaultGroup: String
+            switch Self.defaultGroup() {
+            case .success(let group): defaultGroup = group
+            case .failure(let failure): return failure.status
+            }
+            var sources = [defaultGroup]
+            if let bundleID, let prefix = defaultGroup.split(separator: ".").first {
+                sources.append("\(prefix).\(bundleID)")
+            }
+            for source in sources where source != accessGroup {
+                var own = query
+                own[kSecAttrAccessGroup as String] = source
+                let moved = SecItemUpdate(
+                    own as CFDictionary, [kSecAttrAccessGroup as String: accessGroup] as CFDictionary)
+                switch moved {
+                case errSecSuccess: return look()
+                // The group of the app id has a prefix of its own in some old apps. Then the app is not entitled to this one.
+                case errSecItemNotFound, errSecMissingEntitlement: continue
+                default: return moved
+                }
+            }
+            return errSecItemNotFound
+        }
+
+        private struct Failure: Error { let status: OSStatus }
+
+        /// The group of items that name none. The Keychain tells it when it makes an item.
+        private static func defaultGroup() -> Result<String, Failure> {
+            // A name of its own, so that nothing in another group is taken for it.
+            let probe: [String: Any] = [
+                kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: KeychainCanary.service,
+                kSecAttrAccount as String: "probe \(UUID().uuidString)", kSecUseDataProtectionKeychain as String: true,
+            ]
+            let made = probe.merging([
+                kSecValueData as String: Data([1]), kSecReturnAttributes as String: true,
+                kSecAttrAccessible as String: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly,
+            ]) { $1 }
+            var attributes: CFTypeRef?
+            let status = SecItemAdd(made as CFDictionary, &attributes)
+            defer { _ = SecItemDelete(probe as CFDictionary) }
+            guard status == errSecSuccess else { return .failure(Failure(status: status)) }
+            guard let group = (attributes as? [String: Any])?[kSecAttrAccessGroup as String] as? String else {
+                return .failure(Failure(status: errSecNotAvailable))
+            }
+            return .success(group)
+        }
+    }
+#endif

@@ -1,0 +1,21 @@
+#if canImport(Security)
+    // The stand-ins run on Linux.
+    #if canImport(FoundationNetworking)
+        public import FoundationNetworking
+    #else
+        public import Foundation
+    #endif
+
+    extension URLSessionTransport {
+        /// A transport over a session of the app's own: its proxies, its TLS settings, its metrics. Cookies and caches are as the session
+        /// has them. Redirects are not followed. A background session is not suitable: its tasks have no delegates of their own.
+        ///
+        /// The session's delegate is asked about authentication and receives metrics. It does not receive the answers.
+        public convenience init(session: URLSession) {
+            let exchanges = URLSessionExchanges()
+            // The task's delegate gets the callbacks that it implements, the session's delegate all others
+            // (https://developer.apple.com/documentation/foundation/urlsessiontask/delegate).
+            self.init(session, exchanges) { $0.delegate = exchanges }
+        }
+    }
+#endif

@@ -1,0 +1,18 @@
+public import AuthContract
+
+// The types of AuthContract that an app names when it configures, signs, sends or brings parts of its own: so that it imports
+// SynheartAuth and nothing else. The other names of AuthContract stay out of its files. Some are as common as `Route` and
+// `Platform`, and an app has its own.
+@_exported public import struct AuthContract.BindingNonce
+@_exported public import struct AuthContract.ContractError
+@_exported public import struct AuthContract.DevicePublicKey
+@_exported public import struct AuthContract.HeaderFields
+@_exported public import protocol AuthContract.RandomSource
+@_exported public import struct AuthContract.RequestOrigin
+@_exported public import struct AuthContract.RequestSignature
+@_exported public import enum AuthContract.RotationReason
+@_exported public import enum AuthContract.SignatureScheme
+@_exported public import struct AuthContract.UnixTime
+
+/// What attests a device: `ios` for App Attest, `android` for Play Integrity and key attestation.
+public typealias AttestationPlatform = Platform
