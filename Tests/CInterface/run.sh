@@ -1,6 +1,5 @@
 #!/bin/sh
-# Builds the shared library and exercises it from C, Python, Java and Kotlin; holds the Dart facade against the header; then under
-# valgrind, for leaks.
+# Builds the shared library and exercises it from C and Python, then under valgrind, for leaks.
 # LIB names a directory with a library that is built already.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -26,7 +25,4 @@ if [ "${LIB:-}" = "" ]; then "$work/runtime"; fi
 
 python3 Tests/CInterface/test_c_interface.py "$bin"/libSynheartAuthC.*
 
-Tests/CInterface/jvm.sh "$bin"
-Tests/CInterface/kotlin.sh "$bin"
-"$(Tests/Interop/environment)" Tests/CInterface/dart.py
 Tests/CInterface/sanitize.sh valgrind "$bin"

@@ -1,15 +1,30 @@
 #!/usr/bin/env bash
 # An app that depends on the libraries by URL resolves at most four packages, and resolves beside Yams 5, which the service's
-# own dependencies exclude. The URL is this clone's, so what counts is the last commit.
+# own dependencies exclude. With one product and one import it compiles every sample of the SDK's pages; its tests need one more.
+# The URL is this clone's, so what counts is the last commit.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 app=$(mktemp -d)
 trap 'rm -rf "$app"' EXIT
-mkdir -p "$app/Sources/App"
-cat > "$app/Sources/App/App.swift" <<'SWIFT'
+mkdir -p "$app/Sources/App" "$app/Sources/AppTests"
+cp "$root"/Tests/SynheartAuthTests/Samples/*.swift "$app/Sources/App"
+cat > "$app/Sources/App/main.swift" <<'SWIFT'
 import SynheartAuth
 
-print(SynheartAuth.shared)
+// A name of the app's own that the package has too.
+struct Route {}
+struct Platform {}
+
+print(SynheartAuth.shared, Route(), Platform())
+SWIFT
+cat > "$app/Sources/AppTests/Fake.swift" <<'SWIFT'
+import SynheartAuthTestSupport
+
+func fake() async throws -> Int {
+    let auth: any DeviceAuthenticating = FakeSynheartAuth()
+    let request = TransportRequest(method: "GET", url: "https://a.example/", headers: HeaderFields(), body: [])
+    return try await auth.send(request, appID: "com.example.app").status
+}
 SWIFT
 
 # resolve [DEPENDENCY]: prints the packages of the app, one a line, itself not among them.
@@ -23,7 +38,10 @@ let package = Package(
     dependencies: [.package(url: "file://$root", revision: "$(git -C "$root" rev-parse HEAD)"), $*],
     targets: [
         .executableTarget(
-            name: "App", dependencies: [.product(name: "SynheartAuth", package: "$(basename "$root")")])
+            name: "App", dependencies: [.product(name: "SynheartAuth", package: "$(basename "$root")")]),
+        .target(
+            name: "AppTests",
+            dependencies: [.product(name: "SynheartAuthTestSupport", package: "$(basename "$root")")]),
     ])
 SWIFT
     rm -f "$app/Package.resolved"
@@ -38,5 +56,6 @@ if [ "$count" -gt 4 ]; then
     echo "an app resolves $count packages, at most 4 are allowed:" $packages >&2
     exit 1
 fi
+(cd "$app" && swift build) >&2
 resolve '.package(url: "https://github.com/jpsim/Yams.git", "5.0.0"..<"6.0.0")' | grep -qx yams
 echo "an app resolves $count packages, and Yams 5 beside them:" $packages

@@ -562,6 +562,13 @@ class Check:
             getattr(self, f"check_{name}")(self.load(name))
         self.check_document((DOCS / "protocol.md").read_text())
 
+    def check_policies(self, file):
+        """What they do to a device's life only a service can show; here: platforms and codes that exist."""
+        codes = {code for item in self.load("errors")["codes"] for code in (item["code"], item["client_code"])}
+        for item in file["policies"]:
+            platforms, refusals = set(item["platforms"]), set(item["refusals"])
+            self.equal(item["path"], (platforms - {"ios", "android"}, refusals - codes), (set(), set()))
+
     def check_keys(self, file):
         for item in file["keys"]:
             key, point = self.keys[item["name"]], bytes.fromhex(item["x963_hex"])

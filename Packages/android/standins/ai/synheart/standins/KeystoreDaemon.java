@@ -1,0 +1,308 @@
+package ai.synheart.standins;
+
+import android.security.KeyStoreException;
+import android.security.keystore.KeyGenParameterSpec;
+import android.security.keystore.KeyProperties;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AtomicMoveNotSupportedException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
+import java.security.KeyPair;
+import java.security.KeyPairGenerator;
+import java.security.PrivateKey;
+import java.security.SecureRandom;
+import java.security.spec.ECGenParameterSpec;
+import java.security.spec.PKCS8EncodedKeySpec;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * The Keystore's daemon and its hardware: a file for each key. A test tells it how to fail, in the daemon's own codes
+ * (android.system.keystore2.ResponseCode, positive, and KeyMint's ErrorCode, negative).
+ */
+public final class KeystoreDaemon {
+    public static final int LOCKED = 2, UNINITIALIZED = 3, SYSTEM_ERROR = 4, PERMISSION_DENIED = 6, KEY_NOT_FOUND = 7, VALUE_CORRUPTED = 8,
+        KEY_PERMANENTLY_INVALIDATED = 17, OUT_OF_KEYS = 22;
+    public static final int KEY_USER_NOT_AUTHENTICATED = -26, INVALID_OPERATION_HANDLE = -28, TOO_MANY_OPERATIONS = -31, INVALID_KEY_BLOB = -33,
+        SECURE_HW_BUSY = -48, SECURE_HW_COMMUNICATION_FAILED = -49, ATTESTATION_KEYS_NOT_PROVISIONED = -79, HARDWARE_TYPE_UNAVAILABLE = -68,
+        DEVICE_LOCKED = -72, UNIMPLEMENTED = -100, UNKNOWN_ERROR = -1000;
+
+    /** A call of the daemon. */
+    public enum Call { GET, GENERATE, DELETE, SIGN_START, SIGN_FINISH, CIPHER_START, CIPHER_FINISH }
+
+    /** How the device attests keys. */
+    public enum Attestation {
+        /** A chain by the hardware. */
+        HARDWARE,
+        /** A chain under a software root, as on an emulator. */
+        SOFTWARE,
+        /** The key is made, its one certificate signed by itself: Android 8 on old hardware. */
+        NONE,
+        /** The hardware makes no key with a challenge. */
+        REFUSED
+    }
+
+    /** A key. */
+    static final class Entry {
+        final String alias;
+        final boolean isStrongBox;
+        /** PKCS #8 of an EC key, or the bytes of an AES key. */
+        final byte[] secret;
+        final List<byte[]> chain;
+
+        Entry(String alias, boolean isStrongBox, byte[] secret, List<byte[]> chain) {
+            this.alias = alias;
+            this.isStrongBox = isStrongBox;
+            this.secret = secret;
+            this.chain = chain;
+        }
+    }
+
+    private static final class Fault {
+        final int code, retryPolicy;
+
+        Fault(int code, int retryPolicy) {
+            this.code = code;
+            this.retryPolicy = retryPolicy;
+        }
+    }
+
+    private final Path folder;
+    private final String packageName;
+    /** Who attests keys on this device. */
+    public final KeyAttestor attestor;
+    /** Whether there is a StrongBox. */
+    public volatile boolean hasStrongBox = true;
+    /** How the device attests keys. */
+    public volatile Attestation attestation = Attestation.HARDWARE;
+    private final Map<Call, Deque<Fault>> next = new HashMap<>();
+    private final Map<Call, Fault> always = new HashMap<>();
+    private final Map<Call, CountDownLatch> held = new HashMap<>();
+    private final Map<Call, Integer> counts = new HashMap<>();
+    private final Set<String> invalidated = new HashSet<>();
+
+    KeystoreDaemon(Path folder, String packageName) throws IOException {
+        this.folder = folder;
+        this.packageName = packageName;
+        Files.createDirectories(folder);
+        attestor = new KeyAttestor(folder.resolve("attestation.key"));
+    }
+
+    /** The next calls of this kind fail with these codes, in this order; 0 lets one through. */
+    public synchronized void failNext(Call call, int... codes) {
+        for (int code : codes) next.computeIfAbsent(call, key -> new ArrayDeque<>()).add(new Fault(code, KeyStoreException.RETRY_NEVER));
+    }
+
+    /** Every call of this kind fails with this code; 0 ends that. */
+    public synchronized void failAlways(Call call, int code) { failAlways(call, code, KeyStoreException.RETRY_NEVER); }
+
+    /** Every call of this kind fails with this code and this advice. */
+    public synchronized void failAlways(Call call, int code, int retryPolicy) {
+        if (code == 0) always.remove(call); else always.put(call, new Fault(code, retryPolicy));
+    }
+
+    /** Every call fails with this code; 0 ends that. */
+    public void failEverything(int code) { for (Call call : Call.values()) failAlways(call, code); }
+
+    /** Every call works again. */
+    public synchronized void works() {
+        next.clear();
+        always.clear();
+        held.clear();
+    }
+
+    /** Calls of this kind do not answer until the latch opens; null ends that. */
+    public synchronized void hold(Call call, CountDownLatch latch) {
+        if (latch == null) held.remove(call); else held.put(call, latch);
+    }
+
+    /** How many calls of this kind there were. */
+    public synchronized int count(Call call) { return counts.getOrDefault(call, 0); }
+
+    /** The names of all keys. */
+    public List<String> aliases() {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.map(file -> file.getFileName().toString()).filter(name -> name.endsWith(".entry"))
+                .map(name -> new String(Base64.getUrlDecoder().decode(name.substring(0, name.length() - ".entry".length())), StandardCharsets.UTF_8))
+                .sorted().collect(Collectors.toList());
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
+    /** Removes a key behind the app's back. */
+    public void lose(String alias) {
+        try { Files.deleteIfExists(file(alias)); } catch (IOException error) { throw new UncheckedIOException(error); }
+    }
+
+    /** Makes a key one that is found and cannot be used, as after a restore: the hardware refuses its blob. */
+    public void corrupt(String alias) {
+        try {
+            Entry entry = read(alias);
+            write(new Entry(alias, entry.isStrongBox, new byte[0], entry.chain));
+        } catch (KeyStoreException error) {
+            throw new IllegalArgumentException("no such key: " + alias, error);
+        }
+    }
+
+    /** Invalidates a key for good, until one of the same name is made. */
+    public synchronized void invalidate(String alias) { invalidated.add(alias); }
+
+    /** Removes every key, as clearing the credentials does. */
+    public void deleteEverything() { for (String alias : aliases()) lose(alias); }
+
+    /** Whether a key lives in the StrongBox; null without such a key. */
+    public Boolean isInStrongBox(String alias) {
+        try { return read(alias).isStrongBox; } catch (KeyStoreException error) { return null; }
+    }
+
+    // What the provider calls.
+
+    void enter(Call call) throws KeyStoreException {
+        CountDownLatch latch;
+        Fault fault;
+        synchronized (this) {
+            counts.merge(call, 1, Integer::sum);
+            latch = held.get(call);
+            Deque<Fault> faults = next.get(call);
+            fault = faults == null || faults.isEmpty() ? always.get(call) : faults.poll();
+        }
+        if (latch != null) {
+            try { latch.await(); } catch (InterruptedException error) { throw failure(SYSTEM_ERROR); }
+        }
+        if (fault != null && fault.code != 0) throw new KeyStoreException(fault.code, message(fault.code), fault.retryPolicy);
+    }
+
+    Entry get(String alias) throws KeyStoreException {
+        enter(Call.GET);
+        synchronized (this) { if (invalidated.contains(alias)) throw failure(KEY_PERMANENTLY_INVALIDATED); }
+        return read(alias);
+    }
+
+    /** Starts an operation with a key. */
+    Entry start(Call call, String alias) throws KeyStoreException {
+        enter(call);
+        Entry entry = read(alias);
+        if (entry.secret.length == 0) throw failure(INVALID_KEY_BLOB);
+        return entry;
+    }
+
+    void delete(String alias) throws KeyStoreException {
+        enter(Call.DELETE);
+        if (!Files.exists(file(alias))) throw failure(KEY_NOT_FOUND);
+        lose(alias);
+    }
+
+    Entry generate(KeyGenParameterSpec spec, boolean isAES) throws KeyStoreException {
+        boolean isMade = false;
+        try {
+            enter(Call.GENERATE);
+            if (spec.isStrongBoxBacked() && !hasStrongBox) throw failure(HARDWARE_TYPE_UNAVAILABLE);
+            byte[] challenge = spec.getAttestationChallenge();
+            if (challenge != null && challenge.length > 128) throw failure(-21);
+            if (challenge != null && attestation == Attestation.REFUSED) throw failure(UNIMPLEMENTED);
+            Entry entry = isAES ? aes(spec) : ec(spec, challenge);
+            write(entry);
+            synchronized (this) { invalidated.remove(entry.alias); }
+            isMade = true;
+            return entry;
+        } catch (GeneralSecurityException error) {
+            throw failure(UNKNOWN_ERROR);
+        } finally {
+            // As Android does since version 12: a failure also deletes the key that was to be replaced.
+            if (!isMade) lose(spec.getKeystoreAlias());
+        }
+    }
+
+    private Entry aes(KeyGenParameterSpec spec) {
+        byte[] secret = new byte[32];
+        new SecureRandom().nextBytes(secret);
+        return new Entry(spec.getKeystoreAlias(), spec.isStrongBoxBacked(), secret, new ArrayList<>());
+    }
+
+    private Entry ec(KeyGenParameterSpec spec, byte[] challenge) throws GeneralSecurityException {
+        KeyPairGenerator generator = KeyPairGenerator.getInstance("EC", "SunEC");
+        generator.initialize((ECGenParameterSpec) spec.getAlgorithmParameterSpec());
+        KeyPair pair = generator.generateKeyPair();
+        boolean isHardware = attestation == Attestation.HARDWARE, isSoftware = attestation == Attestation.SOFTWARE;
+        List<byte[]> chain = challenge == null || !isHardware && !isSoftware
+            ? List.of(attestor.selfSigned(pair))
+            : attestor.attest(pair.getPublic(), challenge, packageName, isSoftware ? 0 : spec.isStrongBoxBacked() ? 2 : 1, purposes(spec));
+        return new Entry(spec.getKeystoreAlias(), spec.isStrongBoxBacked(), pair.getPrivate().getEncoded(), chain);
+    }
+
+    private static int[] purposes(KeyGenParameterSpec spec) {
+        return (spec.getPurposes() & KeyProperties.PURPOSE_VERIFY) != 0 ? new int[] {2, 3} : new int[] {2};
+    }
+
+    PrivateKey privateKey(String alias) throws KeyStoreException {
+        try {
+            return KeyFactory.getInstance("EC", "SunEC").generatePrivate(new PKCS8EncodedKeySpec(read(alias).secret));
+        } catch (GeneralSecurityException error) {
+            throw failure(INVALID_KEY_BLOB);
+        }
+    }
+
+    static KeyStoreException failure(int code) { return new KeyStoreException(code, message(code), KeyStoreException.RETRY_NEVER); }
+
+    private static String message(int code) {
+        switch (code) {
+            case LOCKED: return "User authentication required";
+            case UNINITIALIZED: return "Keystore not initialized";
+            case SYSTEM_ERROR: return "System error";
+            case PERMISSION_DENIED: return "Permission denied";
+            case KEY_NOT_FOUND: return "Key not found";
+            case VALUE_CORRUPTED: return "Key blob corrupted";
+            case KEY_PERMANENTLY_INVALIDATED: return "Key permanently invalidated";
+            case INVALID_KEY_BLOB: return "Invalid key blob";
+            default: return String.valueOf(code);
+        }
+    }
+
+    private Path file(String alias) {
+        return folder.resolve(Base64.getUrlEncoder().withoutPadding().encodeToString(alias.getBytes(StandardCharsets.UTF_8)) + ".entry");
+    }
+
+    Entry read(String alias) throws KeyStoreException {
+        try {
+            List<String> lines = Files.readAllLines(file(alias));
+            List<byte[]> chain = new ArrayList<>();
+            for (String line : lines.subList(2, lines.size())) chain.add(Base64.getDecoder().decode(line));
+            return new Entry(alias, lines.get(0).equals("strongbox"), Base64.getDecoder().decode(lines.get(1)), chain);
+        } catch (NoSuchFileException error) {
+            throw failure(KEY_NOT_FOUND);
+        } catch (IOException error) {
+            throw failure(SYSTEM_ERROR);
+        }
+    }
+
+    private void write(Entry entry) throws KeyStoreException {
+        List<String> lines = new ArrayList<>(List.of(entry.isStrongBox ? "strongbox" : "tee", Base64.getEncoder().encodeToString(entry.secret)));
+        for (byte[] certificate : entry.chain) lines.add(Base64.getEncoder().encodeToString(certificate));
+        try {
+            Path temporary = Files.createTempFile(folder, "entry", null);
+            Files.write(temporary, lines);
+            Files.move(temporary, file(entry.alias), StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } catch (AtomicMoveNotSupportedException error) {
+            throw new UncheckedIOException(error);
+        } catch (IOException error) {
+            throw failure(SYSTEM_ERROR);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+package android.content;
+
+import java.io.File;
+
+/** The part of Android's Context that the module uses. {@code ai.synheart.standins.StandInDevice} has one. */
+public abstract class Context {
+    /** The app's own context, in credential-encrypted storage, whatever storage this context is in. */
+    public abstract Context getApplicationContext();
+
+    public abstract String getPackageName();
+
+    /** Made if it can be. */
+    public abstract File getNoBackupFilesDir();
+
+    public abstract <T> T getSystemService(Class<T> service);
+
+    public abstract Context createDeviceProtectedStorageContext();
+
+    public abstract boolean isDeviceProtectedStorage();
+}

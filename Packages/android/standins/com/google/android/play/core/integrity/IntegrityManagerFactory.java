@@ -1,0 +1,12 @@
+package com.google.android.play.core.integrity;
+
+import ai.synheart.standins.StandInDevice;
+import android.content.Context;
+
+public final class IntegrityManagerFactory {
+    private IntegrityManagerFactory() {}
+
+    public static IntegrityManager create(Context context) { return StandInDevice.current().play.classic(context); }
+
+    public static StandardIntegrityManager createStandard(Context context) { return StandInDevice.current().play.standard(context); }
+}

@@ -1,0 +1,103 @@
+package ai.synheart.auth.okhttp
+
+import ai.synheart.auth.HttpRequest
+import ai.synheart.auth.SignatureScheme
+import ai.synheart.auth.SynheartAuth
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.TestPhone
+import ai.synheart.auth.UrlConnectionTransport
+import ai.synheart.auth.refusal
+import java.io.IOException
+import kotlinx.coroutines.runBlocking
+import okhttp3.Headers
+import okhttp3.HttpUrl
+import okhttp3.Interceptor
+import okhttp3.Request
+import okhttp3.RequestBody.Companion.toRequestBody
+import okhttp3.Response
+import okio.Buffer
+import org.junit.Assert.assertEquals
+import org.junit.Assert.assertSame
+import org.junit.Assert.assertThrows
+import org.junit.Assert.assertTrue
+import org.junit.Test
+
+/** The interceptor in a chain that sends to the real service. */
+class InterceptorTest {
+    /** The rest of a chain. */
+    private class Chain(private val request: Request, private val first: () -> Response? = { null }) : Interceptor.Chain {
+        val sent = mutableListOf<Request>()
+        val answers = mutableListOf<Response>()
+
+        override fun request() = request
+
+        override fun proceed(request: Request): Response {
+            assertTrue("an earlier answer is open", answers.all { it.isClosed })
+            sent.add(request)
+            val response = (if (sent.size == 1) first() else null) ?: runBlocking {
+                val bytes = request.body?.let { body -> Buffer().also(body::writeTo).readByteArray() } ?: ByteArray(0)
+                val lines = List(request.headers.size) { request.headers.name(it) to request.headers.value(it) }
+                val answer = UrlConnectionTransport().send(HttpRequest(request.method, request.url.toString(), lines, bytes))
+                Response(answer.status, headers(answer.headers), answer.body)
+            }
+            return response.also(answers::add)
+        }
+    }
+
+    private fun test(body: (auth: SynheartAuth, appId: String, url: String) -> Unit) = TestPhone().use { phone ->
+        val appId = phone.service.newApp(phone.record())
+        val auth = phone.client()
+        runBlocking { auth.registerDevice(appId) }
+        body(auth, appId, phone.service.publicUrl)
+    }
+
+    private fun request(url: String, method: String = "GET", body: ByteArray? = null) =
+        Request(HttpUrl(url), method, headers(listOf("X-Own" to "1", "Content-Type" to "application/json")), body?.toRequestBody())
+
+    @Test
+    fun `a request is signed under both schemes`() = test { auth, appId, url ->
+        for (scheme in SignatureScheme.entries) {
+            val chain = Chain(request("$url/auth/v1/device/status"))
+            val response = SynheartAuthInterceptor(auth, appId, scheme).intercept(chain)
+            assertEquals(200, response.code)
+            assertSame(chain.answers.single(), response)
+            assertTrue(!response.isClosed)
+            assertEquals("X-Own", chain.sent.single().headers.name(0))
+        }
+        val chain = Chain(request("$url/auth/v1/token", "POST", "{}".toByteArray()))
+        assertEquals(200, SynheartAuthInterceptor(auth, appId).intercept(chain).code)
+    }
+
+    @Test
+    fun `a refusal is recovered from`() = test { auth, appId, url ->
+        val refused = refusal(409, "NONCE_REPLAY")
+        val chain = Chain(request("$url/auth/v1/device/status")) { Response(refused.status, headers(refused.headers), refused.body) }
+        assertEquals(200, SynheartAuthInterceptor(auth, appId).intercept(chain).code)
+        assertEquals(2, chain.sent.size)
+        assertEquals(listOf(true, false), chain.answers.map { it.isClosed })
+    }
+
+    @Test
+    fun `an error of OkHttp stays what it is, and an error of the client becomes an IOException`() = test { auth, appId, url ->
+        val lost = IOException("lost")
+        assertSame(lost, assertThrows(IOException::class.java) {
+            SynheartAuthInterceptor(auth, appId).intercept(Chain(request("$url/auth/v1/device/status")) { throw lost })
+        })
+        val error = assertThrows(SynheartAuthIOException::class.java) {
+            SynheartAuthInterceptor(auth, appId).intercept(Chain(request("https://elsewhere.example/")))
+        }
+        assertTrue(error.error is SynheartAuthException.SigningFailed)
+    }
+
+    @Test
+    fun `a client that followed a redirect is refused`() = test { auth, appId, url ->
+        val chain = Chain(request("$url/auth/v1/device/status")) {
+            Response(200, headers(emptyList()), ByteArray(0), priorResponse = Response(302, headers(emptyList()), ByteArray(0)))
+        }
+        assertThrows(SynheartAuthIOException::class.java) { SynheartAuthInterceptor(auth, appId).intercept(chain) }
+        assertTrue(chain.answers.single().isClosed)
+    }
+}
+
+private fun headers(lines: List<Pair<String, String>>): Headers =
+    Headers.Builder().apply { for ((name, value) in lines) add(name, value) }.build()

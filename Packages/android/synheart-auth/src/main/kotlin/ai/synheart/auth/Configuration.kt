@@ -1,0 +1,85 @@
+package ai.synheart.auth
+
+import ai.synheart.auth.concurrency.BlockingCalls
+import ai.synheart.auth.wire.FormException
+import ai.synheart.auth.wire.RequestOrigin
+import java.security.SecureRandom
+import kotlin.time.Duration
+import kotlinx.coroutines.delay
+
+/**
+ * The parts that the client uses. `ai.synheart.auth.android` makes one with Android's own.
+ *
+ * @param baseUrl the auth service, https; http only on this machine
+ * @param origins the origins besides the auth service for which `send` and `sign` sign: https, or this machine
+ * @param aliases earlier origins of the auth service, if it moved to another host. A record of theirs moves along. The client
+ *   sends nothing to them
+ * @throws SynheartAuthException.NotConfigured for a malformed URL, and for plain http to a host that is not loopback
+ */
+public class Configuration(
+    baseUrl: String,
+    /** Keeps keys. */
+    public val keyStore: DeviceKeyStore,
+    /** Keeps records. */
+    public val storage: RecordStorage,
+    /** Attests the app and its key. */
+    public val attestation: AttestationProvider,
+    /** Tells the time. */
+    public val clock: DeviceClock,
+    /** Sends requests. */
+    public val transport: HttpTransport = UrlConnectionTransport(),
+    /** Makes nonces and jitter. */
+    public val random: RandomSource = SystemRandom,
+    /** Waits between attempts and for deadlines. */
+    public val sleeper: Sleeper = DelaySleeper,
+    /** Receives log entries. */
+    public val logger: AuthLogger = AuthLogger {},
+    origins: Set<String> = emptySet(),
+    aliases: Set<String> = emptySet(),
+    /** A UUID for correlation that registration sends. The service never trusts it. */
+    public val deviceLocalId: String? = null,
+    /** Whether the client rotates a key by itself when it is due. */
+    public val rotatesAutomatically: Boolean = true,
+) {
+    internal val origin: RequestOrigin = origin(baseUrl)
+    internal val origins: Set<RequestOrigin> = origins.mapTo(HashSet(), ::origin)
+    internal val aliases: Set<String> = aliases.mapTo(HashSet()) { origin(it).text }
+
+    /** The service's scheme, host and port, such as `https://auth.example.com`. */
+    public val baseUrl: String get() = origin.text
+
+    // Every identity of a configuration shares them, because they share a call that hangs.
+    internal val keyCalls = BlockingCalls(sleeper)
+    internal val storageCalls = BlockingCalls(sleeper)
+
+    init {
+        if (deviceLocalId != null && !UUID.matches(deviceLocalId)) throw failure(OwnCode.NOT_CONFIGURED, "deviceLocalId must be a UUID")
+    }
+
+    private companion object {
+        val UUID = Regex("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+        /** Reads `https://auth.example.com`, with or without a trailing slash. */
+        fun origin(text: String): RequestOrigin {
+            val origin = try {
+                RequestOrigin.parse(text.removeSuffix("/"))
+            } catch (error: FormException) {
+                throw failure(OwnCode.NOT_CONFIGURED, "not the URL of a service: ${error.message}", error)
+            }
+            if (!origin.isSecure) throw failure(OwnCode.NOT_CONFIGURED, "https is needed for any host but this one")
+            return origin
+        }
+    }
+}
+
+/** The system's random numbers. */
+public object SystemRandom : RandomSource {
+    private val random = SecureRandom()
+
+    override fun bytes(count: Int): ByteArray = ByteArray(count).also(random::nextBytes)
+}
+
+/** Waits by `delay`, whatever the purpose. */
+public object DelaySleeper : Sleeper {
+    override suspend fun sleep(duration: Duration, purpose: SleepPurpose): Unit = delay(duration)
+}

@@ -1,0 +1,253 @@
+package ai.synheart.auth
+
+import java.io.Closeable
+import kotlin.time.Duration
+
+// What the client needs of its platform. `ai.synheart.auth.android` has Android's parts; tests have others.
+//
+// The functions of DeviceKeyStore and RecordStorage may block. The client makes the calls of one object one at a time, on a
+// background thread, and waits 30 seconds for each. After that it abandons the call and makes no other of its kind until it returns.
+
+/** Keeps P-256 private keys that cannot be exported. */
+public interface DeviceKeyStore {
+    /** Whether [create] attests the key with the challenge, so that each key belongs to one challenge. */
+    public val attestsKeys: Boolean
+
+    /**
+     * Makes a key and replaces one of the same name.
+     *
+     * @param alias the key's name: `synheart_auth_{app_id}`, or the same with `_next` appended
+     * @param challenge the decoded challenge that a hardware key attestation must name; null where none is wanted
+     * @return the public key as X.509 SubjectPublicKeyInfo, DER, 91 bytes
+     * @throws DeviceKeyStoreException if no key was made
+     */
+    public fun create(alias: String, challenge: ByteArray?): ByteArray
+
+    /**
+     * The public half of a key; null only if the key certainly does not exist.
+     *
+     * @throws DeviceKeyStoreException if the key is lost, or the store cannot be asked now
+     */
+    public fun load(alias: String): ByteArray?
+
+    /**
+     * Signs SHA-256 of the message.
+     *
+     * @return the ECDSA signature, DER
+     * @throws DeviceKeyStoreException with [DeviceKeyStoreException.Code.NOT_FOUND] if there is no such key
+     */
+    public fun sign(alias: String, message: ByteArray): ByteArray
+
+    /** Deletes a key. Succeeds if there is no such key. */
+    public fun delete(alias: String)
+}
+
+/** Why a key store failed. The message is for logs of debug builds. */
+public class DeviceKeyStoreException(
+    /** What the failure means for the identity. */
+    public val code: Code,
+    message: String = code.name,
+    cause: Throwable? = null,
+) : Exception(message, cause) {
+    /** What a failure means for the identity. */
+    public enum class Code {
+        /** The key certainly does not exist. */
+        NOT_FOUND,
+
+        /** The system refuses the key for good: permanently invalidated, unrecoverable. */
+        INVALIDATED,
+
+        /** The store is locked or busy. The key may be intact. */
+        UNAVAILABLE,
+
+        /** This device or build has no such store. */
+        UNSUPPORTED,
+
+        /** The app is built or configured wrongly. The client then throws `NOT_CONFIGURED` with the message. */
+        MISCONFIGURED,
+
+        /** Anything else. */
+        FAILED,
+    }
+
+    /** Whether the key is gone for good. */
+    public val isKeyLost: Boolean get() = code == Code.NOT_FOUND || code == Code.INVALIDATED
+}
+
+/** Gets evidence for the app and a key: a Play Integrity token, an Android Key Attestation chain, or both. */
+public fun interface AttestationProvider {
+    /**
+     * Gets evidence. After 30 seconds the client cancels the call and fails the operation.
+     *
+     * @throws AttestationException if there is none
+     */
+    public suspend fun attest(subject: AttestationSubject): AttestationEvidence
+}
+
+/** The key to attest, and what the evidence must cover. */
+public class AttestationSubject(
+    /** The app's id. */
+    public val appId: String,
+    /** The key's name in the key store. */
+    public val alias: String,
+    /** The key as X.509 SubjectPublicKeyInfo, DER. */
+    public val publicKey: ByteArray,
+    /** The decoded challenge, which a key attestation names. */
+    public val challenge: ByteArray,
+    /** The nonce of Play Integrity (classic), or its request hash (standard): base64url without padding, 43 characters. */
+    public val nonce: String,
+)
+
+/** The evidence of a provider. The client never persists or logs it. */
+public class AttestationEvidence(
+    /** The Play Integrity token. */
+    public val proof: String?,
+    /** The key attestation: DER certificates, leaf first. */
+    public val keyAttestation: List<ByteArray>? = null,
+)
+
+/** Why a provider gave no evidence. The message is for logs of debug builds. */
+public class AttestationException(
+    /** What the failure means for the registration. */
+    public val code: Code,
+    message: String = code.name,
+    cause: Throwable? = null,
+) : Exception(message, cause) {
+    /** What a failure means for the registration. */
+    public enum class Code {
+        /** This device or build cannot attest. */
+        UNSUPPORTED,
+
+        /** The provider refused. */
+        REFUSED,
+
+        /** The provider cannot answer now. The client asks again, with back-off, while the challenge lives. */
+        UNAVAILABLE,
+
+        /** The app is built or configured wrongly. The client then throws `NOT_CONFIGURED` with the message. */
+        MISCONFIGURED,
+    }
+}
+
+/** Keeps one small record for each app. A name is 64 hexadecimal digits: SHA-256 of the app id. */
+public interface RecordStorage {
+    /**
+     * Reads the record; null only if there certainly is none.
+     *
+     * @throws StorageException with [StorageException.Code.UNAVAILABLE] on a locked device, and for an I/O error; with
+     *   [StorageException.Code.DAMAGED] if the bytes are there and can never be read again
+     */
+    public fun read(name: String): ByteArray?
+
+    /** Replaces the record atomically and durably. */
+    public fun write(name: String, bytes: ByteArray)
+
+    /** Removes the record. Succeeds if there is none. */
+    public fun remove(name: String)
+
+    /** Keeps a copy of a record that could not be decoded. */
+    public fun setAside(name: String, bytes: ByteArray)
+
+    /**
+     * Takes a lock that all threads and processes sharing the storage respect; null if another holder has it. A process that
+     * dies loses its locks. Closing the lock releases it; a second close does nothing.
+     *
+     * @param scope one of several locks of a record: `operation` or `record`
+     */
+    public fun tryLock(name: String, scope: String): Closeable?
+
+    /**
+     * A value that differs after each change of the record, by any process, within microseconds and without blocking; null if it
+     * is unknown. It saves reading the record for each signature.
+     */
+    public fun version(name: String): RecordVersion? = null
+}
+
+/** Distinguishes successive versions of a record, by numbers such as a file's inode, size and time of change. */
+public data class RecordVersion(
+    /** The file's inode, or a count of changes. */
+    public val serial: Long,
+    /** Bytes. */
+    public val size: Long = 0,
+    /** The seconds of the time of change. */
+    public val seconds: Long = 0,
+    /** The nanoseconds of the time of change. */
+    public val nanoseconds: Long = 0,
+)
+
+/** A failure of the storage. The message is for logs of debug builds, and holds nothing of a record. */
+public class StorageException(
+    /** What the failure means for the identity. */
+    public val code: Code,
+    message: String = code.name,
+    cause: Throwable? = null,
+) : Exception(message, cause) {
+    /** What a failure means for the identity. */
+    public enum class Code {
+        /** The record cannot be read or written now: the device is locked, or an I/O error. It may be intact. */
+        UNAVAILABLE,
+
+        /** The record is there, and can never be read again. */
+        DAMAGED,
+
+        /** The app is built or configured wrongly. The client then throws `NOT_CONFIGURED` with the message. */
+        MISCONFIGURED,
+    }
+}
+
+/** Sends one request and returns the answer. Follows no redirects, keeps no cookies, caches nothing. */
+public fun interface HttpTransport {
+    /**
+     * Sends the request. Ends at the request's deadline, and when its caller is cancelled.
+     *
+     * @throws TransportException if no answer came, or one that is larger than the request allows
+     */
+    public suspend fun send(request: HttpRequest): HttpAnswer
+}
+
+/** No answer came. It is unknown whether the request arrived. */
+public class TransportException(
+    message: String,
+    /** Whether an answer came that is larger than the request allows. */
+    public val isTooLarge: Boolean = false,
+    cause: Throwable? = null,
+) : Exception(message, cause)
+
+/** The clocks of a device. */
+public interface DeviceClock {
+    /** Milliseconds since 1970-01-01T00:00:00Z on the device's clock, which may be wrong and may jump. */
+    public val wallMillis: Long
+
+    /** Milliseconds since some fixed moment. It goes on while the device sleeps, and never jumps. */
+    public val elapsedMillis: Long
+}
+
+/** Makes random bytes that cannot be guessed. */
+public fun interface RandomSource {
+    /** New random bytes. */
+    public fun bytes(count: Int): ByteArray
+}
+
+/** Waits. It is injected, so that tests do not wait. */
+public fun interface Sleeper {
+    /** Waits, until the caller is cancelled at most. */
+    public suspend fun sleep(duration: Duration, purpose: SleepPurpose)
+}
+
+/** Why the client waits. */
+public enum class SleepPurpose {
+    /** For the next attempt. */
+    RETRY,
+
+    /** For another process or coroutine. */
+    TURN,
+
+    /** For the moment when a call counts as hung. */
+    DEADLINE,
+}
+
+/** Receives log entries. An entry has no free text: its types are all that can be logged. */
+public fun interface AuthLogger {
+    /** Takes an entry. Must not block. */
+    public fun log(entry: LogEntry)
+}

@@ -1,0 +1,78 @@
+package ai.synheart.auth.android
+
+import ai.synheart.auth.AttestationEvidence
+import ai.synheart.auth.AttestationException
+import ai.synheart.auth.AttestationException.Code
+import ai.synheart.auth.AttestationProvider
+import ai.synheart.auth.AttestationSubject
+import ai.synheart.auth.DeviceKeyStoreException
+import java.security.MessageDigest
+import java.security.cert.X509Certificate
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.withContext
+
+/** Google's two proofs: a Play Integrity token, and the key's own attestation. */
+internal class AndroidAttestation(
+    private val proof: AndroidProof, private val tokens: () -> IntegrityTokens?, private val keystore: Keystore,
+) : AttestationProvider {
+    // Made on first use: the classes of Play Integrity may be missing from the app.
+    private val integrity: IntegrityTokens? by lazy { if (proof.usesPlayIntegrity) tokens() else null }
+
+    /** The challenge for which Play Integrity was unavailable last, and how often. */
+    private var waiting: Pair<ByteArray, Int>? = null
+
+    override suspend fun attest(subject: AttestationSubject): AttestationEvidence {
+        val chain = if (proof.usesKeyAttestation) chain(subject) else null
+        if (proof.needsKeyAttestation && chain == null) {
+            throw AttestationException(Code.UNSUPPORTED, "the hardware of this device does not attest its keys")
+        }
+        val token = if (proof.usesPlayIntegrity) token(subject, canDoWithout = chain != null && !proof.needsPlayIntegrity) else null
+        if (token == null && chain == null) throw AttestationException(Code.UNSUPPORTED, "this device has neither proof")
+        return AttestationEvidence(token, chain)
+    }
+
+    private suspend fun token(subject: AttestationSubject, canDoWithout: Boolean): String? {
+        val failure = try {
+            val integrity = integrity ?: return null
+            return integrity.token(subject.nonce)
+        } catch (error: AttestationException) {
+            error
+        } catch (error: LinkageError) {
+            missing(error)
+        }
+        return when {
+            !canDoWithout -> throw failure
+            failure.code == Code.UNSUPPORTED -> null
+            failure.code == Code.UNAVAILABLE && isPatienceOver(subject) -> null
+            else -> throw failure
+        }
+    }
+
+    /** Google gets one more chance before the key's own attestation goes alone: where Google is blocked, it never answers. */
+    @Synchronized
+    private fun isPatienceOver(subject: AttestationSubject): Boolean {
+        val earlier = waiting?.takeIf { MessageDigest.isEqual(it.first, subject.challenge) }?.second ?: 0
+        waiting = subject.challenge.copyOf() to earlier + 1
+        return earlier + 1 >= PATIENCE
+    }
+
+    /** The chain, if it is one that the service can accept: made by hardware, for this challenge. */
+    private suspend fun chain(subject: AttestationSubject): List<ByteArray>? {
+        val chain: List<X509Certificate> = try {
+            withContext(Dispatchers.IO) { keystore.chain(subject.alias) }
+        } catch (error: DeviceKeyStoreException) {
+            throw AttestationException(Code.UNAVAILABLE, "the Keystore does not give the key's certificates", error)
+        }
+        val description = KeyDescription.of(chain.first()) ?: return null
+        if (description.securityLevel == SOFTWARE || !MessageDigest.isEqual(description.challenge, subject.challenge)) return null
+        return chain.map { it.encoded }
+    }
+
+    private fun missing(error: LinkageError) =
+        AttestationException(Code.UNSUPPORTED, "the app lacks com.google.android.play:integrity", error)
+
+    private companion object {
+        const val SOFTWARE = 0
+        const val PATIENCE = 2
+    }
+}

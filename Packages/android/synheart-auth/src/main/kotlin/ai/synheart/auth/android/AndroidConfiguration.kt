@@ -1,0 +1,147 @@
+package ai.synheart.auth.android
+
+import ai.synheart.auth.AttestationException
+import ai.synheart.auth.AttestationException.Code
+import ai.synheart.auth.AttestationProvider
+import ai.synheart.auth.AuthLogger
+import ai.synheart.auth.Configuration
+import ai.synheart.auth.DeviceClock
+import ai.synheart.auth.HttpTransport
+import ai.synheart.auth.LogEntry
+import ai.synheart.auth.SynheartAuth
+import ai.synheart.auth.UrlConnectionTransport
+import android.content.Context
+import android.os.SystemClock
+import android.util.Log
+
+/**
+ * Which of Google's proofs the client sends. The app's policy on the service (`android.proof`) says which it accepts, and refuses
+ * a wrong one also where it needs none.
+ */
+public enum class AndroidProof(
+    internal val usesPlayIntegrity: Boolean, internal val usesKeyAttestation: Boolean,
+    internal val needsPlayIntegrity: Boolean, internal val needsKeyAttestation: Boolean,
+) {
+    /** A Play Integrity token. Keys are not attested. */
+    PLAY_INTEGRITY(true, false, true, false),
+
+    /** The key's own attestation. The app needs no Play Integrity. */
+    KEY_ATTESTATION(false, true, false, true),
+
+    /** Both. A device that cannot give both cannot register. */
+    BOTH(true, true, true, true),
+
+    /** What the device can give: both where it can, one where it cannot attest keys or has no Google Play. */
+    EITHER(true, true, false, false),
+}
+
+/** The two kinds of Play Integrity requests. */
+public enum class IntegrityRequests {
+    /** Prepared once and then fast. The service opens the tokens at Google: it needs a service account. */
+    STANDARD,
+
+    /** Each asks Google. The service can open the tokens with the keys of Play Console. */
+    CLASSIC,
+}
+
+/**
+ * What an Android app configures.
+ *
+ * @param baseUrl the auth service, https; http only on this machine
+ * @param cloudProjectNumber the number of the Google Cloud project that is linked in Play Console. Standard requests need it
+ */
+public class AndroidConfiguration(
+    public val baseUrl: String,
+    public val cloudProjectNumber: Long? = null,
+    /** Which proofs to send. */
+    public val proof: AndroidProof = AndroidProof.EITHER,
+    /** Which kind of Play Integrity requests to make. Without a project number there are only classic ones. */
+    public val requests: IntegrityRequests = if (cloudProjectNumber == null) IntegrityRequests.CLASSIC else IntegrityRequests.STANDARD,
+    /** Whether keys live in the StrongBox, where there is one. A StrongBox is safer and signs slowly. */
+    public val usesStrongBox: Boolean = true,
+    /** Other attestation than Google's, such as `DevelopmentAttestation` in a debug build for an emulator. */
+    public val attestation: AttestationProvider? = null,
+    /** Sends requests. */
+    public val transport: HttpTransport = UrlConnectionTransport(),
+    /** Receives log entries. */
+    public val logger: AuthLogger = LogcatLogger(),
+    /** Other origins for which the client signs, such as `https://api.example.com`. */
+    public val origins: Set<String> = emptySet(),
+    /** Earlier origins of the auth service. */
+    public val aliases: Set<String> = emptySet(),
+    /** A UUID for correlation that registration sends. */
+    public val deviceLocalId: String? = null,
+    /** Whether the client rotates a key by itself when it is due. */
+    public val rotatesAutomatically: Boolean = true,
+) {
+    /**
+     * The client's parts on this device.
+     *
+     * Records lie in the storage of the context: in credential-encrypted storage, unless the context is one of
+     * `createDeviceProtectedStorageContext`. The two have identities of their own.
+     *
+     * @throws ai.synheart.auth.SynheartAuthException.NotConfigured for a malformed URL
+     */
+    public fun with(context: Context): Configuration = with(context, pause = Keystore.PAUSE)
+
+    internal fun with(context: Context, pause: () -> Unit): Configuration {
+        val app = applicationContext(context)
+        // Two storages of one app must not share keys.
+        val keystore = Keystore(prefix = if (app.isDeviceProtectedStorage) "device_protected/" else "", pause)
+        val attestation = attestation
+        return Configuration(
+            baseUrl = baseUrl,
+            keyStore = AndroidKeyStore(keystore, if (attestation == null) proof.ofKeys else AndroidKeyStore.Attestation.NEVER, usesStrongBox),
+            storage = EncryptedStorage(app, keystore),
+            attestation = attestation ?: AndroidAttestation(proof, { tokens(app) }, keystore),
+            clock = AndroidClock, transport = transport, logger = logger, origins = origins, aliases = aliases,
+            deviceLocalId = deviceLocalId, rotatesAutomatically = rotatesAutomatically,
+        )
+    }
+
+    private fun tokens(app: Context): IntegrityTokens = when (requests) {
+        IntegrityRequests.CLASSIC -> ClassicIntegrity(app, cloudProjectNumber)
+        IntegrityRequests.STANDARD -> StandardIntegrity(
+            app, cloudProjectNumber ?: throw AttestationException(Code.MISCONFIGURED, "standard requests need cloudProjectNumber"),
+        )
+    }
+
+    // The application's own context is in credential-encrypted storage, whatever this one is in. A content provider has none yet.
+    private fun applicationContext(context: Context): Context {
+        val app: Context = context.applicationContext ?: context
+        return if (context.isDeviceProtectedStorage) app.createDeviceProtectedStorageContext() else app
+    }
+}
+
+/** A client with Android's parts: `SynheartAuth.create(context, AndroidConfiguration("https://auth.example.com"))`. */
+public fun SynheartAuth.Companion.create(context: Context, configuration: AndroidConfiguration): SynheartAuth =
+    SynheartAuth(configuration.with(context))
+
+/** Configures a client, such as `SynheartAuth.shared`, with Android's parts. */
+public fun SynheartAuth.configure(context: Context, configuration: AndroidConfiguration): Unit = configure(configuration.with(context))
+
+private val AndroidProof.ofKeys: AndroidKeyStore.Attestation
+    get() = when (this) {
+        AndroidProof.PLAY_INTEGRITY -> AndroidKeyStore.Attestation.NEVER
+        AndroidProof.KEY_ATTESTATION, AndroidProof.BOTH -> AndroidKeyStore.Attestation.ALWAYS
+        AndroidProof.EITHER -> AndroidKeyStore.Attestation.IF_POSSIBLE
+    }
+
+/** Android's clocks. */
+internal object AndroidClock : DeviceClock {
+    override val wallMillis: Long get() = System.currentTimeMillis()
+    override val elapsedMillis: Long get() = SystemClock.elapsedRealtime()
+}
+
+/** Writes entries to Android's log under one tag. */
+public class LogcatLogger(private val tag: String = "SynheartAuth") : AuthLogger {
+    override fun log(entry: LogEntry) {
+        val priority = when (entry.level) {
+            LogEntry.Level.DEBUG -> Log.DEBUG
+            LogEntry.Level.INFO -> Log.INFO
+            LogEntry.Level.WARNING -> Log.WARN
+            LogEntry.Level.ERROR -> Log.ERROR
+        }
+        Log.println(priority, tag, entry.toString())
+    }
+}

@@ -1,0 +1,80 @@
+package ai.synheart.auth.concurrency
+
+import ai.synheart.auth.DeviceClock
+import ai.synheart.auth.Situation
+import ai.synheart.auth.SleepPurpose
+import ai.synheart.auth.Sleeper
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.failure
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
+import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.launch
+
+/** A host's function threw `CancellationException` although nothing cancelled it, for example by a timeout of its own. */
+internal class ForeignCancellationException(cause: CancellationException) : Exception("cancelled by itself", cause)
+
+private val abandoned = CoroutineScope(SupervisorJob() + Dispatchers.Default)
+
+/**
+ * The value of [body]; null once [limit] has passed. Then, and when the caller is cancelled, `body` is cancelled and not waited
+ * for: a host's function may ignore its cancellation.
+ */
+internal suspend fun <Value : Any> withDeadline(limit: Duration, sleeper: Sleeper, body: suspend () -> Value): Value? {
+    val answer = CompletableDeferred<Result<Value>?>()
+    val work = abandoned.launch {
+        val result = try {
+            Result.success(body())
+        } catch (error: CancellationException) {
+            // Counts only if nothing else ended the wait.
+            Result.failure(ForeignCancellationException(error))
+        } catch (error: Throwable) {
+            Result.failure(error)
+        }
+        answer.complete(result)
+    }
+    val timer = abandoned.launch {
+        sleeper.sleep(limit, SleepPurpose.DEADLINE)
+        answer.complete(null)
+    }
+    try {
+        return answer.await()?.getOrThrow()
+    } finally {
+        work.cancel()
+        timer.cancel()
+    }
+}
+
+/** Whether a call may still act. After its deadline, or once its caller has gone, the client sends nothing more for it. */
+internal class CallLife(limit: Duration, private val clock: DeviceClock) {
+    private val end = clock.elapsedMillis + limit.inWholeMilliseconds
+
+    @Volatile
+    private var isOver = false
+
+    /** Ends the call before its deadline. */
+    fun finish() {
+        isOver = true
+    }
+
+    /** The remaining time. Throws `NETWORK_ERROR` if there is none. */
+    fun remaining(): Duration {
+        val remaining = end - clock.elapsedMillis
+        if (remaining <= 0 || isOver) throw deadlinePassed()
+        return remaining.milliseconds
+    }
+}
+
+/** The call's deadline has passed. Its operation may still succeed. */
+internal fun deadlinePassed(): SynheartAuthException =
+    failure(Situation.DEADLINE_PASSED, "the call's deadline has passed; what it began may still be done")
+
+/** The identity was reset while the operation waited. */
+internal fun resetMeanwhile(): SynheartAuthException = failure(Situation.ENDED, "the identity was reset while the operation waited")
+
+/** The client was closed. */
+internal fun closed(): SynheartAuthException = failure(Situation.ENDED, "the client was closed")

@@ -1,0 +1,147 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.Configuration
+import ai.synheart.auth.DeviceStatus
+import ai.synheart.auth.HttpAnswer
+import ai.synheart.auth.HttpRequest
+import ai.synheart.auth.HttpTransport
+import ai.synheart.auth.OwnCode
+import ai.synheart.auth.Remedy
+import ai.synheart.auth.SignatureScheme
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.concurrency.CallLife
+import ai.synheart.auth.concurrency.deadlinePassed
+import ai.synheart.auth.concurrency.withDeadline
+import ai.synheart.auth.failure
+import ai.synheart.auth.remedy
+import ai.synheart.auth.wire.RequestOrigin
+import ai.synheart.auth.wire.RequestUrl
+import ai.synheart.auth.wire.error
+import ai.synheart.auth.wire.problemOfHostHeaders
+import ai.synheart.auth.wire.refusal
+import ai.synheart.auth.wire.rotationDemand
+import ai.synheart.auth.wire.upperAscii
+
+/**
+ * Signs a request, sends it, and recovers once from each refusal, as [Remedy] says.
+ *
+ * A verdict of the auth service counts. The client confirms a verdict of another origin by a status request: a compromised backend
+ * must not talk a device out of its identity.
+ */
+internal class AuthenticatedSend(
+    private val identity: DeviceIdentity,
+    private val request: HttpRequest,
+    /** The scheme that the caller asked for; null for the device's. */
+    private val scheme: SignatureScheme?,
+    /** What sends the request. The client's own calls go by the configuration's. */
+    private val transport: HttpTransport,
+) {
+    private val context = identity.context
+    private val url = signing { RequestUrl.parse(request.url) }
+    private val isAuthOrigin = context.configuration.isAuthOrigin(url.origin)
+    private val life = CallLife(request.deadline, context.configuration.clock)
+    private val signer = RequestSigner(context)
+
+    /** The answer, or an error at the request's deadline. A rotation or registration that the call began runs on, but the request is not
+     * sent any more. */
+    suspend fun run(): HttpAnswer = try {
+        withDeadline(request.deadline, context.configuration.sleeper) { attempts() } ?: throw deadlinePassed()
+    } finally {
+        life.finish()
+    }
+
+    private suspend fun attempts(): HttpAnswer {
+        val recovered = HashSet<String>()
+        while (true) {
+            life.remaining()
+            val used = scheme ?: context.schemes[url.origin.text] ?: context.ledger.load().schemeFloor
+            val answer = try {
+                signAndSend(used)
+            } catch (error: SynheartAuthException) {
+                if (error.remedy != Remedy.REGISTER || !recovered.add(error.code)) throw error
+                identity.register(joins = true)
+                continue
+            }
+            applyDemands(answer)
+            val verdict = verdict(answer)
+            if (verdict?.remedy != Remedy.SIGN_OTHER_SCHEME) noteScheme(used)
+            if (verdict == null) return answer
+            val isRepeated = !recovered.add(verdict.code)
+            if (isRepeated && !verdict.endsIdentity) throw verdict
+            when (verdict.remedy) {
+                Remedy.LEARN_CLOCK -> learnClock(verdict)
+                Remedy.SIGN_AGAIN -> {}
+                Remedy.ROTATE -> identity.rotateAsDemanded()
+                Remedy.SIGN_OTHER_SCHEME -> if (scheme == null) context.schemes[url.origin.text] = used.other else return answer
+                Remedy.ASSERT ->
+                    throw failure(OwnCode.ATTESTATION_UNAVAILABLE, "this device has no App Attest key to assert with", verdict)
+                Remedy.FINISH_ROTATION, Remedy.CONFIRM -> {
+                    // If the answer to a rotation was lost, the service may have the other key.
+                    if (!isRepeated && verdict.remedy == Remedy.FINISH_ROTATION && identity.finishRotation()) continue
+                    confirmed(verdict)?.let { throw it }
+                    return answer
+                }
+                else -> return answer
+            }
+        }
+    }
+
+    private suspend fun signAndSend(scheme: SignatureScheme): HttpAnswer {
+        problemOfHostHeaders(request.headers, scheme)?.let { throw failure(OwnCode.SIGNING_FAILED, "the request's headers: $it") }
+        val signed = signer.sign(scheme, request.method, url, request.body)
+        val method = if (scheme == SignatureScheme.ONE) request.method.upperAscii() else request.method
+        return context.configuration.exchange(request.with(method, request.headers + signed.headers, life.remaining()), transport)
+    }
+
+    private suspend fun noteScheme(used: SignatureScheme) {
+        try {
+            context.noteScheme(used, context.ledger.load())
+        } catch (_: SynheartAuthException) {
+        }
+    }
+
+    /** Applies a demand to rotate. Only the auth service can make one. */
+    private suspend fun applyDemands(answer: HttpAnswer) {
+        if (isAuthOrigin) answer.rotationDemand?.let { context.ledger.tryApply(IdentityEvent.RotationDemanded(it)) }
+    }
+
+    private suspend fun learnClock(verdict: SynheartAuthException) {
+        val before = context.ledger.load().clockOffset
+        val time = verdict.failure.serverTime
+        if (isAuthOrigin && time != null) {
+            val offset = ClockOffset.of(time, context.configuration.clock.wallMillis, 0) ?: throw unlearnableClock(verdict)
+            context.ledger.apply(IdentityEvent.ClockLearned(offset))
+        } else {
+            identity.status()
+        }
+        if (context.ledger.load().clockOffset == before) throw unlearnableClock(verdict)
+    }
+
+    /** The verdict, if the auth service confirms it; else null. */
+    private suspend fun confirmed(verdict: SynheartAuthException): SynheartAuthException? {
+        if (isAuthOrigin) return verdict
+        return try {
+            verdict.takeIf { identity.status().status == DeviceStatus.Status.REVOKED }
+        } catch (error: SynheartAuthException) {
+            error
+        }
+    }
+
+    private companion object {
+        /** Whether the verdict counts only if the auth service says so itself. */
+        val SynheartAuthException.endsIdentity: Boolean get() = remedy == Remedy.FINISH_ROTATION || remedy == Remedy.CONFIRM
+
+        /** The refusal in an answer; null for an app's own 4xx. */
+        fun verdict(answer: HttpAnswer): SynheartAuthException? {
+            if (answer.status !in setOf(400, 401, 403, 409) || answer.refusal == null) return null
+            return answer.error().takeIf { answer.status != 400 || it.remedy == Remedy.SIGN_OTHER_SCHEME }
+        }
+    }
+}
+
+/** Whether the origin is the auth service's. Throws unless the host listed it otherwise. */
+internal fun Configuration.isAuthOrigin(origin: RequestOrigin): Boolean {
+    if (origin == this.origin) return true
+    if (origin in origins) return false
+    throw failure(OwnCode.SIGNING_FAILED, "the request's origin is not one of Configuration.origins")
+}

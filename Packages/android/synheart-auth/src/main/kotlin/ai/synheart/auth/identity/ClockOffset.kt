@@ -1,0 +1,31 @@
+package ai.synheart.auth.identity
+
+import kotlin.math.abs
+
+/** The offset is at most 24 hours either way. More is not drift: the device's date is wrong, or the service wants signatures for another time. */
+internal const val MAXIMUM_CLOCK_OFFSET_MILLIS = 24L * 3600 * 1000
+
+/** Server clock minus local clock. */
+@JvmInline
+internal value class ClockOffset private constructor(val millis: Long) {
+    /** The service's time in unix seconds at a local time. Rounded down, as clocks show seconds. */
+    fun serverTime(localMillis: Long): Long = Math.floorDiv(localMillis + millis, 1000L)
+
+    /** Whether the difference to another offset matters. Header times have whole seconds, so less than 2 s does not. */
+    fun isNews(other: ClockOffset): Boolean = abs(millis - other.millis) >= 2000
+
+    companion object {
+        val NONE = ClockOffset(0)
+
+        /** An offset; null beyond the limit. */
+        fun of(millis: Long): ClockOffset? =
+            if (millis in -MAXIMUM_CLOCK_OFFSET_MILLIS..MAXIMUM_CLOCK_OFFSET_MILLIS) ClockOffset(millis) else null
+
+        /** The offset from a server time that was right half a round trip ago; null beyond the limit. */
+        fun of(serverSeconds: Long, receivedAtMillis: Long, roundTripMillis: Long): ClockOffset? {
+            // Beyond ten digits there is no time of a header. It keeps the sum in range.
+            if (serverSeconds !in 0..9_999_999_999 || receivedAtMillis !in 0..Long.MAX_VALUE / 4) return null
+            return of(serverSeconds * 1000 + roundTripMillis / 2 - receivedAtMillis)
+        }
+    }
+}

@@ -1,0 +1,245 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.DeviceStatus
+import ai.synheart.auth.DeviceToken
+import ai.synheart.auth.KeyRotation
+import ai.synheart.auth.OwnCode
+import ai.synheart.auth.Registration
+import ai.synheart.auth.Remedy
+import ai.synheart.auth.ResetReason
+import ai.synheart.auth.RotationReason
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.concurrency.BackOff
+import ai.synheart.auth.concurrency.closed
+import ai.synheart.auth.failure
+import ai.synheart.auth.remedy
+import ai.synheart.auth.wire.Route
+import ai.synheart.auth.wire.TokenAnswer
+import ai.synheart.auth.wire.statusAnswer
+import ai.synheart.auth.wire.tokenRequest
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
+import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Deferred
+import kotlinx.coroutines.async
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
+import kotlinx.coroutines.launch
+
+/**
+ * The identity of one app on this device. It runs one operation at a time; a second caller of the same operation joins it.
+ *
+ * An operation runs in the client's scope, so that it survives the cancellation of the caller that began it.
+ */
+internal class DeviceIdentity(val context: IdentityContext, private val scope: CoroutineScope) {
+    private class Running<Value>(val outcome: Deferred<Result<Value>>, val backOff: BackOff)
+
+    // Guarded by this object's monitor.
+    private var registration: Running<Registration>? = null
+    private var rotation: Running<KeyRotation>? = null
+    private var rotationReason = RotationReason.SCHEDULED
+    private var resetting: Deferred<Result<Unit>>? = null
+    private var isMaintained = false
+    private val fetches = HashMap<String, Deferred<Result<DeviceToken>>>()
+    private val tokens = TokenCache()
+
+    /** Starts an operation that its callers' cancellation does not end. */
+    private fun <Value> start(body: suspend () -> Value): Deferred<Result<Value>> = scope.async {
+        try {
+            Result.success(body())
+        } catch (error: CancellationException) {
+            throw error
+        } catch (error: SynheartAuthException) {
+            Result.failure(error)
+        } catch (error: RegistrationFailure) {
+            Result.failure(error.error)
+        }
+    }
+
+    /** The result of an operation. Cancelling the caller ends its wait; the operation runs on. */
+    private suspend fun <Value> Deferred<Result<Value>>.outcome(): Value {
+        val result = try {
+            await()
+        } catch (_: CancellationException) {
+            // The caller's own cancellation, or else the end of the client's scope.
+            currentCoroutineContext().ensureActive()
+            throw closed()
+        }
+        return result.getOrThrow()
+    }
+
+    suspend fun register(joins: Boolean): Registration {
+        // The caller of a reset may have been cancelled: its identity ends, and is not returned.
+        synchronized(this) { resetting?.takeIf { it.isActive } }?.join()
+        val running = synchronized(this) {
+            registration?.takeIf { it.outcome.isActive }?.let {
+                if (!joins) throw failure(OwnCode.REGISTRATION_IN_PROGRESS, "a registration of this app is in progress")
+                return@synchronized it
+            }
+            val backOff = BackOff(context.configuration.sleeper)
+            val outcome = start {
+                context.existingRegistration(context.ledger.load()) ?: RegistrationCycle(context, backOff).run()
+            }
+            Running(outcome, backOff).also { registration = it }
+        }
+        val result = running.outcome.outcome()
+        if (result.status == Registration.Status.ALREADY_REGISTERED) maintainInBackground()
+        return result
+    }
+
+    /** Rotates. Joins a rotation under way that does as much; one that does less ends at its next pause. */
+    suspend fun rotate(reason: RotationReason): KeyRotation {
+        while (true) {
+            val (running, isEnough) = synchronized(this) {
+                val current = rotation?.takeIf { it.outcome.isActive }
+                if (current != null) {
+                    current to rotationReason.covers(reason)
+                } else {
+                    val backOff = BackOff(context.configuration.sleeper)
+                    val outcome = start { RotationCycle(context, reason, backOff).run() }
+                    rotationReason = reason
+                    Running(outcome, backOff).also { rotation = it } to true
+                }
+            }
+            if (isEnough) return running.outcome.outcome()
+            running.backOff.end()
+            try {
+                running.outcome.outcome()
+            } catch (_: SynheartAuthException) {
+            }
+        }
+    }
+
+    /** Rotates for the reason that the service demands; without a demand as scheduled. */
+    suspend fun rotateAsDemanded() {
+        rotate(context.ledger.load().rotationDemand?.reason ?: RotationReason.SCHEDULED)
+    }
+
+    suspend fun reset(reason: ResetReason) {
+        val operation = start {
+            context.exclusively {
+                // Whoever has the lock knows that the others only wait.
+                synchronized(this) {
+                    registration?.backOff?.end()
+                    rotation?.backOff?.end()
+                    registration = null
+                    rotation = null
+                }
+                Resetter(context).reset(reason)
+            }
+        }
+        synchronized(this) {
+            tokens.clear()
+            resetting = operation
+        }
+        operation.outcome()
+    }
+
+    /** Finishes an interrupted rotation. Returns false if there is none. */
+    suspend fun finishRotation(): Boolean {
+        val pending = context.ledger.load().journal as? JournalEntry.Rotation ?: return false
+        rotate(pending.reason)
+        return true
+    }
+
+    suspend fun maintain() {
+        val record = context.ledger.load()
+        val entry = record.journal
+        when {
+            entry is JournalEntry.Rotation && record.identity == Identity.ACTIVE -> rotate(entry.reason)
+            entry is JournalEntry.Disposal -> start { context.exclusively { Rotator(context).disposeLeftover() } }.outcome()
+        }
+        val now = context.ledger.load()
+        if (RotationSchedule.isDue(now, context.serverTime(now))) rotateAsDemanded()
+    }
+
+    /** Starts [maintain] unless it runs already, or failed in this process. The next launch tries again. */
+    fun maintainInBackground() {
+        synchronized(this) {
+            if (!context.configuration.rotatesAutomatically || isMaintained) return
+            isMaintained = true
+        }
+        scope.launch {
+            try {
+                maintain()
+                synchronized(this@DeviceIdentity) { isMaintained = false }
+            } catch (_: SynheartAuthException) {
+            }
+        }
+    }
+
+    suspend fun status(): DeviceStatus = context.signAsCurrent(
+        // A pending device has a status too.
+        keyOf = { record -> record.key?.takeIf { record.identity != Identity.NONE } ?: record.signingKey() },
+    ) { record, key -> context.signedCall(Route.STATUS, record, key.alias).read(::statusAnswer) }
+
+    suspend fun token(audience: String?): DeviceToken {
+        val name = audience.orEmpty()
+        val clock = context.configuration.clock
+        val key = context.ledger.load().signingKey()
+        val held = synchronized(this) { tokens[name] }?.takeIf { it.thumbprint == key.thumbprint }
+        if (held != null && held.isFresh(clock.elapsedMillis)) return held.at(clock.elapsedMillis)
+        val fetch = synchronized(this) {
+            fetches[name]?.takeIf { it.isActive } ?: start { fetchToken(audience) }.also { fetches[name] = it }
+        }
+        try {
+            return fetch.outcome()
+        } catch (error: SynheartAuthException.NetworkError) {
+            // The token is past half of its life but still valid, and the service is down.
+            return held?.at(clock.elapsedMillis)?.takeIf { it.remaining > Duration.ZERO } ?: throw error
+        } finally {
+            synchronized(this) { if (fetches[name]?.isActive == false) fetches.remove(name) }
+        }
+    }
+
+    private suspend fun fetchToken(audience: String?): DeviceToken {
+        var hasRotated = false
+        while (true) {
+            try {
+                val entry = context.signAsCurrent { record, key ->
+                    val answer = context.signedCall(Route.TOKEN, record, key.alias, tokenRequest(audience))
+                    val token = answer.read(TokenAnswer::parse)
+                    TokenCache.Entry(token.token, answer.sentAtMillis, token.lifeSeconds.coerceIn(0, 600) * 1000, key.thumbprint)
+                }
+                synchronized(this) { tokens[audience.orEmpty()] = entry }
+                return entry.at(context.configuration.clock.elapsedMillis)
+            } catch (error: SynheartAuthException) {
+                if (error.remedy != Remedy.ROTATE) throw error
+                if (hasRotated) throw failure(OwnCode.ROTATION_FAILED, "the service calls a new key too old", error)
+                hasRotated = true
+                rotateAsDemanded()
+            }
+        }
+    }
+}
+
+/** The tokens of one identity, cached in memory. */
+internal class TokenCache {
+    class Entry(
+        private val token: String,
+        /** When the token was requested. */
+        private val fetchedAtMillis: Long,
+        private val lifeMillis: Long,
+        /** The key that the token confirms. After a rotation a new token is due. */
+        val thumbprint: String,
+    ) {
+        private fun remaining(nowMillis: Long) = fetchedAtMillis + lifeMillis - nowMillis
+
+        fun isFresh(nowMillis: Long): Boolean = remaining(nowMillis) > lifeMillis / 2
+
+        fun at(nowMillis: Long) = DeviceToken(token, remaining(nowMillis).milliseconds)
+    }
+
+    private val entries = HashMap<String, Entry>()
+
+    operator fun get(audience: String): Entry? = entries[audience]
+
+    operator fun set(audience: String, entry: Entry) {
+        // A host that invents audiences must not fill the memory.
+        if (entries.size >= 16 && audience !in entries) entries.clear()
+        entries[audience] = entry
+    }
+
+    fun clear() = entries.clear()
+}

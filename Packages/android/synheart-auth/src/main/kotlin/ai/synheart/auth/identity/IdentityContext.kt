@@ -1,0 +1,231 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.AttestationEvidence
+import ai.synheart.auth.AttestationException
+import ai.synheart.auth.AttestationSubject
+import ai.synheart.auth.Configuration
+import ai.synheart.auth.DeviceKeyStore
+import ai.synheart.auth.DeviceKeyStoreException
+import ai.synheart.auth.IdentityLog
+import ai.synheart.auth.OwnCode
+import ai.synheart.auth.Remedy
+import ai.synheart.auth.Situation
+import ai.synheart.auth.SignatureScheme
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.concurrency.CallKind
+import ai.synheart.auth.concurrency.NoAnswerException
+import ai.synheart.auth.concurrency.withDeadline
+import ai.synheart.auth.failure
+import ai.synheart.auth.remedy
+import ai.synheart.auth.wire.ChallengeAnswer
+import ai.synheart.auth.wire.FormException
+import ai.synheart.auth.wire.PublicKey
+import ai.synheart.auth.wire.Route
+import ai.synheart.auth.wire.challengeRequest
+import java.util.concurrent.ConcurrentHashMap
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.CancellationException
+
+/** A challenge and the end of its life on the clock that does not jump. */
+internal class LiveChallenge(val bytes: ByteArray, val goodUntilMillis: Long)
+
+/** What every operation on one identity needs. */
+internal class IdentityContext(val appId: String, val configuration: Configuration, changes: StateChanges) {
+    val log = IdentityLog(appId, configuration.logger)
+    val ledger = IdentityLedger(appId, configuration, log, changes)
+    private val service = ServiceClient(configuration)
+    private val signer = RequestSigner(this)
+
+    /** The scheme that an origin accepted after it had refused the other one. */
+    val schemes = ConcurrentHashMap<String, SignatureScheme>()
+
+    /** Runs [body] while no other process and no other coroutine operates on this identity. */
+    suspend fun <Value> exclusively(body: suspend () -> Value): Value {
+        checkKeyStore()
+        val lock = ledger.lock(IdentityLedger.Scope.OPERATION)
+        try {
+            return body()
+        } finally {
+            // Changes under way end before another process gets the lock.
+            configuration.keyCalls.afterChanges { configuration.storageCalls.afterChanges(lock::release) }
+        }
+    }
+
+    // Keys.
+
+    /** Makes one call of the key store on a background thread. Throws [DeviceKeyStoreException] alone. */
+    suspend fun <Value> keys(kind: CallKind, body: (DeviceKeyStore) -> Value): Value = try {
+        configuration.keyCalls.run(kind) { body(configuration.keyStore) }
+    } catch (error: CancellationException) {
+        throw error
+    } catch (error: DeviceKeyStoreException) {
+        throw error
+    } catch (error: NoAnswerException) {
+        throw silent(error)
+    } catch (error: Exception) {
+        throw DeviceKeyStoreException(DeviceKeyStoreException.Code.FAILED, "the key store failed", error)
+    }
+
+    private fun silent(error: NoAnswerException?) =
+        DeviceKeyStoreException(DeviceKeyStoreException.Code.UNAVAILABLE, "the key store does not answer", error)
+
+    /** Throws while a change of the key store is abandoned: the resulting key is unknown. */
+    private fun checkKeyStore() {
+        if (configuration.keyCalls.hasChangeLeftBehind) throw error(silent(null))
+    }
+
+    /** The client's error for a failure of the key store. */
+    fun error(error: DeviceKeyStoreException): SynheartAuthException = when (error.code) {
+        DeviceKeyStoreException.Code.NOT_FOUND, DeviceKeyStoreException.Code.INVALIDATED ->
+            failure(OwnCode.KEY_INVALIDATED, "the key is gone", error)
+        DeviceKeyStoreException.Code.MISCONFIGURED -> failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
+        DeviceKeyStoreException.Code.UNAVAILABLE -> failure(Situation.KEY_STORE_UNAVAILABLE, error.message.orEmpty(), error)
+        DeviceKeyStoreException.Code.UNSUPPORTED, DeviceKeyStoreException.Code.FAILED ->
+            failure(OwnCode.KEYSTORE_ERROR, error.message.orEmpty(), error)
+    }
+
+    /** Makes a key. A key that was never made cannot be invalidated. */
+    suspend fun createKey(alias: String, challenge: ByteArray?): PublicKey = try {
+        parsed(keys(CallKind.CREATE_KEY) { it.create(alias, challenge) })
+    } catch (error: DeviceKeyStoreException) {
+        throw if (error.isKeyLost) failure(OwnCode.KEYSTORE_ERROR, error.message.orEmpty(), error) else error(error)
+    }
+
+    /** The key under this alias; null if it is gone. */
+    suspend fun loadKey(alias: String): PublicKey? = try {
+        keys(CallKind.LOAD_KEY) { it.load(alias) }?.let(::parsed)
+    } catch (error: DeviceKeyStoreException) {
+        if (error.isKeyLost) null else throw error(error)
+    }
+
+    /** The key under this alias, if it is the referenced one. */
+    suspend fun publicKey(reference: KeyReference): PublicKey? =
+        loadKey(reference.alias)?.takeIf { it.thumbprint == reference.thumbprint }
+
+    /** Deletes a key, best effort. If the hardware refuses, the alias is abandoned. Throws if the key store does not answer: a late
+     * deletion must not hit a new key of the same name. */
+    suspend fun deleteKey(alias: String) {
+        try {
+            keys(CallKind.DELETE_KEY) { it.delete(alias) }
+        } catch (_: DeviceKeyStoreException) {
+        }
+        checkKeyStore()
+    }
+
+    private fun parsed(bytes: ByteArray): PublicKey = try {
+        PublicKey.of(bytes)
+    } catch (error: FormException) {
+        throw DeviceKeyStoreException(DeviceKeyStoreException.Code.FAILED, "the key store's public key: ${error.message}", error)
+    }
+
+    // Attestation.
+
+    /** Has the attestation provider attest a key. */
+    suspend fun attest(subject: AttestationSubject): AttestationEvidence = try {
+        withDeadline(PROVIDER_LIMIT, configuration.sleeper) { configuration.attestation.attest(subject) }
+            ?: throw failure(Situation.PROVIDER_SILENT, "the attestation provider did not answer in time")
+    } catch (error: CancellationException) {
+        throw error
+    } catch (error: SynheartAuthException) {
+        throw error
+    } catch (error: AttestationException) {
+        throw when (error.code) {
+            AttestationException.Code.UNSUPPORTED -> failure(Situation.ATTESTATION_UNSUPPORTED, error.message.orEmpty(), error)
+            AttestationException.Code.REFUSED -> failure(Situation.ATTESTATION_REFUSED, "the attestation provider refused", error)
+            AttestationException.Code.UNAVAILABLE ->
+                failure(Situation.PROVIDER_UNAVAILABLE, "the attestation provider cannot be asked now", error)
+            AttestationException.Code.MISCONFIGURED -> failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
+        }
+    } catch (error: Exception) {
+        throw failure(Situation.ATTESTATION_REFUSED, "the attestation provider failed", error)
+    }
+
+    /** Fetches a challenge. Its life counts from before the request left, so it never exceeds the service's count. */
+    suspend fun challenge(purpose: String): LiveChallenge {
+        val answer = call(Route.CHALLENGE, body = challengeRequest(appId, purpose))
+        val challenge = answer.read(ChallengeAnswer::parse)
+        return LiveChallenge(challenge.challenge, answer.sentAtMillis + minOf(challenge.lifeSeconds, 600) * 1000)
+    }
+
+    // The service.
+
+    /** The service's time in unix seconds, as far as this device knows. */
+    fun serverTime(record: IdentityRecord): Long = record.clockOffset.serverTime(configuration.clock.wallMillis)
+
+    /** Calls the service, and learns its clock and its demands from the answer, best effort. */
+    suspend fun call(
+        route: Route, headers: List<Pair<String, String>> = emptyList(), body: ByteArray = ByteArray(0), deadline: Duration = CALL_LIMIT,
+    ): ServiceClient.Answer {
+        val outcome = service.exchange(route, headers, body, deadline)
+        outcome.offset?.let { learn(it) }
+        outcome.rotationDemand?.let { ledger.tryApply(IdentityEvent.RotationDemanded(it)) }
+        return outcome.result.getOrThrow()
+    }
+
+    private suspend fun learn(offset: ClockOffset) {
+        try {
+            if (offset.isNews(ledger.load().clockOffset)) ledger.apply(IdentityEvent.ClockLearned(offset))
+        } catch (_: SynheartAuthException) {
+        }
+    }
+
+    /**
+     * Sends a signed request of the client's own. Signs again once for each refusal that signing again can mend.
+     *
+     * @param beforeSending runs before each copy leaves, with its timestamp
+     */
+    suspend fun signedCall(
+        route: Route, record: IdentityRecord, alias: String, body: ByteArray = ByteArray(0), deadline: Duration = CALL_LIMIT,
+        beforeSending: suspend (timestamp: Long) -> Unit = {},
+    ): ServiceClient.Answer {
+        var current = record
+        val seen = HashSet<String>()
+        var scheme = schemes[configuration.baseUrl] ?: record.schemeFloor
+        while (true) {
+            val signed = signer.sign(scheme, route, body, current, alias)
+            try {
+                beforeSending(signed.timestamp)
+                val answer = call(route, signed.headers, body, deadline)
+                if (SIG_VERSION in seen) schemes[configuration.baseUrl] = scheme
+                noteScheme(scheme, current)
+                return answer
+            } catch (error: SynheartAuthException) {
+                if (!seen.add(error.code)) throw error
+                when (error.remedy) {
+                    Remedy.LEARN_CLOCK, Remedy.SIGN_AGAIN -> {}
+                    Remedy.SIGN_OTHER_SCHEME -> scheme = scheme.other
+                    else -> throw error
+                }
+                val before = current.clockOffset
+                current = ledger.loadOfAnyOrigin()
+                if (error.remedy == Remedy.LEARN_CLOCK && current.clockOffset == before) throw unlearnableClock(error)
+            }
+        }
+    }
+
+    /** Runs [body] with the key of the record. A key that cannot sign any more is marked as lost. */
+    suspend fun <Value> signAsCurrent(
+        keyOf: (IdentityRecord) -> KeyReference = IdentityRecord::signingKey, body: suspend (IdentityRecord, KeyReference) -> Value,
+    ): Value = signer.signAsCurrent(keyOf, body)
+
+    /** Raises the device's scheme floor after a request under this scheme: the service does too. */
+    suspend fun noteScheme(scheme: SignatureScheme, record: IdentityRecord) {
+        if (scheme > record.schemeFloor) ledger.tryApply(IdentityEvent.SchemeUsed(scheme))
+    }
+
+    companion object {
+        val CALL_LIMIT = 30.seconds
+        private val PROVIDER_LIMIT = 30.seconds
+        private const val SIG_VERSION = "UNSUPPORTED_SIG_VERSION"
+    }
+}
+
+internal val SignatureScheme.other: SignatureScheme
+    get() = if (this == SignatureScheme.ONE) SignatureScheme.TWO else SignatureScheme.ONE
+
+/** The same error for a clock that is further off than the client may learn. */
+internal fun unlearnableClock(error: SynheartAuthException): SynheartAuthException = failure(
+    Situation.CLOCK_TOO_FAR_OFF, "the device's clock is off, and by more than can be corrected", error,
+    serverTime = error.failure.serverTime,
+)

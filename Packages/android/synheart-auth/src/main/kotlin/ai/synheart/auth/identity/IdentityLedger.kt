@@ -1,0 +1,223 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.Configuration
+import ai.synheart.auth.IdentityLog
+import ai.synheart.auth.IdentityState
+import ai.synheart.auth.LogEntry
+import ai.synheart.auth.OwnCode
+import ai.synheart.auth.RecordVersion
+import ai.synheart.auth.RetryPolicy
+import ai.synheart.auth.Situation
+import ai.synheart.auth.SleepPurpose
+import ai.synheart.auth.StorageException
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.concurrency.CallKind
+import ai.synheart.auth.concurrency.NoAnswerException
+import ai.synheart.auth.failure
+import ai.synheart.auth.wire.FormException
+import ai.synheart.auth.wire.hex
+import ai.synheart.auth.wire.sha256
+import java.io.Closeable
+import kotlin.time.Duration.Companion.milliseconds
+import kotlinx.coroutines.CancellationException
+
+/** Reads and changes the record of one identity. It is the only code that can persist a change, by applying an event. */
+internal class IdentityLedger(
+    private val appId: String,
+    private val configuration: Configuration,
+    private val log: IdentityLog,
+    private val changes: StateChanges,
+) {
+    private val name = sha256(appId.toByteArray()).hex()
+    private val storage = configuration.storage
+    private val calls = configuration.storageCalls
+
+    private class Known(val version: RecordVersion, val record: IdentityRecord)
+
+    @Volatile
+    private var known: Known? = null
+
+    /** Reads the record; a blank one if there is none. Throws for the record of another auth service. */
+    suspend fun load(): IdentityRecord {
+        val record = loadOfAnyOrigin()
+        if (record.authOrigin == null || record.authOrigin == configuration.baseUrl) return record
+        checkOrigin(record)
+        // Written at once: a later version of the app may no longer name the alias.
+        return apply(IdentityEvent.AuthOriginMoved(configuration.baseUrl))
+    }
+
+    /** Whether the record belongs to the auth service, under its name of today or an earlier one. */
+    fun isOurs(record: IdentityRecord): Boolean =
+        record.authOrigin.let { it == null || it == configuration.baseUrl || it in configuration.aliases }
+
+    private fun checkOrigin(record: IdentityRecord) {
+        if (isOurs(record)) return
+        throw failure(
+            Situation.RECORD_OF_ANOTHER_SERVICE,
+            "the identity belongs to ${record.authOrigin}, not to ${configuration.baseUrl}: reset it, or if the service has moved, " +
+                "name its earlier origin in Configuration.aliases",
+        )
+    }
+
+    /** Reads the record, also one of another auth service, so that it can be reset. */
+    suspend fun loadOfAnyOrigin(): IdentityRecord {
+        // Read before the record, so that a change in between invalidates it.
+        val version = version()
+        known?.let { if (version != null && it.version == version) return it.record }
+        var attempt = 0
+        while (true) {
+            try {
+                val bytes = call(CallKind.READ_RECORD) { storage.read(name) }
+                val record = if (bytes == null) IdentityRecord(appId) else decode(bytes)
+                known = version?.let { Known(it, record) }
+                changes.noteState(appId, record.state)
+                return record
+            } catch (error: StorageException) {
+                when (error.code) {
+                    StorageException.Code.DAMAGED -> throw damaged(error)
+                    StorageException.Code.MISCONFIGURED -> throw storageError("the record was not read", error)
+                    StorageException.Code.UNAVAILABLE -> {
+                        val delay = RetryPolicy.STORAGE.delay(attempt, 0.0)
+                        if (error.cause is NoAnswerException || delay == null) {
+                            throw failure(Situation.RECORD_UNAVAILABLE, "the record cannot be read now: ${error.message}", error)
+                        }
+                        configuration.sleeper.sleep(delay, SleepPurpose.RETRY)
+                        attempt++
+                    }
+                }
+            }
+        }
+    }
+
+    private fun version(): RecordVersion? = try {
+        storage.version(name)
+    } catch (_: Exception) {
+        null
+    }
+
+    /** Applies an event to the current record and persists the result. */
+    suspend fun apply(event: IdentityEvent): IdentityRecord = withLock(Scope.RECORD) {
+        val before = loadOfAnyOrigin()
+        if (event !is IdentityEvent.ResetStarted) checkOrigin(before)
+        val after = try {
+            before.after(event)
+        } catch (error: SynheartAuthException) {
+            log.event(LogEntry.Event.OPERATION_FAILED, LogEntry.Level.ERROR, error = error)
+            throw error
+        }
+        if (after != before) {
+            known = null
+            try {
+                call(CallKind.WRITE_RECORD) { storage.write(name, after.toBytes()) }
+            } catch (error: StorageException) {
+                throw storageError("the record was not written", error)
+            }
+            // No other process writes before the lock is released.
+            known = version()?.let { Known(it, after) }
+            if (after.state != before.state) {
+                log.transition(before.state, after.state, after.deviceId)
+                changes.send(appId, before.state, after.state)
+            }
+        }
+        after
+    }
+
+    /** Applies an event, best effort. */
+    suspend fun tryApply(event: IdentityEvent) {
+        try {
+            apply(event)
+        } catch (_: SynheartAuthException) {
+        }
+    }
+
+    /** Removes the record, as the last step of a reset. A copy of an unreadable record stays. */
+    suspend fun clear(): Unit = withLock(Scope.RECORD) {
+        known = null
+        try {
+            call(CallKind.REMOVE_RECORD) { storage.remove(name) }
+        } catch (error: StorageException) {
+            throw storageError("the record was not removed", error)
+        }
+        changes.noteState(appId, IdentityState.UNREGISTERED)
+    }
+
+    /** A lock's scope: [OPERATION] while an operation runs, [RECORD] while a change is made. */
+    enum class Scope(val wire: String) { OPERATION("operation"), RECORD("record") }
+
+    private suspend fun <Value> withLock(scope: Scope, body: suspend () -> Value): Value {
+        val lock = lock(scope)
+        try {
+            return body()
+        } finally {
+            calls.afterChanges(lock::release)
+        }
+    }
+
+    /** Waits for the lock, at most two minutes. */
+    suspend fun lock(scope: Scope): Closeable {
+        repeat(LOCK_ATTEMPTS) {
+            try {
+                // An abandoned change keeps the lock until it ends.
+                if (calls.hasChangeLeftBehind) throw noAnswer(NoAnswerException())
+                call(CallKind.LOCK_RECORD, unclaimed = { it?.release() }) { storage.tryLock(name, scope.wire) }?.let { return it }
+            } catch (error: StorageException) {
+                throw failure(Situation.RECORD_LOCKED, "the record cannot be locked: ${error.message}", error)
+            }
+            configuration.sleeper.sleep(LOCK_PAUSE, SleepPurpose.TURN)
+        }
+        throw failure(Situation.RECORD_LOCKED, "another process holds the record")
+    }
+
+    /** Makes one call of the storage on a background thread. Throws [StorageException] alone. */
+    private suspend fun <Value> call(kind: CallKind, unclaimed: (Value) -> Unit = {}, body: () -> Value): Value = try {
+        calls.run(kind, unclaimed, body)
+    } catch (error: CancellationException) {
+        throw error
+    } catch (error: StorageException) {
+        throw error
+    } catch (error: NoAnswerException) {
+        throw noAnswer(error)
+    } catch (error: Exception) {
+        throw StorageException(StorageException.Code.UNAVAILABLE, "the storage failed", error)
+    }
+
+    private fun noAnswer(error: NoAnswerException) =
+        StorageException(StorageException.Code.UNAVAILABLE, "the storage does not answer", error)
+
+    private suspend fun decode(bytes: ByteArray): IdentityRecord = try {
+        IdentityRecord.parse(bytes, appId)
+    } catch (error: FormException) {
+        // Keep a copy for diagnosis. The record stays, so that nothing starts over silently.
+        try {
+            call(CallKind.SET_RECORD_ASIDE) { storage.setAside(name, bytes) }
+        } catch (_: StorageException) {
+        }
+        throw damaged(error)
+    }
+
+    private fun damaged(cause: Exception): SynheartAuthException {
+        val error = failure(Situation.RECORD_DAMAGED, "the record cannot be decoded", cause)
+        log.event(LogEntry.Event.OPERATION_FAILED, LogEntry.Level.ERROR, error = error)
+        return error
+    }
+
+    private fun storageError(what: String, error: StorageException) =
+        if (error.code == StorageException.Code.MISCONFIGURED) {
+            failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
+        } else {
+            failure(OwnCode.STORAGE_ERROR, "$what: ${error.message}", error)
+        }
+
+    private companion object {
+        val LOCK_PAUSE = 20.milliseconds
+        const val LOCK_ATTEMPTS = 6_000
+    }
+}
+
+/** Releases a lock. It ends at the latest with the process, so a failure must not end an operation. */
+internal fun Closeable.release() {
+    try {
+        close()
+    } catch (_: Exception) {
+    }
+}

@@ -1,0 +1,153 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.IdentityState
+import ai.synheart.auth.ResetReason
+import ai.synheart.auth.RotationReason
+import ai.synheart.auth.SignatureScheme
+import ai.synheart.auth.invalidTransition
+import ai.synheart.auth.wire.RotationDemand
+
+/** The events of a record. */
+internal sealed interface IdentityEvent {
+    // Registration, in the order of its steps.
+    data class ChallengeReceived(val authOrigin: String) : IdentityEvent
+    data class KeyReady(val key: KeyReference, val isReused: Boolean) : IdentityEvent
+    data object RegistrationSending : IdentityEvent
+    data class Registered(val deviceId: String, val at: Long) : IdentityEvent
+    data class Pending(val deviceId: String, val at: Long) : IdentityEvent
+
+    /** With [forgetsKey] the service certainly does not know the key, or will never accept it. */
+    data class RegistrationFailed(val forgetsKey: Boolean) : IdentityEvent
+
+    // Rotation.
+
+    /** A rotation under way keeps its key, and gets the stronger reason of the two. */
+    data class RotationStarted(val alias: String, val reason: RotationReason) : IdentityEvent
+    data class RotationSending(val thumbprint: String, val timestamp: Long) : IdentityEvent
+
+    /** The service refused every copy after it had claimed it: none can take effect later. */
+    data object RotationCopiesRefused : IdentityEvent
+
+    /** The pending key is lost, or its attestation cannot name a new challenge; and no copy of its rotation is open. */
+    data object RotationKeyForgotten : IdentityEvent
+    data class RotationConfirmed(val at: Long) : IdentityEvent
+
+    /** The rotation did not succeed. The pending key is kept: a copy may still arrive. */
+    data class RotationSuspended(val isRefused: Boolean) : IdentityEvent
+
+    /** The service certainly does not have the pending key. */
+    data object RotationAbandoned : IdentityEvent
+    data class RotationDemanded(val demand: RotationDemand) : IdentityEvent
+    data object KeyDisposed : IdentityEvent
+
+    /** Ignored unless the record still names the lost key. */
+    data class KeyLost(val alias: String) : IdentityEvent
+    data object Wiped : IdentityEvent
+
+    data class ResetStarted(val reason: ResetReason) : IdentityEvent
+    data class ClockLearned(val offset: ClockOffset) : IdentityEvent
+
+    /** A request under this scheme was accepted, or is about to be sent by the host. */
+    data class SchemeUsed(val scheme: SignatureScheme) : IdentityEvent
+
+    /** The auth service moved to another host. */
+    data class AuthOriginMoved(val origin: String) : IdentityEvent
+}
+
+/** The record after an event. Pure: the same record and event give the same result. Throws `INVALID_STATE_TRANSITION`. */
+internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (event) {
+    is IdentityEvent.ChallengeReceived -> moved(Cause.CHALLENGE).copy(authOrigin = event.authOrigin)
+    is IdentityEvent.KeyReady -> moved(Cause.KEY).run {
+        if (event.isReused && journal != null) this else copy(journal = JournalEntry.Registration(event.key, isSent = false))
+    }
+    IdentityEvent.RegistrationSending -> {
+        val entry = journal as? JournalEntry.Registration ?: throw refusal(IdentityState.REGISTERING)
+        moved(Cause.ATTEMPT).copy(journal = entry.copy(isSent = true))
+    }
+    is IdentityEvent.Registered -> settled(Identity.ACTIVE, event.deviceId, event.at)
+    is IdentityEvent.Pending -> settled(Identity.PENDING, event.deviceId, event.at)
+    is IdentityEvent.RegistrationFailed -> failed(event.forgetsKey)
+
+    is IdentityEvent.RotationStarted -> rotating(event)
+    is IdentityEvent.RotationSending -> withRotation {
+        copy(thumbprint = event.thumbprint, lastCopy = maxOf(lastCopy ?: event.timestamp, event.timestamp), isRefused = false)
+    }
+    IdentityEvent.RotationCopiesRefused -> withRotation { copy(lastCopy = null) }
+    IdentityEvent.RotationKeyForgotten -> withRotation {
+        if (lastCopy != null) throw refusal(IdentityState.REGISTERING)
+        copy(thumbprint = null)
+    }
+    is IdentityEvent.RotationConfirmed -> promoted(event.at)
+    is IdentityEvent.RotationSuspended -> withRotation { copy(isRefused = event.isRefused) }.moved(Cause.ROTATION_END)
+    IdentityEvent.RotationAbandoned -> {
+        val rotation = journal as? JournalEntry.Rotation ?: throw refusal(IdentityState.REGISTERED)
+        moved(Cause.ROTATION_END).copy(journal = JournalEntry.Disposal(rotation.alias))
+    }
+    is IdentityEvent.RotationDemanded -> copy(rotationDemand = event.demand)
+    IdentityEvent.KeyDisposed -> if (journal is JournalEntry.Disposal) copy(journal = null) else this
+
+    is IdentityEvent.KeyLost ->
+        if (identity != Identity.ACTIVE || key?.alias != event.alias) {
+            this
+        } else {
+            // A key lost during a rotation passes through `registered`, as the state table demands.
+            val registered = if (state == IdentityState.REGISTERING) moved(Cause.ROTATION_END) else this
+            registered.moved(Cause.KEY_LOSS).copy(identity = Identity.NONE)
+        }
+    IdentityEvent.Wiped -> moved(Cause.WIPE).blank()
+
+    is IdentityEvent.ResetStarted -> moved(Cause.RESET).copy(identity = Identity.NONE, journal = JournalEntry.Reset(event.reason))
+    is IdentityEvent.ClockLearned -> copy(clockOffset = event.offset)
+    is IdentityEvent.SchemeUsed ->
+        if (identity == Identity.ACTIVE && event.scheme > schemeFloor) copy(schemeFloor = event.scheme) else this
+    is IdentityEvent.AuthOriginMoved -> copy(authOrigin = event.origin)
+}
+
+/** A record without an identity. It keeps the clock offset, which belongs to the device. */
+private fun IdentityRecord.blank() = IdentityRecord(appId, clockOffset = clockOffset)
+
+private fun IdentityRecord.refusal(to: IdentityState) = invalidTransition(state, to)
+
+private fun IdentityRecord.moved(cause: Cause) = copy(state = StateTable.next(state, cause))
+
+private fun IdentityRecord.settled(identity: Identity, deviceId: String, at: Long): IdentityRecord {
+    val target = if (identity == Identity.ACTIVE) IdentityState.REGISTERED else IdentityState.REGISTERING
+    if (state != IdentityState.REGISTERING || this.identity == Identity.ACTIVE) throw refusal(target)
+    val key = (journal as? JournalEntry.Registration)?.key ?: key ?: throw refusal(target)
+    return (if (identity == Identity.ACTIVE) moved(Cause.SUCCESS) else this)
+        .copy(identity = identity, deviceId = deviceId, key = key, registeredAt = registeredAt ?: at, journal = null)
+}
+
+private fun IdentityRecord.failed(forgetsKey: Boolean): IdentityRecord {
+    if (identity == Identity.ACTIVE) throw refusal(IdentityState.UNREGISTERED)
+    // The service may have this key. The next registration uses it again.
+    val kept = journal as? JournalEntry.Registration ?: key?.let { JournalEntry.Registration(it, isSent = true) }
+    return moved(Cause.FAILURE).blank().copy(journal = kept.takeUnless { forgetsKey })
+}
+
+private fun IdentityRecord.rotating(event: IdentityEvent.RotationStarted): IdentityRecord {
+    if (event.alias == key?.alias || identity != Identity.ACTIVE) throw refusal(IdentityState.REGISTERING)
+    val running = journal as? JournalEntry.Rotation
+    val entry = when {
+        running == null -> JournalEntry.Rotation(event.alias, event.reason)
+        event.reason == RotationReason.COMPROMISE -> running.copy(reason = event.reason)
+        else -> running
+    }
+    return (if (state == IdentityState.REGISTERING) this else moved(Cause.ROTATION)).copy(journal = entry)
+}
+
+private fun IdentityRecord.withRotation(edit: JournalEntry.Rotation.() -> JournalEntry.Rotation): IdentityRecord {
+    val rotation = journal as? JournalEntry.Rotation
+    if (state != IdentityState.REGISTERING || identity != Identity.ACTIVE || rotation == null) throw refusal(IdentityState.REGISTERING)
+    return copy(journal = rotation.edit())
+}
+
+private fun IdentityRecord.promoted(at: Long): IdentityRecord {
+    val rotation = journal as? JournalEntry.Rotation
+    val thumbprint = rotation?.thumbprint
+    if (identity != Identity.ACTIVE || thumbprint == null || key == null) throw refusal(IdentityState.REGISTERED)
+    return moved(Cause.ROTATION_END).copy(
+        key = KeyReference(rotation.alias, thumbprint), keyRotatedAt = at, rotationDemand = null,
+        journal = JournalEntry.Disposal(key.alias),
+    )
+}

@@ -1,0 +1,162 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.AttestationEvidence
+import ai.synheart.auth.AttestationSubject
+import ai.synheart.auth.DeviceKeyStoreException
+import ai.synheart.auth.OwnCode
+import ai.synheart.auth.Registration
+import ai.synheart.auth.Remedy
+import ai.synheart.auth.RetryPolicy
+import ai.synheart.auth.Situation
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.concurrency.CallKind
+import ai.synheart.auth.failure
+import ai.synheart.auth.fraction
+import ai.synheart.auth.remedy
+import ai.synheart.auth.wire.PublicKey
+import ai.synheart.auth.wire.RegisterAnswer
+import ai.synheart.auth.wire.Route
+import ai.synheart.auth.wire.base64Url
+import ai.synheart.auth.wire.bindingNonce
+import ai.synheart.auth.wire.registerRequest
+import ai.synheart.auth.wire.registrationProofMessage
+
+/**
+ * One pass through the eight steps of a registration (RFC-AUTH-MOBILE-0001 section 7), with its own challenge. Throws
+ * [RegistrationFailure] where the attempt knows more than the error.
+ */
+internal class RegistrationAttempt(private val context: IdentityContext) {
+    private val configuration = context.configuration
+
+    class SigningKey(
+        val reference: KeyReference,
+        val publicKey: PublicKey,
+        /** The service may have registered it by a request whose answer was lost. */
+        val mayBeKnown: Boolean,
+        /** Its hardware attestation names the challenge of an earlier attempt, which is spent. */
+        val isAttestationSpent: Boolean,
+    )
+
+    /** A key, the challenge that it is attested for, and how often the attestation provider was unavailable for them. */
+    class Candidate(val challenge: LiveChallenge, val key: SigningKey, val refusals: Int = 0)
+
+    suspend fun run(): Registration {
+        val challenge = context.challenge("register") // Steps 1 and 2.
+        context.ledger.apply(IdentityEvent.ChallengeReceived(configuration.baseUrl))
+        return run(Candidate(challenge, makeKey(challenge))) // Step 3.
+    }
+
+    /** The rest of an attempt. */
+    suspend fun run(candidate: Candidate): Registration {
+        val nonce = bindingNonce(candidate.challenge.bytes, candidate.key.publicKey.base64) // Step 4.
+        val evidence = attest(candidate, nonce) // Step 5.
+        return persist(send(evidence, candidate.key, candidate.challenge, nonce)) // Steps 6 to 8.
+    }
+
+    private suspend fun makeKey(challenge: LiveChallenge): SigningKey {
+        keyOfEarlierAttempt()?.let {
+            context.ledger.apply(IdentityEvent.KeyReady(it.reference, isReused = true))
+            return it
+        }
+        val alias = KeyAlias.primary(context.appId)
+        val publicKey = context.createKey(alias, challenge.bytes)
+        val reference = KeyReference(alias, publicKey.thumbprint)
+        context.ledger.apply(IdentityEvent.KeyReady(reference, isReused = false))
+        return SigningKey(reference, publicKey, mayBeKnown = false, isAttestationSpent = false)
+    }
+
+    /** The service may have registered this key. Asked again with the same key, it returns the same device id. */
+    private suspend fun keyOfEarlierAttempt(): SigningKey? {
+        val entry = context.ledger.load().journal as? JournalEntry.Registration ?: return null
+        if (!entry.isSent && configuration.keyStore.attestsKeys) return null
+        val publicKey = context.publicKey(entry.key) ?: return null
+        return SigningKey(entry.key, publicKey, mayBeKnown = entry.isSent, isAttestationSpent = configuration.keyStore.attestsKeys)
+    }
+
+    private suspend fun attest(candidate: Candidate, nonce: ByteArray): AttestationEvidence {
+        val key = candidate.key
+        val subject = AttestationSubject(
+            context.appId, key.reference.alias, key.publicKey.spki, candidate.challenge.bytes, nonce.base64Url(),
+        )
+        try {
+            return context.attest(subject)
+        } catch (error: SynheartAuthException) {
+            throw when {
+                error.remedy == Remedy.ASK_PROVIDER_AGAIN -> pause(candidate, error)
+                // A provider that needs the key's own attestation has none for this challenge.
+                key.isAttestationSpent && error is SynheartAuthException.AttestationUnavailable -> spent(error)
+                else -> error
+            }
+        }
+    }
+
+    /**
+     * The failure of an unavailable provider. It asks for a pause, after which the same nonce may be tried again; if the challenge
+     * would not outlive the pause, the next attempt has a new challenge.
+     */
+    private fun pause(candidate: Candidate, error: SynheartAuthException): RegistrationFailure {
+        val delay = RetryPolicy.REGISTRATION.delay(candidate.refusals, configuration.random.fraction())
+            ?: return RegistrationFailure(error)
+        if (configuration.clock.elapsedMillis + delay.inWholeMilliseconds >= candidate.challenge.goodUntilMillis) {
+            return RegistrationFailure(error, Remedy.NEW_CHALLENGE)
+        }
+        val next = Candidate(candidate.challenge, candidate.key, candidate.refusals + 1)
+        return RegistrationFailure(error, pause = RegistrationFailure.Pause(delay, next))
+    }
+
+    private suspend fun send(
+        evidence: AttestationEvidence, key: SigningKey, challenge: LiveChallenge, nonce: ByteArray,
+    ): RegisterAnswer {
+        // The service refuses a chain that names another challenge. The rest of the evidence may be enough.
+        val chain = evidence.keyAttestation.takeUnless { key.isAttestationSpent }
+        if (evidence.proof == null && chain == null) {
+            throw refusal(failure(OwnCode.ATTESTATION_FAILED, "there is no evidence for this challenge"), key)
+        }
+        val keyProof = try {
+            context.keys(CallKind.SIGN) { it.sign(key.reference.alias, registrationProofMessage(nonce)) }
+        } catch (error: DeviceKeyStoreException) {
+            throw RegistrationFailure(context.error(error), forgetsKey = error.isKeyLost)
+        }
+        if (configuration.clock.elapsedMillis >= challenge.goodUntilMillis) {
+            throw failure(OwnCode.CHALLENGE_EXPIRED, "the challenge expired on the way")
+        }
+        val request = registerRequest(
+            context.appId, key.publicKey.base64, challenge.bytes, evidence.proof, keyProof, chain, configuration.deviceLocalId,
+        )
+        context.ledger.apply(IdentityEvent.RegistrationSending)
+        try {
+            return context.call(Route.REGISTER, body = request).read(RegisterAnswer::parse)
+        } catch (error: SynheartAuthException) {
+            throw refusal(error, key)
+        }
+    }
+
+    private fun refusal(error: SynheartAuthException, key: SigningKey): RegistrationFailure = when {
+        error !is SynheartAuthException.AttestationFailed -> RegistrationFailure(error)
+        key.isAttestationSpent -> spent(error)
+        // An earlier request may have registered this key. Only the host may give it up.
+        key.mayBeKnown -> RegistrationFailure(
+            failure(Situation.KNOWN_KEY_REFUSED, error.message.orEmpty(), error, serverTime = error.failure.serverTime),
+        )
+        else -> RegistrationFailure(error, forgetsKey = true)
+    }
+
+    /** The app demands the key's own attestation, and only a new key can name a new challenge. */
+    private fun spent(error: SynheartAuthException) =
+        RegistrationFailure(error, Situation.KEY_ATTESTATION_SPENT.remedy, forgetsKey = true)
+
+    private suspend fun persist(answer: RegisterAnswer): Registration {
+        val now = context.serverTime(context.ledger.load())
+        return when (answer.status) {
+            RegisterAnswer.Status.REGISTERED -> {
+                context.ledger.apply(IdentityEvent.Registered(answer.deviceId, now))
+                Registration(Registration.Status.REGISTERED, answer.deviceId)
+            }
+            RegisterAnswer.Status.PENDING -> {
+                context.ledger.apply(IdentityEvent.Pending(answer.deviceId, now))
+                Registration(Registration.Status.PENDING, answer.deviceId)
+            }
+            RegisterAnswer.Status.REJECTED -> throw failure(OwnCode.ATTESTATION_FAILED, "the service rejected this device")
+        }
+    }
+}

@@ -1,0 +1,186 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.DeviceKeyStoreException
+import ai.synheart.auth.IdentityState
+import ai.synheart.auth.OwnCode
+import ai.synheart.auth.SignatureScheme
+import ai.synheart.auth.Situation
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.concurrency.CallKind
+import ai.synheart.auth.failure
+import ai.synheart.auth.wire.FormException
+import ai.synheart.auth.wire.Header
+import ai.synheart.auth.wire.RequestUrl
+import ai.synheart.auth.wire.Route
+import ai.synheart.auth.wire.SchemeTwo
+import ai.synheart.auth.wire.base64
+import ai.synheart.auth.wire.checkPath
+import ai.synheart.auth.wire.contentDigest
+import ai.synheart.auth.wire.isMethod
+import ai.synheart.auth.wire.lowerAscii
+import ai.synheart.auth.wire.rawSignature
+import ai.synheart.auth.wire.schemeOneMessage
+import ai.synheart.auth.wire.upperAscii
+import ai.synheart.auth.wire.uuid
+
+/** A signed request: its headers, and the time that the signature covers. */
+internal class SignedMessage(val headers: List<Pair<String, String>>, val timestamp: Long)
+
+/** Runs [body], and turns a malformed part of a request into `SIGNING_FAILED`. */
+internal inline fun <Value> signing(body: () -> Value): Value = try {
+    body()
+} catch (error: FormException) {
+    throw failure(OwnCode.SIGNING_FAILED, error.message.orEmpty(), error)
+}
+
+/** Signs requests under both schemes. */
+internal class RequestSigner(private val context: IdentityContext) {
+    /**
+     * Signs a host's request under scheme 1 with the current key.
+     *
+     * @param mayBeBelowFloor whether a device that has signed under scheme 2 may sign under scheme 1. Its service refuses that
+     */
+    suspend fun sign(method: String, path: String, body: ByteArray, mayBeBelowFloor: Boolean = true): SignedMessage {
+        checkMethod(method)
+        signing { checkPath(path) }
+        refuseReserved(method, path)
+        return signAsCurrent { record, key ->
+            if (!mayBeBelowFloor) checkFloor(record)
+            signSchemeOne(method, path, body, record, key.alias)
+        }
+    }
+
+    /** Signs a host's request under the given scheme with the current key. */
+    suspend fun sign(scheme: SignatureScheme, method: String, url: RequestUrl, body: ByteArray): SignedMessage {
+        if (scheme == SignatureScheme.ONE) return sign(method, url.target.path, body)
+        checkMethod(method)
+        refuseReserved(method, url.target.path)
+        return signAsCurrent { record, key -> signSchemeTwo(method, url, body, record, key.alias) }
+    }
+
+    /** Signs one of the client's own requests with the key of this alias. */
+    suspend fun sign(scheme: SignatureScheme, route: Route, body: ByteArray, record: IdentityRecord, alias: String): SignedMessage =
+        if (scheme == SignatureScheme.ONE) {
+            signSchemeOne(route.method, route.path, body, record, alias)
+        } else {
+            val url = signing { RequestUrl.parse(context.configuration.baseUrl + route.path) }
+            signSchemeTwo(route.method, url, body, record, alias)
+        }
+
+    private suspend fun signSchemeOne(
+        method: String, path: String, body: ByteArray, record: IdentityRecord, alias: String,
+    ): SignedMessage {
+        val timestamp = timestamp(record)
+        val signature = sign(schemeOneMessage(method, path, timestamp, body), alias)
+        val headers = listOf(
+            Header.APP_ID to context.appId, Header.DEVICE_ID to record.device(), Header.SIGNATURE to signature.base64(),
+            Header.TIMESTAMP to timestamp.toString(), Header.NONCE to context.configuration.random.uuid(), Header.SIGNATURE_VERSION to "1",
+        )
+        return SignedMessage(headers, timestamp)
+    }
+
+    private suspend fun signSchemeTwo(
+        method: String, url: RequestUrl, body: ByteArray, record: IdentityRecord, alias: String,
+    ): SignedMessage {
+        val timestamp = timestamp(record)
+        // The record knows the current key. A pending key signs too while a rotation is settled.
+        val thumbprint = record.key?.takeIf { it.alias == alias }?.thumbprint ?: context.loadKey(alias)?.thumbprint
+            ?: throw failure(OwnCode.KEY_INVALIDATED, "the key is gone")
+        val digest = contentDigest(body)
+        val parameters = SchemeTwo.parameters(timestamp, context.configuration.random.uuid(), thumbprint)
+        val base = SchemeTwo.base(method, url.origin, url.target, digest, context.appId, record.device(), parameters)
+        val signature = sign(base, alias)
+        val headers = listOf(
+            Header.APP_ID to context.appId, Header.DEVICE_ID to record.device(), Header.CONTENT_DIGEST to digest,
+            Header.SIGNATURE_INPUT to "${SchemeTwo.LABEL}=$parameters",
+            Header.MESSAGE_SIGNATURE to "${SchemeTwo.LABEL}=:${rawSignature(signature).base64()}:",
+        )
+        return SignedMessage(headers, timestamp)
+    }
+
+    /**
+     * Runs [body] with the current key. If the key is gone, or is found and cannot sign, checks whether another process has just
+     * replaced it, and else marks it as lost.
+     */
+    suspend fun <Value> signAsCurrent(
+        keyOf: (IdentityRecord) -> KeyReference = IdentityRecord::signingKey, body: suspend (IdentityRecord, KeyReference) -> Value,
+    ): Value {
+        var tried: String? = null
+        while (true) {
+            val record = context.ledger.load()
+            val key = keyOf(record)
+            if (tried == key.alias) {
+                context.ledger.apply(IdentityEvent.KeyLost(key.alias))
+                throw keyLost()
+            }
+            try {
+                return body(record, key)
+            } catch (error: SynheartAuthException.KeyInvalidated) {
+                tried = key.alias
+            }
+        }
+    }
+
+    private fun timestamp(record: IdentityRecord): Long {
+        val timestamp = context.serverTime(record)
+        // Ten digits.
+        if (timestamp !in 1_000_000_000..9_999_999_999) {
+            throw failure(Situation.CLOCK_TOO_FAR_OFF, "the device's clock shows no possible time")
+        }
+        return timestamp
+    }
+
+    /** A DER signature that was checked: scheme 2 and the service need its two numbers. */
+    suspend fun sign(message: ByteArray, alias: String): ByteArray = try {
+        context.keys(CallKind.SIGN) { it.sign(alias, message) }.also { signing { rawSignature(it) } }
+    } catch (error: DeviceKeyStoreException) {
+        throw if (error.code == DeviceKeyStoreException.Code.FAILED) {
+            failure(OwnCode.SIGNING_FAILED, "the key store did not sign", error)
+        } else {
+            context.error(error)
+        }
+    }
+
+    private fun checkMethod(method: String) {
+        if (!isMethod(method)) throw failure(OwnCode.SIGNING_FAILED, "not an HTTP method")
+    }
+
+    private fun checkFloor(record: IdentityRecord) {
+        if (record.schemeFloor == SignatureScheme.ONE) return
+        throw failure(
+            OwnCode.SIGNING_FAILED,
+            "this device signs under scheme 2, which needs the whole URL: use send or sign, or name scheme ONE",
+        )
+    }
+
+    private companion object {
+        private val reserved = listOf(Route.ROTATE_KEY, Route.DEVICE)
+        private val slashes = Regex("/+")
+        private val escape = Regex("%([0-9a-fA-F]{2})")
+
+        /** Refuses the requests that change the identity: whoever gets them signed can take the identity over. Compares the path as a
+         * lenient server could read it. */
+        fun refuseReserved(method: String, path: String) {
+            if (reserved.none { it.method == method.upperAscii() }) return
+            val decoded = escape.replace(path) { it.groupValues[1].toInt(16).toChar().toString() }
+            val plain = slashes.replace(decoded, "/").removeSuffix("/").lowerAscii()
+            if (reserved.any { it.method == method.upperAscii() && it.path == plain }) {
+                throw failure(OwnCode.SIGNING_FAILED, "only rotateKey and resetDeviceIdentity sign this request")
+            }
+        }
+    }
+}
+
+internal fun IdentityRecord.device(): String = deviceId ?: throw failure(OwnCode.NOT_REGISTERED, "no device id")
+
+/** The current key is gone, or is found and cannot sign any more. */
+internal fun keyLost(): SynheartAuthException = failure(OwnCode.KEY_INVALIDATED, "the key is gone; registerDevice makes a new one")
+
+/** The key that signs, if the identity may sign. */
+internal fun IdentityRecord.signingKey(): KeyReference {
+    if (state == IdentityState.KEY_INVALID) throw keyLost()
+    if (identity == Identity.ACTIVE && key != null) return key
+    throw failure(
+        OwnCode.NOT_REGISTERED, if (identity == Identity.PENDING) "the service has not approved this device yet" else "call registerDevice first",
+    )
+}

@@ -1,0 +1,61 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.LogEntry
+import ai.synheart.auth.Recovery
+import ai.synheart.auth.ResetReason
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.concurrency.withDeadline
+import ai.synheart.auth.wire.Route
+import kotlin.time.Duration.Companion.seconds
+
+/** Gives an identity up: tells the service if it can, deletes the keys, removes the record. The caller holds the operation lock. */
+internal class Resetter(private val context: IdentityContext) {
+    private val ledger = context.ledger
+
+    suspend fun reset(reason: ResetReason) {
+        val record = try {
+            ledger.loadOfAnyOrigin()
+        } catch (error: SynheartAuthException) {
+            // A record that cannot be decoded names no device. One that cannot be read now may.
+            if (error.recovery != Recovery.RESET) throw error
+            return deleteEverything()
+        }
+        if (record == IdentityRecord(context.appId)) return
+        finish(ledger.apply(IdentityEvent.ResetStarted(reason)))
+        context.log.event(LogEntry.Event.IDENTITY_RESET, deviceId = record.deviceId)
+    }
+
+    /** Runs a reset, or the rest of an interrupted one. */
+    suspend fun finish(record: IdentityRecord) {
+        tellService(record)
+        deleteEverything()
+    }
+
+    private suspend fun deleteEverything() {
+        for (alias in KeyAlias.both(context.appId)) context.deleteKey(alias)
+        ledger.clear()
+    }
+
+    /** Tells the service, best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. When offline, the row stays until an operator or
+     * the key's age ends it. */
+    private suspend fun tellService(record: IdentityRecord) {
+        val key = record.key
+        if (record.deviceId == null || key == null || !ledger.isOurs(record)) return
+        withDeadline(LIMIT, context.configuration.sleeper) {
+            for (alias in listOf(key.alias, KeyAlias.other(key.alias, context.appId))) {
+                try {
+                    context.signedCall(Route.DEVICE, record, alias, deadline = LIMIT)
+                    break
+                } catch (error: SynheartAuthException) {
+                    // After an unanswered rotation the service may accept only the other key.
+                    if (error !is SynheartAuthException.KeyInvalidated && !error.isInvalidSignature) break
+                }
+            }
+        }
+    }
+
+    private companion object {
+        /** The longest wait for the service. */
+        val LIMIT = 3.seconds
+    }
+}

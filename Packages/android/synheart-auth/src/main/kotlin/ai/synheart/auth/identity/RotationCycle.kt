@@ -1,0 +1,58 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.KeyRotation
+import ai.synheart.auth.Remedy
+import ai.synheart.auth.RetryPolicy
+import ai.synheart.auth.RotationReason
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.concurrency.BackOff
+import ai.synheart.auth.concurrency.resetMeanwhile
+import ai.synheart.auth.remedy
+
+/** Up to three attempts at a rotation while the service cannot be reached. It holds no lock between them. */
+internal class RotationCycle(private val context: IdentityContext, private val reason: RotationReason, private val backOff: BackOff) {
+    suspend fun run(): KeyRotation {
+        val before = context.ledger.load()
+        var attempt = 0
+        while (true) {
+            try {
+                return context.exclusively {
+                    if (backOff.isEnded) throw resetMeanwhile()
+                    val rotator = Rotator(context)
+                    // The other one may have died before it deleted the old key.
+                    rotationOfAnother(before)?.also { rotator.disposeLeftover() } ?: rotator.attempt(reason)
+                }
+            } catch (error: SynheartAuthException) {
+                val delay = RetryPolicy.ROTATION.delay(attempt, 0.0, error.retryAfter)
+                val isRetried = error.remedy == Remedy.BACK_OFF || error.remedy == Remedy.ASK_PROVIDER_AGAIN
+                if (!isRetried || delay == null) throw error
+                backOff.pause(delay) { error }
+                attempt++
+            }
+        }
+    }
+
+    /** The rotation that another process finished while this one waited for the lock. After a compromise it is not enough: the record does
+     * not say why the other one rotated. */
+    private suspend fun rotationOfAnother(before: IdentityRecord): KeyRotation? {
+        if (reason == RotationReason.COMPROMISE) return null
+        val now = context.ledger.load()
+        if (now.deviceId == null || now.deviceId != before.deviceId || now.identity != Identity.ACTIVE) return null
+        return if (now.key == before.key) null else now.keyRotatedAt?.let { KeyRotation(now.deviceId, it) }
+    }
+}
+
+/** When a key is due: after 90 days, minus up to 9 days by device id, so that devices registered together rotate apart. */
+internal object RotationSchedule {
+    private const val AGE_SECONDS = 90L * 86_400
+    private const val JITTER_SECONDS = 9L * 86_400
+
+    fun isDue(record: IdentityRecord, nowSeconds: Long): Boolean {
+        if (record.identity != Identity.ACTIVE || record.deviceId == null) return false
+        if (record.rotationDemand != null) return true
+        val since = record.keyRotatedAt ?: record.registeredAt ?: return false
+        // The id is random, so its first digits spread devices evenly, and are the same at every launch.
+        val draw = record.deviceId.substring(0, 8).toLong(16)
+        return nowSeconds - since >= AGE_SECONDS - draw % JITTER_SECONDS
+    }
+}

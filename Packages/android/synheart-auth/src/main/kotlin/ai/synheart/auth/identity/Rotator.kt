@@ -1,0 +1,285 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.AttestationEvidence
+import ai.synheart.auth.AttestationSubject
+import ai.synheart.auth.DeviceKeyStoreException
+import ai.synheart.auth.DeviceStatus
+import ai.synheart.auth.IdentityState
+import ai.synheart.auth.KeyRotation
+import ai.synheart.auth.LogEntry
+import ai.synheart.auth.OwnCode
+import ai.synheart.auth.Remedy
+import ai.synheart.auth.RotationReason
+import ai.synheart.auth.ServiceCode
+import ai.synheart.auth.Situation
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.concurrency.CallKind
+import ai.synheart.auth.failure
+import ai.synheart.auth.remedy
+import ai.synheart.auth.wire.PublicKey
+import ai.synheart.auth.wire.Route
+import ai.synheart.auth.wire.base64Url
+import ai.synheart.auth.wire.rotateAnswer
+import ai.synheart.auth.wire.rotateRequest
+import ai.synheart.auth.wire.rotationNonce
+import ai.synheart.auth.wire.rotationProofMessage
+import ai.synheart.auth.wire.statusAnswer
+import java.util.concurrent.atomic.AtomicInteger
+import kotlin.time.Duration.Companion.seconds
+
+/**
+ * Replaces the key. The caller holds the operation lock; signing goes on with the old key.
+ *
+ * A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. The client deletes
+ * it only if the service names another key at a time when it can no longer accept a copy.
+ */
+internal class Rotator(private val context: IdentityContext) {
+    private val ledger = context.ledger
+
+    /** One attempt. Afterwards the identity is in `registered`, whatever the outcome. */
+    suspend fun attempt(reason: RotationReason): KeyRotation {
+        var record = prepare()
+        val leftover = record.journal
+        if (leftover is JournalEntry.Rotation && leftover.isRefused) {
+            // Do not send a refused key again. The service says which key is current.
+            val rotation = settle(leftover, record)
+            if (rotation != null && leftover.reason.covers(reason)) return rotation
+            record = prepare()
+        }
+        val key = record.signingKey()
+        context.log.event(LogEntry.Event.ROTATION_STARTED, deviceId = record.deviceId)
+        record = ledger.apply(IdentityEvent.RotationStarted(KeyAlias.other(key.alias, context.appId), reason))
+        return try {
+            confirm(exchange(record))
+        } catch (error: SynheartAuthException) {
+            try {
+                resolve(error)
+            } catch (reported: SynheartAuthException) {
+                context.log.event(LogEntry.Event.ROTATION_FAILED, LogEntry.Level.WARNING, record.deviceId, reported)
+                throw reported
+            }
+        }
+    }
+
+    /** Deletes a key that an earlier rotation replaced. No network. */
+    suspend fun disposeLeftover() {
+        val entry = ledger.load().journal as? JournalEntry.Disposal ?: return
+        context.deleteKey(entry.alias)
+        ledger.apply(IdentityEvent.KeyDisposed)
+    }
+
+    private suspend fun prepare(): IdentityRecord {
+        disposeLeftover()
+        return ledger.load().also { it.signingKey() }
+    }
+
+    /** Sends the rotation, and sends it again with evidence if the service demands it. Returns the time when it took effect. */
+    private suspend fun exchange(record: IdentityRecord): Long {
+        try {
+            return send(makeKey(challenge = null, record), record, null)
+        } catch (error: SynheartAuthException) {
+            // Evidence in the body meets a demand for an assertion too.
+            if (error.remedy != Remedy.ATTEST_ROTATION && error.remedy != Remedy.ASSERT) throw error
+        }
+        val challenge = context.challenge("rotate")
+        val attestsKeys = context.configuration.keyStore.attestsKeys
+        if (attestsKeys) forgetKey()
+        val newKey = makeKey(challenge.bytes.takeIf { attestsKeys }, record)
+        return send(newKey, record, Evidence(challenge.bytes, attest(newKey.publicKey, challenge.bytes, record)))
+    }
+
+    private class Evidence(val challenge: ByteArray, val attestation: AttestationEvidence)
+
+    private suspend fun attest(newKey: PublicKey, challenge: ByteArray, record: IdentityRecord): AttestationEvidence {
+        val nonce = rotationNonce(challenge, record.deviceId.orEmpty(), newKey.base64)
+        return context.attest(AttestationSubject(context.appId, pending().alias, newKey.spki, challenge, nonce.base64Url()))
+    }
+
+    private suspend fun pending(): JournalEntry.Rotation =
+        ledger.load().journal as? JournalEntry.Rotation ?: throw failure(OwnCode.ROTATION_FAILED, "no rotation is under way")
+
+    /** Gives up the pending key, because it is lost or its hardware attestation cannot name a new challenge. Throws if a copy of its
+     * rotation may still take effect. */
+    private suspend fun forgetKey() {
+        val pending = pending()
+        if (pending.thumbprint == null) return
+        if (pending.lastCopy != null) throw failure(OwnCode.ROTATION_FAILED, "an earlier copy of the rotation may still take effect")
+        ledger.apply(IdentityEvent.RotationKeyForgotten)
+    }
+
+    /** The new key, and its signature that proves it. */
+    private class NewKey(val publicKey: PublicKey, val proof: ByteArray)
+
+    /** The new key. Once a copy of its rotation may be on its way, it is the key that the journal names. Its loss is never reported as
+     * `KEY_INVALIDATED`, which is for the current key. */
+    private suspend fun makeKey(challenge: ByteArray?, record: IdentityRecord): NewKey {
+        val pending = pending()
+        if (pending.thumbprint != null) {
+            earlierKey(KeyReference(pending.alias, pending.thumbprint), record)?.let { return it }
+            forgetKey()
+        }
+        val key = context.createKey(pending.alias, challenge)
+        return try {
+            prove(key, pending.alias, record)
+        } catch (error: DeviceKeyStoreException) {
+            throw if (error.isKeyLost) failure(OwnCode.KEYSTORE_ERROR, error.message.orEmpty(), error) else context.error(error)
+        }
+    }
+
+    /** The pending key that the journal names; null if it is gone, or is found and cannot sign any more. */
+    private suspend fun earlierKey(reference: KeyReference, record: IdentityRecord): NewKey? {
+        val key = context.publicKey(reference) ?: return null
+        return try {
+            prove(key, reference.alias, record)
+        } catch (error: DeviceKeyStoreException) {
+            if (error.isKeyLost) null else throw context.error(error)
+        }
+    }
+
+    private suspend fun prove(key: PublicKey, alias: String, record: IdentityRecord): NewKey {
+        val message = rotationProofMessage(record.device(), key.base64)
+        return NewKey(key, context.keys(CallKind.SIGN) { it.sign(alias, message) })
+    }
+
+    private suspend fun send(newKey: NewKey, record: IdentityRecord, evidence: Evidence?): Long {
+        val pending = pending()
+        val body = rotateRequest(
+            context.appId, record.device(), newKey.publicKey.base64, pending.reason, newKey.proof, evidence?.challenge,
+            evidence?.attestation?.proof, evidence?.attestation?.keyAttestation,
+        )
+        val copies = AtomicInteger()
+        try {
+            return context.signedCall(Route.ROTATE_KEY, record, record.signingKey().alias, body) { timestamp ->
+                copies.incrementAndGet()
+                ledger.apply(IdentityEvent.RotationSending(newKey.publicKey.thumbprint, timestamp))
+            }.read(::rotateAnswer)
+        } catch (error: SynheartAuthException) {
+            // The only copy was claimed and then refused, so it cannot take effect later.
+            if (pending.lastCopy == null && copies.get() == 1 && error.followsClaims) ledger.apply(IdentityEvent.RotationCopiesRefused)
+            throw error
+        }
+    }
+
+    private suspend fun confirm(at: Long): KeyRotation {
+        val record = ledger.apply(IdentityEvent.RotationConfirmed(at))
+        // The rotation has taken effect. The old key is deleted now or by the next call.
+        try {
+            disposeLeftover()
+        } catch (_: SynheartAuthException) {
+        }
+        context.log.event(LogEntry.Event.ROTATION_FINISHED, deviceId = record.deviceId)
+        return KeyRotation(record.deviceId.orEmpty(), at)
+    }
+
+    /** Ends a failed attempt: the rotation took effect after all, or the old key stays active and the pending key is kept. */
+    private suspend fun resolve(error: SynheartAuthException): KeyRotation {
+        val record = ledger.load()
+        val pending = record.journal as? JournalEntry.Rotation
+        if (pending == null || record.identity != Identity.ACTIVE) throw error
+        val isKeyGone = error is SynheartAuthException.KeyInvalidated
+        if (isKeyGone || error is SynheartAuthException.RotationFailed || error.isInvalidSignature) {
+            // The current key may no longer be accepted. The service says which key is current.
+            if (pending.lastCopy != null) {
+                settle(pending, record)?.let { return it }
+            } else if (isKeyGone && record.key != null) {
+                // The new key has signed, so the lost one is the current one.
+                throw losing(record.key)
+            }
+        }
+        suspendRotation(isRefused = error is SynheartAuthException.RotationFailed)
+        throw if (error.remedy == Remedy.ROTATE) {
+            failure(Situation.KEY_TOO_OLD_TO_ROTATE, error.message.orEmpty(), error, serverTime = error.failure.serverTime)
+        } else {
+            error
+        }
+    }
+
+    /** Marks the current key as lost. Returns the error to throw. */
+    private suspend fun losing(key: KeyReference): SynheartAuthException {
+        ledger.apply(IdentityEvent.KeyLost(key.alias))
+        return keyLost()
+    }
+
+    /**
+     * Asks the service which key is current. The new one: confirms the rotation. The old one: returns null, and gives up the pending
+     * key if no copy can arrive. Neither: another party rotated.
+     */
+    private suspend fun settle(pending: JournalEntry.Rotation, record: IdentityRecord): KeyRotation? {
+        val status = try {
+            statusByEitherKey(pending, record)
+        } catch (error: SynheartAuthException) {
+            suspendRotation(pending.isRefused)
+            throw error
+        }
+        return when (status?.keyThumbprint) {
+            null, !in setOf(pending.thumbprint, record.key?.thumbprint) -> {
+                suspendRotation(isRefused = true)
+                val error = failure(Situation.FOREIGN_KEY, "the service names a key that this device never had")
+                context.log.event(LogEntry.Event.FOREIGN_KEY, LogEntry.Level.ERROR, record.deviceId, error)
+                throw error
+            }
+            pending.thumbprint -> {
+                resume(pending)
+                confirm(status.keyRotatedAt ?: status.serverTimestamp)
+            }
+            else -> {
+                giveUpIfNoCopyCanArrive(pending, status.serverTimestamp)
+                null
+            }
+        }
+    }
+
+    private suspend fun giveUpIfNoCopyCanArrive(pending: JournalEntry.Rotation, serverTime: Long) {
+        // Without an open copy there is nothing to wait for.
+        val remaining = pending.lastCopy?.let { it + LIFE_OF_A_COPY_SECONDS - serverTime } ?: -1
+        if (remaining >= 0) {
+            suspendRotation(isRefused = true)
+            throw failure(OwnCode.ROTATION_FAILED, "the service kept the old key", retryAfter = minOf(remaining + 1, 3600).seconds)
+        }
+        resume(pending)
+        ledger.apply(IdentityEvent.RotationAbandoned)
+        disposeLeftover()
+    }
+
+    private suspend fun resume(pending: JournalEntry.Rotation) {
+        if (ledger.load().state == IdentityState.REGISTERED) ledger.apply(IdentityEvent.RotationStarted(pending.alias, pending.reason))
+    }
+
+    /** The status, requested with the old key, or with the new one if the old one is refused or lost; null if both are refused. Throws
+     * `KEY_INVALIDATED` if the old key is lost and the new one gets no status: the identity has no key then. */
+    private suspend fun statusByEitherKey(pending: JournalEntry.Rotation, record: IdentityRecord): DeviceStatus? {
+        var lost: KeyReference? = null
+        for (alias in listOfNotNull(record.key?.alias, pending.alias)) {
+            try {
+                return context.signedCall(Route.STATUS, record, alias).read(::statusAnswer)
+            } catch (error: SynheartAuthException) {
+                if (error is SynheartAuthException.KeyInvalidated) {
+                    if (alias == record.key?.alias) lost = record.key
+                } else if (!error.isInvalidSignature) {
+                    throw error
+                }
+            }
+        }
+        if (lost != null) throw losing(lost)
+        return null
+    }
+
+    private suspend fun suspendRotation(isRefused: Boolean) {
+        if (ledger.load().state == IdentityState.REGISTERING) ledger.apply(IdentityEvent.RotationSuspended(isRefused))
+    }
+
+    private companion object {
+        /** How long the service may accept a copy: ten minutes after its timestamp, and five more for clock differences. */
+        const val LIFE_OF_A_COPY_SECONDS = 15 * 60L
+    }
+}
+
+/** Whether a rotation with this reason does what one with the other reason would do. */
+internal fun RotationReason.covers(other: RotationReason): Boolean = this == RotationReason.COMPROMISE || other == RotationReason.SCHEDULED
+
+internal val SynheartAuthException.isInvalidSignature: Boolean get() = failure.code == ServiceCode.INVALID_SIGNATURE
+
+/** Whether the service refuses a rotation like this only after it has claimed the request. The same copy is then a replay. */
+private val SynheartAuthException.followsClaims: Boolean
+    get() = this is SynheartAuthException.AttestationFailed || failure.code == ServiceCode.ATTESTATION_REQUIRED ||
+        failure.code == ServiceCode.ASSERTION_REQUIRED

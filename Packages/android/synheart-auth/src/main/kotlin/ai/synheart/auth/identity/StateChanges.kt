@@ -1,0 +1,32 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.IdentityState
+import ai.synheart.auth.StateChange
+import java.util.concurrent.ConcurrentHashMap
+import kotlinx.coroutines.channels.BufferOverflow
+import kotlinx.coroutines.flow.MutableSharedFlow
+import kotlinx.coroutines.flow.MutableStateFlow
+
+/** Tells every listener what was persisted. */
+internal class StateChanges {
+    /** The changes from now on. A slow listener misses the oldest of more than 64. */
+    val changes = MutableSharedFlow<StateChange>(extraBufferCapacity = 64, onBufferOverflow = BufferOverflow.DROP_OLDEST)
+
+    private val states = ConcurrentHashMap<String, MutableStateFlow<IdentityState>>()
+
+    /** The state of an app, as last read or written here. */
+    fun flow(appId: String, initial: IdentityState): MutableStateFlow<IdentityState> {
+        states[appId]?.let { return it }
+        val flow = MutableStateFlow(initial)
+        return states.putIfAbsent(appId, flow) ?: flow
+    }
+
+    fun send(appId: String, from: IdentityState, to: IdentityState) {
+        noteState(appId, to)
+        changes.tryEmit(StateChange(appId, from, to))
+    }
+
+    fun noteState(appId: String, state: IdentityState) {
+        states[appId]?.value = state
+    }
+}

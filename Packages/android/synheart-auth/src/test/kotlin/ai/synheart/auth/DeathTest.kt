@@ -1,0 +1,119 @@
+package ai.synheart.auth
+
+import ai.synheart.auth.android.AndroidProof
+import kotlinx.coroutines.runBlocking
+import org.junit.Assert.assertEquals
+import org.junit.Assert.assertTrue
+import org.junit.Test
+
+/**
+ * The process dies before each call to the outside: each read and write of the record, each call of the Keystore and of the
+ * attestation, each request. So it also dies after each of them. Whatever is left, the next launch ends in one device that can sign.
+ */
+class DeathTest {
+    private class Case(val proof: AndroidProof, vararg val edits: Pair<String, Any?>, val maximumRows: Int = 1)
+
+    private val integrity = Case(AndroidProof.PLAY_INTEGRITY)
+
+    // A chain names the challenge that its key was made with: after a lost answer the key cannot be registered again.
+    private val chain = Case(AndroidProof.KEY_ATTESTATION, maximumRows = 2)
+    private val reattesting = Case(AndroidProof.BOTH, "keys.reattest_on_rotation" to true, maximumRows = 2)
+
+    private fun dieEverywhere(case: Case, atLeast: Int, prepare: suspend (SynheartAuth, String) -> Unit, operation: suspend (SynheartAuth, String) -> Unit) {
+        fun dieAt(point: Int) = TestPhone(case.proof).use { phone -> runBlocking { dieOnce(phone, case, point, prepare, operation) } }
+        val points = dieAt(-1)
+        for (point in 0 until points) dieAt(point)
+        assertTrue("$points points", points >= atLeast)
+    }
+
+    /** Returns how many points the operation has. */
+    private suspend fun dieOnce(
+        phone: TestPhone, case: Case, point: Int, prepare: suspend (SynheartAuth, String) -> Unit,
+        operation: suspend (SynheartAuth, String) -> Unit,
+    ): Int {
+        val appId = phone.service.newApp(phone.record(*case.edits))
+        prepare(phone.client(), appId)
+        phone.restart()
+        val outside = Outside(dyingAt = point)
+        try {
+            operation(phone.client(outside), appId)
+        } catch (_: Death) {
+        }
+        val what = "death after ${outside.calls}"
+        assertEquals(what, point >= 0, outside.isDead)
+        phone.restart()
+        expectRecovery(phone, appId, case, what)
+        return outside.calls.size
+    }
+
+    private suspend fun expectRecovery(phone: TestPhone, appId: String, case: Case, what: String) {
+        try {
+            val client = phone.client()
+            val registration = client.registerDevice(appId)
+            finishRotation(phone, client, appId, what)
+            assertEquals(what, 200, statusOf(phone, client, appId))
+            assertEquals(what, 1, phone.keys(appId).size)
+            assertEquals(what, IdentityState.REGISTERED, client.state(appId))
+            val live = phone.service.devices(appId).filter { it.string("status") != "deregistered" }.map { it.string("device_id") }
+            assertTrue("$what: $live", registration.deviceId in live && live.size <= case.maximumRows)
+        } catch (error: SynheartAuthException) {
+            throw AssertionError("$what: $error", error)
+        }
+    }
+
+    private suspend fun statusOf(phone: TestPhone, client: SynheartAuth, appId: String) =
+        client.send(appId, HttpRequest("GET", "${phone.service.publicUrl}/auth/v1/device/status")).status
+
+    /**
+     * A pending key that is to be attested cannot be replaced while a copy of its rotation may arrive: for 15 minutes. Signing goes on
+     * meanwhile.
+     */
+    private suspend fun finishRotation(phone: TestPhone, client: SynheartAuth, appId: String, what: String) {
+        val wait = try {
+            return client.maintain(appId)
+        } catch (error: SynheartAuthException.RotationFailed) {
+            error.retryAfter?.inWholeSeconds ?: throw error
+        }
+        assertTrue("$what: $wait s", wait in 800..1000)
+        assertEquals(what, 200, statusOf(phone, client, appId))
+        phone.network = { request, send -> send(request).let { if (request.isTo("/status")) it.later(wait) else it } }
+        client.maintain(appId)
+        phone.network = { request, send -> send(request) }
+    }
+
+    private fun HttpAnswer.later(seconds: Long): HttpAnswer {
+        val text = Regex("(\"server_timestamp\":)(\\d+)").replace(String(body)) { it.groupValues[1] + (it.groupValues[2].toLong() + seconds) }
+        return HttpAnswer(status, headers, text.toByteArray())
+    }
+
+    private val register: suspend (SynheartAuth, String) -> Unit = { client, appId -> client.registerDevice(appId) }
+    private val rotate: suspend (SynheartAuth, String) -> Unit = { client, appId -> client.rotateKey(appId) }
+    private val reset: suspend (SynheartAuth, String) -> Unit = { client, appId -> client.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED) }
+    private val nothing: suspend (SynheartAuth, String) -> Unit = { _, _ -> }
+
+    @Test
+    fun `a registration survives a death at each point`() = dieEverywhere(integrity, 10, nothing, register)
+
+    @Test
+    fun `a registration with a key attestation survives a death at each point`() = dieEverywhere(chain, 10, nothing, register)
+
+    @Test
+    fun `a rotation survives a death at each point`() = dieEverywhere(integrity, 10, register, rotate)
+
+    @Test
+    fun `a rotation that attests again survives a death at each point`() = dieEverywhere(reattesting, 15, register, rotate)
+
+    @Test
+    fun `a reset survives a death at each point`() = dieEverywhere(integrity, 7, register, reset)
+
+    @Test
+    fun `a new registration after a lost key survives a death at each point`() = dieEverywhere(
+        // The row of the lost key stays.
+        Case(AndroidProof.PLAY_INTEGRITY, maximumRows = 2), 10,
+        { client, appId ->
+            client.registerDevice(appId)
+            ai.synheart.standins.StandInDevice.current().keystore.let { store -> store.aliases().filter { appId in it }.forEach(store::lose) }
+        },
+        register,
+    )
+}

@@ -1,0 +1,82 @@
+package ai.synheart.auth
+
+import ai.synheart.auth.android.AndroidProof
+import kotlinx.coroutines.runBlocking
+import org.junit.Assert.assertEquals
+import org.junit.Assert.assertFalse
+import org.junit.Assert.assertNotEquals
+import org.junit.Assert.assertNull
+import org.junit.Assert.assertTrue
+import org.junit.Test
+
+/** The whole life of a device against the real service, on stand-ins for Android. */
+class LifeTest {
+    private fun life(proof: AndroidProof, vararg edits: Pair<String, Any?>) = TestPhone(proof).use { phone ->
+        runBlocking {
+            val appId = phone.service.newApp(phone.record(*edits))
+            val client = phone.client()
+            assertEquals(IdentityState.UNREGISTERED, client.state(appId))
+            assertFalse(client.isRegistered(appId))
+            val states = client.stateFlow(appId)
+
+            val registration = client.registerDevice(appId)
+            assertEquals(Registration.Status.REGISTERED, registration.status)
+            assertEquals(registration.deviceId, client.getDeviceId(appId))
+            assertTrue(client.isRegistered(appId))
+            assertEquals(IdentityState.REGISTERED, states.value)
+            assertEquals(Registration.Status.ALREADY_REGISTERED, client.registerDevice(appId).status)
+
+            val first = client.status(appId)
+            assertEquals(registration.deviceId, first.deviceId)
+            assertEquals(DeviceStatus.Status.REGISTERED, first.status)
+            assertNull(first.keyRotatedAt)
+
+            for (scheme in SignatureScheme.entries) {
+                val answer = client.send(appId, HttpRequest("GET", "${phone.service.publicUrl}/auth/v1/device/status"), scheme)
+                assertEquals(String(answer.body), 200, answer.status)
+            }
+            assertTrue(client.deviceToken(appId).token.count { it == '.' } == 2)
+
+            val rotation = client.rotateKey(appId)
+            assertEquals(registration.deviceId, rotation.deviceId)
+            assertNotEquals(first.keyThumbprint, client.status(appId).keyThumbprint)
+            client.rotateKey(appId, RotationReason.COMPROMISE)
+            assertEquals(1, phone.keys(appId).size)
+
+            // Another process of the app finds everything.
+            phone.restart()
+            val other = phone.client()
+            assertEquals(Registration.Status.ALREADY_REGISTERED, other.registerDevice(appId).status)
+            assertEquals(registration.deviceId, other.status(appId).deviceId)
+
+            other.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED)
+            assertEquals(IdentityState.UNREGISTERED, other.state(appId))
+            assertNull(other.getDeviceId(appId))
+            assertEquals(0, phone.keys(appId).size)
+            assertEquals(listOf("deregistered"), phone.service.devices(appId).map { it.string("status") })
+            assertNotEquals(registration.deviceId, other.registerDevice(appId).deviceId)
+        }
+    }
+
+    @Test
+    fun `a device lives with Play Integrity`() = life(AndroidProof.PLAY_INTEGRITY)
+
+    @Test
+    fun `a device lives with Key Attestation`() = life(AndroidProof.KEY_ATTESTATION)
+
+    @Test
+    fun `a device lives with both proofs, and attests each rotation`() =
+        life(AndroidProof.BOTH, "keys.reattest_on_rotation" to true, "keys.key_proof" to "required")
+
+    @Test
+    fun `a device lives in development mode`() = TestPhone().use { phone ->
+        runBlocking {
+            val appId = phone.service.newApp(phone.record("build_channel" to "dev", "development_integrity_allowed" to true))
+            val client = SynheartAuth(phone.configuration(attestation = DevelopmentAttestation))
+            client.registerDevice(appId)
+            assertEquals(DeviceStatus.Status.REGISTERED, client.status(appId).status)
+            client.rotateKey(appId)
+            client.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED)
+        }
+    }
+}

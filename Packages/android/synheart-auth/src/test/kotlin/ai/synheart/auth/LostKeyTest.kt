@@ -1,0 +1,113 @@
+package ai.synheart.auth
+
+import ai.synheart.auth.SynheartAuthException.*
+import ai.synheart.standins.KeystoreDaemon
+import org.junit.Assert.assertEquals
+import org.junit.Assert.assertFalse
+import org.junit.Assert.assertNotEquals
+import org.junit.Test
+
+/** A key vanishes, or is found and cannot sign, as after a restore: the current one, and the new one of a rotation. */
+class LostKeyTest {
+    private val losses: List<(KeystoreDaemon, String) -> Unit> = listOf(KeystoreDaemon::lose, KeystoreDaemon::corrupt)
+
+    private val World.nextKey: String get() = phone.keys(appId).single { it.endsWith("_next") }
+
+    private fun eachLoss(body: suspend World.((String) -> Unit) -> Unit) =
+        losses.forEach { loss -> World.run { body { alias -> loss(phone.device.keystore, alias) } } }
+
+    @Test
+    fun `each operation with a lost key calls for a registration, which makes a new key`() {
+        val operations = listOf<suspend World.() -> Any?>(
+            { client.deviceToken(appId) }, { client.status(appId) }, { client.rotateKey(appId) }, { client.signRequest(appId, "GET", "/") },
+        )
+        for (operation in operations) eachLoss { lose ->
+            val first = register().deviceId
+            phone.keys(appId).forEach(lose)
+            expect<KeyInvalidated>(Recovery.REGISTER) { operation() }
+            assertEquals(IdentityState.KEY_INVALID, client.state(appId))
+            val second = register()
+            assertEquals(Registration.Status.REGISTERED, second.status)
+            assertNotEquals(first, second.deviceId)
+            assertEquals(1, phone.keys(appId).size)
+            expectWorking()
+        }
+    }
+
+    @Test
+    fun `the status of a pending device whose key is lost calls for a registration`() = World.run(edits = arrayOf("registration.approval" to "manual")) {
+        val first = register()
+        phone.keys(appId).forEach(phone.device.keystore::corrupt)
+        expect<KeyInvalidated>(Recovery.REGISTER) { client.status(appId) }
+        val second = register()
+        assertEquals(Registration.Status.PENDING, second.status)
+        assertNotEquals(first.deviceId, second.deviceId)
+    }
+
+    /** The service refuses the rotation before it takes effect: the new key exists, and no copy is open. */
+    private suspend fun World.rotateInVainForEvidence() {
+        register()
+        repeat(3) { answer(World.ROTATE, refusal(403, "ATTESTATION_REQUIRED")) }
+        loseRequest(World.CHALLENGE, 3)
+        expect<NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }
+    }
+
+    /** Three copies of the rotation are on their way, as far as the client knows. */
+    private suspend fun World.rotateInVain() {
+        register()
+        loseRequest(World.ROTATE, 3)
+        expect<NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }
+    }
+
+    @Test
+    fun `a lost pending key is replaced if no copy of its rotation is open`() = eachLoss { lose ->
+        rotateInVainForEvidence()
+        lose(nextKey)
+        client.rotateKey(appId)
+        assertEquals(1, phone.keys(appId).size)
+        expectWorking()
+    }
+
+    @Test
+    fun `a lost pending key is kept in the journal while a copy may take effect`() = eachLoss { lose ->
+        rotateInVain()
+        lose(nextKey)
+        expect<RotationFailed>(Recovery.RETRY) { client.rotateKey(appId) }
+        assertEquals(3, count(World.ROTATE))
+        expectWorking()
+        expireCopies()
+        client.rotateKey(appId)
+        assertEquals(1, phone.keys(appId).size)
+        expectWorking()
+    }
+
+    @Test
+    fun `a pending key that is lost after its copies expired calls for another rotation`() = eachLoss { lose ->
+        rotateInVain()
+        lose(nextKey)
+        expireCopies()
+        // The current key is intact, so the recovery is not to register.
+        expect<RotationFailed>(Recovery.RETRY) { client.rotateKey(appId) }
+        client.rotateKey(appId)
+        assertEquals(1, phone.keys(appId).size)
+        expectWorking()
+    }
+
+    /** The next status is of a time when no copy of the rotation can take effect any more. */
+    private fun World.expireCopies() = at(World.STATUS) { send ->
+        val answer = send()
+        val late = String(answer.body).replace(Regex("\"server_timestamp\":\\d+"), "\"server_timestamp\":${System.currentTimeMillis() / 1000 + 960}")
+        HttpAnswer(answer.status, answer.headers, late.toByteArray())
+    }
+
+    @Test
+    fun `both keys lost while a copy is open call for a registration, and are no security event`() = eachLoss { lose ->
+        rotateInVain()
+        phone.keys(appId).forEach(lose)
+        expect<KeyInvalidated>(Recovery.REGISTER) { client.rotateKey(appId) }
+        assertEquals(IdentityState.KEY_INVALID, client.state(appId))
+        assertFalse("${phone.log}", phone.log.any { "FOREIGN_KEY" in it })
+        assertEquals(Registration.Status.REGISTERED, register().status)
+        expectWorking()
+    }
+}

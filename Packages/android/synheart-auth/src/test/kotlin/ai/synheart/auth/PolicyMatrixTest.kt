@@ -1,0 +1,189 @@
+package ai.synheart.auth
+
+import ai.synheart.auth.android.AndroidProof
+import ai.synheart.auth.wire.JsonObject
+import ai.synheart.standins.StandInClock
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.days
+import kotlin.time.Duration.Companion.hours
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.runBlocking
+import org.junit.After
+import org.junit.Assert.assertTrue
+import org.junit.Test
+
+/**
+ * Every policy of an app record that concerns an Android phone (`docs/vectors/policies.json`), against every operation: what may not
+ * work ends in an error whose recovery works. A test of the service finds out whether a member of the app record is missing there.
+ */
+class PolicyMatrixTest {
+    private class Setting(case: JsonObject) {
+        private val path = case.string("path")
+        val edits = checkNotNull(case.optionalObject("beside")).members.mapValues { plain(it.value) } + (path to plain(case.members.getValue("value")))
+
+        /** The errors without a recovery that the policy means. */
+        val refusals = case.array("refusals").toSet()
+
+        /** The answer to a request of another service. */
+        val apiStatus = case.long("api_status").toInt()
+
+        /** Whether it cannot change once the app has devices. */
+        val isFixed = path == "build_channel"
+    }
+
+    private val settings = Vectors.cases("policies", "policies").filter { "android" in it.array("platforms") }.map(::Setting)
+
+    /** When the operator sets the policy. */
+    private enum class Moment(val edits: Map<String, Any?> = emptyMap()) {
+        BEFORE_REGISTRATION,
+        AFTER_REGISTRATION,
+        WITH_REATTESTATION(mapOf("keys.reattest_on_rotation" to true)),
+    }
+
+    /** The time of everything in this world: the phone's, the service's, Google's. */
+    private class Time(private val service: RunningService) {
+        private var now = Duration.ZERO
+
+        fun move(by: Duration, phone: TestPhone) {
+            now += by
+            StandInClock.offsetMillis = now.inWholeMilliseconds
+            service.moveClock(now)
+            phone.clock.wallOffset = now.inWholeMilliseconds
+            phone.clock.elapsedOffset += by.inWholeMilliseconds
+        }
+    }
+
+    private class NoRecovery(val code: String, what: String, cause: SynheartAuthException) : Exception("$what: $cause", cause)
+
+    private class Life(val phone: TestPhone, val setting: Setting, val time: Time) {
+        private val service = phone.service
+
+        // The proofs are the policy's.
+        private val record = phone.record().let { record ->
+            val android = record.getValue("android") as Map<*, *>
+            record + ("android" to android - "proof" - "key_attestation")
+        }
+        private val appId = service.newApp(record)
+        private val credential = service.backendCredential(appId)
+        private val client = SynheartAuth(phone.configuration(origins = setOf(API)))
+
+        init {
+            time.move(Duration.ZERO, phone)
+            phone.network = { request, send -> if (request.url.startsWith(API)) service.verify(request, credential) else send(request) }
+        }
+
+        private fun set(edits: Map<String, Any?>) {
+            service.administer("PUT", "apps/$appId", TestPhone.edited(record, edits) + ("app_id" to appId))
+        }
+
+        /** Registers, and has the operator approve the device. */
+        private suspend fun register() {
+            val registration = client.registerDevice(appId)
+            if (registration.status == Registration.Status.PENDING) {
+                service.device(appId, registration.deviceId, "approve")
+                check(client.registerDevice(appId).status == Registration.Status.REGISTERED)
+            }
+        }
+
+        /** Performs an operation; after an error what its recovery says, and the operation again. */
+        private suspend fun perform(what: String, operation: suspend () -> Unit) {
+            var last: SynheartAuthException? = null
+            repeat(4) {
+                try {
+                    return operation()
+                } catch (error: SynheartAuthException) {
+                    last = error
+                    when (error.recovery) {
+                        Recovery.RETRY -> time.move(error.retryAfter ?: 1.seconds, phone)
+                        Recovery.REGISTER -> register()
+                        Recovery.ROTATE -> client.rotateKey(appId)
+                        Recovery.RESET -> {
+                            client.resetDeviceIdentity(appId, ResetReason.SERVER_INSTRUCTED)
+                            register()
+                        }
+                        else -> throw NoRecovery(error.code, what, error)
+                    }
+                }
+            }
+            throw AssertionError("$what fails after each recovery: $last", last)
+        }
+
+        private suspend fun call(method: String, path: String) {
+            val answer = client.send(appId, HttpRequest(method, "$API$path", emptyList(), if (method == "POST") byteArrayOf(1) else ByteArray(0)))
+            check(answer.status == setting.apiStatus) { "$method $path: ${answer.status} ${String(answer.body)}" }
+        }
+
+        private suspend fun useEverything() {
+            perform("status") { client.status(appId) }
+            perform("GET") { call("GET", "/v1/pay/1") }
+            perform("POST") { call("POST", "/v1/pay") }
+            perform("sign") { client.sign(appId, "GET", "$API/v1/pay/1") }
+            perform("token") { client.deviceToken(appId) }
+            perform("rotate") { client.rotateKey(appId) }
+            time.move(1.hours, phone)
+            perform("rotate for compromise") { client.rotateKey(appId, RotationReason.COMPROMISE) }
+            perform("GET") { call("GET", "/v1/pay/1") }
+        }
+
+        /** The whole life of a device under the policy. */
+        suspend fun live(moment: Moment) {
+            try {
+                if (moment == Moment.BEFORE_REGISTRATION) {
+                    set(setting.edits)
+                    register()
+                } else {
+                    register()
+                    set(moment.edits + setting.edits)
+                }
+                useEverything()
+                // Long after the last rotation.
+                time.move(91.days, phone)
+                perform("maintain") { client.maintain(appId) }
+                useEverything()
+                client.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED)
+                register()
+                perform("token") { client.deviceToken(appId) }
+            } catch (error: NoRecovery) {
+                if (error.code !in setting.refusals) throw error
+            } catch (error: SynheartAuthException) {
+                if (error.code !in setting.refusals) throw error
+            }
+        }
+    }
+
+    private fun live(moment: Moment) {
+        val failures = mutableListOf<String>()
+        // Each life takes half a year.
+        for (some in settings.filter { moment == Moment.BEFORE_REGISTRATION || !it.isFixed }.chunked(16)) {
+            RunningService(movesItsClock = true).use { service ->
+                val time = Time(service)
+                for (setting in some) {
+                    try {
+                        TestPhone(AndroidProof.BOTH, service).use { phone -> runBlocking { Life(phone, setting, time).live(moment) } }
+                    } catch (error: Throwable) {
+                        failures.add("${setting.edits}: $error")
+                    }
+                }
+            }
+        }
+        assertTrue("$moment:\n${failures.joinToString("\n")}", failures.isEmpty())
+    }
+
+    @After
+    fun resetClock() {
+        StandInClock.offsetMillis = 0
+    }
+
+    @Test
+    fun `a policy from before the registration works, or is refused`() = live(Moment.BEFORE_REGISTRATION)
+
+    @Test
+    fun `a policy from after the registration works, or its recovery does`() = live(Moment.AFTER_REGISTRATION)
+
+    @Test
+    fun `a policy that comes with re-attestation works, or its recovery does`() = live(Moment.WITH_REATTESTATION)
+
+    private companion object {
+        const val API = "https://api.test"
+    }
+}

@@ -1,0 +1,153 @@
+package ai.synheart.auth
+
+import ai.synheart.auth.identity.ClockOffset
+import ai.synheart.auth.identity.Identity
+import ai.synheart.auth.identity.IdentityEvent
+import ai.synheart.auth.identity.IdentityRecord
+import ai.synheart.auth.identity.JournalEntry
+import ai.synheart.auth.identity.KeyAlias
+import ai.synheart.auth.identity.KeyReference
+import ai.synheart.auth.identity.RotationSchedule
+import ai.synheart.auth.identity.after
+import ai.synheart.auth.wire.FormException
+import ai.synheart.auth.wire.RotationDemand
+import kotlin.random.Random
+import org.junit.Assert.assertEquals
+import org.junit.Assert.assertFalse
+import org.junit.Assert.assertThrows
+import org.junit.Assert.assertTrue
+import org.junit.Test
+
+/** The record as data: its form, and every change of it. */
+class RecordTest {
+    private val appId = "com.example.app"
+    private val deviceId = "123e4567-e89b-42d3-a456-426614174000"
+
+    private fun randomEvent(random: Random): IdentityEvent {
+        val alias = KeyAlias.both(appId).random(random)
+        val thumbprint = "thumbprint${random.nextInt(3)}"
+        val time = random.nextLong(1_700_000_000, 1_800_000_000)
+        return listOf(
+            { IdentityEvent.ChallengeReceived("https://auth.example.com") },
+            { IdentityEvent.KeyReady(KeyReference(alias, thumbprint), random.nextBoolean()) },
+            { IdentityEvent.RegistrationSending },
+            { IdentityEvent.Registered(deviceId, time) },
+            { IdentityEvent.Pending(deviceId, time) },
+            { IdentityEvent.RegistrationFailed(random.nextBoolean()) },
+            { IdentityEvent.RotationStarted(alias, RotationReason.entries.random(random)) },
+            { IdentityEvent.RotationSending(thumbprint, time) },
+            { IdentityEvent.RotationCopiesRefused },
+            { IdentityEvent.RotationKeyForgotten },
+            { IdentityEvent.RotationConfirmed(time) },
+            { IdentityEvent.RotationSuspended(random.nextBoolean()) },
+            { IdentityEvent.RotationAbandoned },
+            { IdentityEvent.RotationDemanded(RotationDemand(time, RotationReason.entries.random(random))) },
+            { IdentityEvent.KeyDisposed },
+            { IdentityEvent.KeyLost(alias) },
+            { IdentityEvent.Wiped },
+            { IdentityEvent.ResetStarted(ResetReason.entries.random(random)) },
+            { IdentityEvent.ClockLearned(ClockOffset.of(random.nextLong(-80_000_000, 80_000_000))!!) },
+            { IdentityEvent.SchemeUsed(SignatureScheme.entries.random(random)) },
+            { IdentityEvent.AuthOriginMoved("https://new.example.com") },
+        ).random(random)()
+    }
+
+    @Test
+    fun `whatever happens, the record is consistent, and reads as it was written`() {
+        val random = Random(20_260_101)
+        val seen = HashSet<Pair<IdentityState, Identity>>()
+        repeat(2_000) {
+            var record = IdentityRecord(appId)
+            repeat(40) {
+                val before = record
+                record = try {
+                    record.after(randomEvent(random))
+                } catch (_: SynheartAuthException.InvalidStateTransition) {
+                    before
+                }
+                assertTrue("$before -> $record", record.isConsistent)
+                assertEquals(record, IdentityRecord.parse(record.toBytes(), appId))
+                // The key that signs is never the one that a rotation makes.
+                val rotation = record.journal as? JournalEntry.Rotation
+                if (rotation != null) assertFalse("$record", rotation.alias == record.key?.alias)
+                seen.add(record.state to record.identity)
+            }
+        }
+        assertEquals(8, seen.size)
+    }
+
+    @Test
+    fun `a record of another form is refused`() {
+        val text = String(IdentityRecord(appId).toBytes())
+        IdentityRecord.parse(text.toByteArray(), appId)
+        val others = listOf(
+            "", "{}", "[]", text.dropLast(1), "$text ,", text.replace("\"version\":1", "\"version\":2"), text.replace(appId, "com.example.other"),
+            text.replace("\"android\"", "\"ios\""), text.replace("unregistered", "registered"), text.replace("\"none\"", "\"active\""),
+            text.replace("\"clock_offset_ms\":0", "\"clock_offset_ms\":86400001"), text.replace("\"scheme_floor\":1", "\"scheme_floor\":3"),
+            text.replace("{\"version\"", "{\"key_alias\":\"another\",\"key_thumbprint\":\"t\",\"version\""),
+            text.replace("{\"version\"", "{\"journal\":{\"operation\":\"another\"},\"version\""),
+        )
+        for (other in others) assertThrows(other, FormException::class.java) { IdentityRecord.parse(other.toByteArray(), appId) }
+    }
+
+    @Test
+    fun `a key is due before it is 90 days old`() {
+        val day = 86_400L
+        val record = IdentityRecord(
+            appId, IdentityState.REGISTERED, Identity.ACTIVE, deviceId, KeyReference(KeyAlias.primary(appId), "t"), registeredAt = 0,
+        )
+        assertFalse(RotationSchedule.isDue(record, 81 * day - 1))
+        assertTrue(RotationSchedule.isDue(record, 90 * day))
+        assertFalse(RotationSchedule.isDue(record.copy(keyRotatedAt = 50 * day), 90 * day))
+        assertTrue(RotationSchedule.isDue(record.copy(rotationDemand = RotationDemand(1, RotationReason.SCHEDULED)), 0))
+        assertFalse(RotationSchedule.isDue(IdentityRecord(appId), 1000 * day))
+    }
+
+    private fun World.storage() = phone.configuration().storage
+    private fun World.name() = java.security.MessageDigest.getInstance("SHA-256").digest(appId.toByteArray()).joinToString("") { "%02x".format(it) }
+
+    @Test
+    fun `a record that cannot be decoded stays until a reset`() = World.run {
+        register()
+        storage().write(name(), "no record".toByteArray())
+        restart()
+        expect<SynheartAuthException.StorageError>(Recovery.RESET) { register() }
+        expect<SynheartAuthException.StorageError>(Recovery.RESET) { client.signRequest(appId, "GET", "/") }
+        assertEquals("no record", String(storage().read(name())!!))
+        client.resetDeviceIdentity(appId, ResetReason.KEY_LOST)
+        register()
+        expectWorking()
+    }
+
+    @Test
+    fun `the record of another auth service is refused until a reset, unless it is an alias`() = World.run {
+        val deviceId = register().deviceId
+        // The same service under another name.
+        val moved = service.publicUrl.replace("127.0.0.1", "localhost")
+        val stranger = SynheartAuth(phone.configuration(baseUrl = moved))
+        expect<SynheartAuthException.StorageError>(Recovery.RESET) { stranger.registerDevice(appId) }
+        val heir = SynheartAuth(phone.configuration(baseUrl = moved, aliases = setOf(service.publicUrl)))
+        assertEquals(deviceId, heir.registerDevice(appId).deviceId)
+        assertEquals(DeviceStatus.Status.REGISTERED, heir.status(appId).status)
+        expect<SynheartAuthException.StorageError>(Recovery.RESET) { client.registerDevice(appId) }
+    }
+
+    @Test
+    fun `the record holds no secret`() = World.run {
+        register()
+        client.send(appId, HttpRequest("GET", statusUrl), SignatureScheme.TWO)
+        val token = client.deviceToken(appId).token
+        client.rotateKey(appId)
+        val record = String(storage().read(name())!!)
+        assertTrue(record, "\"state\":\"registered\"" in record && "\"scheme_floor\":2" in record && "\"key_rotated_at\"" in record)
+        assertFalse(token in record || "proof" in record)
+    }
+
+    @Test
+    fun `the service sees the host's own id`() = World.run {
+        val id = "0A47D88F-1725-4754-8C8A-3512998CC0EE"
+        SynheartAuth(phone.configuration(deviceLocalId = id)).registerDevice(appId)
+        assertTrue("${liveDevices().map(::plain)}", "${liveDevices().map(::plain)}".contains(id, ignoreCase = true))
+        expect<SynheartAuthException.NotConfigured>(Recovery.CONFIGURE) { phone.configuration(deviceLocalId = "x") }
+    }
+}

@@ -1,0 +1,212 @@
+package ai.synheart.auth
+
+import ai.synheart.auth.android.AndroidConfiguration
+import ai.synheart.auth.android.AndroidProof
+import ai.synheart.standins.StandInDevice
+import java.io.Closeable
+import java.nio.file.Files
+import java.nio.file.Path
+import java.util.concurrent.CopyOnWriteArrayList
+import java.util.concurrent.atomic.AtomicInteger
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.minutes
+import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.delay
+
+/** The process died here. Nothing in the client may catch it. */
+internal class Death : Error("the process dies here")
+
+/** What happens at the calls that a client makes to the outside: it counts them, and lets the process die before one of them. */
+internal class Outside(private val dyingAt: Int = -1) {
+    val calls = CopyOnWriteArrayList<String>()
+
+    /** Happens at each call, with its number. */
+    @Volatile
+    var onCall: (Int) -> Unit = {}
+
+    /** Whether the process died. */
+    @Volatile
+    var isDead = false
+        private set
+
+    private val underWay = AtomicInteger()
+
+    /** Whether no call is under way, also none whose caller has gone. */
+    val isQuiet: Boolean get() = underWay.get() == 0
+
+    fun <Value> at(what: String, call: () -> Value): Value {
+        underWay.incrementAndGet()
+        try {
+            pass(what)
+            return call()
+        } finally {
+            underWay.decrementAndGet()
+        }
+    }
+
+    suspend fun <Value> atSuspended(what: String, call: suspend () -> Value): Value {
+        pass(what)
+        return call()
+    }
+
+    private fun pass(what: String) {
+        val number = synchronized(this) {
+            if (calls.size == dyingAt) isDead = true
+            if (isDead) throw Death()
+            calls.add(what)
+            calls.size - 1
+        }
+        onCall(number)
+    }
+}
+
+/** A phone with one app, on stand-ins for Android, and the clients that run on it. */
+internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, val service: RunningService = RunningService.shared) : Closeable {
+    private val folder: Path = Files.createTempDirectory("synheart-auth-phone")
+    val path: Path get() = folder
+    var device: StandInDevice = StandInDevice.start(folder)
+        private set
+    val clock = TestClock()
+    val sleeper = TestSleeper(clock)
+    val log = CopyOnWriteArrayList<String>()
+
+    /** What replaces an exchange with the service, or looks at it. */
+    @Volatile
+    var network: suspend (HttpRequest, suspend (HttpRequest) -> HttpAnswer) -> HttpAnswer = { request, send -> send(request) }
+    private val transport = UrlConnectionTransport()
+    val google = device.play.google
+
+    /** What the service must know of the app. */
+    fun record(vararg edits: Pair<String, Any?>): Map<String, Any?> = edited(
+        mapOf(
+            "name" to "Test", "build_channel" to "staging",
+            "android" to mapOf(
+                "packages" to listOf(device.packageName), "certificate_digests" to listOf("ERERERERERERERERERERERERERERERERERERERERERE"),
+                "proof" to proof.name.lowercase(), "trust_anchors" to listOf(device.keystore.attestor.rootPEM()),
+                "play_integrity" to mapOf(
+                    "keys" to listOf(mapOf("decryption_key" to google.decryptionKey(), "verification_key" to google.verificationKey())),
+                ),
+                "key_attestation" to mapOf("status_list" to "none"),
+            ),
+        ),
+        edits.toMap(),
+    )
+
+    /** Starts another process of the app. */
+    fun restart() {
+        device = StandInDevice.start(folder)
+        device.play.google = google
+    }
+
+    /** The parts of a client, with what happens at its calls to the outside. */
+    fun configuration(
+        outside: Outside = Outside(), baseUrl: String = service.publicUrl, origins: Set<String> = emptySet(),
+        aliases: Set<String> = emptySet(), rotatesAutomatically: Boolean = false, deviceLocalId: String? = null,
+        attestation: AttestationProvider? = null,
+    ): Configuration {
+        val real = AndroidConfiguration(baseUrl, proof = proof, attestation = attestation, usesStrongBox = false).with(device.context()) {}
+        return Configuration(
+            baseUrl, keyStore = Keys(real.keyStore, outside), storage = Storage(real.storage, outside),
+            attestation = if (attestation === real.attestation) {
+                attestation
+            } else {
+                AttestationProvider { subject -> outside.atSuspended("attest") { real.attestation.attest(subject) } }
+            },
+            clock = clock,
+            transport = { request -> outside.atSuspended("${request.method} ${path(request)}") { network(request, ::exchange) } },
+            sleeper = sleeper, logger = { log.add("${it.level} $it") }, origins = origins, aliases = aliases, deviceLocalId = deviceLocalId,
+            rotatesAutomatically = rotatesAutomatically,
+        )
+    }
+
+    /** The deadlines of tests are the sleeper's. The transport's own is real time, which passes on a busy machine. */
+    private suspend fun exchange(request: HttpRequest) = transport.send(request.with(request.method, request.headers, 5.minutes))
+
+    fun client(outside: Outside = Outside()) = SynheartAuth(configuration(outside))
+
+    /** The names of an app's signing keys on the phone. */
+    fun keys(appId: String): List<String> = device.keystore.aliases().filter { appId in it }
+
+    override fun close() {
+        folder.toFile().deleteRecursively()
+    }
+
+    private class Keys(private val real: DeviceKeyStore, private val outside: Outside) : DeviceKeyStore {
+        override val attestsKeys: Boolean get() = real.attestsKeys
+        override fun create(alias: String, challenge: ByteArray?) = outside.at("create") { real.create(alias, challenge) }
+        override fun load(alias: String) = outside.at("load") { real.load(alias) }
+        override fun sign(alias: String, message: ByteArray) = outside.at("sign") { real.sign(alias, message) }
+        override fun delete(alias: String) = outside.at("delete") { real.delete(alias) }
+    }
+
+    private class Storage(private val real: RecordStorage, private val outside: Outside) : RecordStorage {
+        override fun read(name: String) = outside.at("read") { real.read(name) }
+        override fun write(name: String, bytes: ByteArray) = outside.at("write") { real.write(name, bytes) }
+        override fun remove(name: String) = outside.at("remove") { real.remove(name) }
+        override fun setAside(name: String, bytes: ByteArray) = outside.at("setAside") { real.setAside(name, bytes) }
+        override fun version(name: String) = real.version(name)
+
+        override fun tryLock(name: String, scope: String): Closeable? {
+            if (outside.isDead) throw Death()
+            return real.tryLock(name, scope)
+        }
+    }
+
+    companion object {
+        fun path(request: HttpRequest): String = request.url.substringAfter("://").substringAfter("/", "").let { "/$it" }
+
+        /** A record with members replaced: `"keys.reattest_on_rotation" to true`. */
+        fun edited(record: Map<String, Any?>, edits: Map<String, Any?>): Map<String, Any?> = edits.entries.fold(record) { current, (path, value) ->
+            val name = path.substringBefore(".")
+            if (name == path) {
+                current + (name to value)
+            } else {
+                @Suppress("UNCHECKED_CAST")
+                val inner = current[name] as Map<String, Any?>? ?: emptyMap()
+                current + (name to edited(inner, mapOf(path.substringAfter(".") to value)))
+            }
+        }
+    }
+}
+
+/** The system's clock, moved by a test. */
+internal class TestClock : DeviceClock {
+    @Volatile
+    var wallOffset: Long = 0
+
+    @Volatile
+    var elapsedOffset: Long = 0
+    override val wallMillis: Long get() = System.currentTimeMillis() + wallOffset
+    override val elapsedMillis: Long get() = System.nanoTime() / 1_000_000 + elapsedOffset
+}
+
+/** Retries come at once, and their pauses are remembered. Deadlines pass only when a test says so. */
+internal class TestSleeper(private val clock: TestClock) : Sleeper {
+    val pauses = CopyOnWriteArrayList<Duration>()
+
+    @Volatile
+    var onRetry: suspend (Duration) -> Unit = {}
+
+    @Volatile
+    var onDeadline: suspend (Duration) -> Unit = { awaitCancellation() }
+
+    override suspend fun sleep(duration: Duration, purpose: SleepPurpose) = when (purpose) {
+        SleepPurpose.RETRY -> {
+            pauses.add(duration)
+            clock.elapsedOffset += duration.inWholeMilliseconds
+            onRetry(duration)
+        }
+        SleepPurpose.TURN -> delay(2.milliseconds)
+        SleepPurpose.DEADLINE -> onDeadline(duration)
+    }
+}
+
+/** An error in the contract's form. */
+internal fun refusal(status: Int, code: String, vararg headers: Pair<String, String>, serverTime: Long = System.currentTimeMillis() / 1000) =
+    HttpAnswer(
+        status, headers.toList() + ("X-Synheart-Server-Time" to "$serverTime"),
+        """{"error":"$code","message":"m","request_id":"r","server_timestamp":$serverTime}""".toByteArray(),
+    )
+
+internal fun HttpRequest.isTo(path: String): Boolean = url.endsWith(path)

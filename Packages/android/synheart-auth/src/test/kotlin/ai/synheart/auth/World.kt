@@ -1,0 +1,85 @@
+package ai.synheart.auth
+
+import ai.synheart.auth.android.AndroidProof
+import java.util.concurrent.CopyOnWriteArrayList
+import kotlinx.coroutines.runBlocking
+import org.junit.Assert.assertEquals
+import org.junit.Assert.assertThrows
+
+/** A phone, an app on the real service, and a client. */
+internal class World(val phone: TestPhone, val appId: String) {
+    var client = phone.client()
+    val service: RunningService get() = phone.service
+    val statusUrl: String = "${service.publicUrl}/auth/v1/device/status"
+
+    /** The paths of the requests that were sent. */
+    val requests = CopyOnWriteArrayList<String>()
+
+    /** Answers that replace those of the service, by path. Each is used once. */
+    private val answers = CopyOnWriteArrayList<Pair<String, suspend (suspend () -> HttpAnswer) -> HttpAnswer>>()
+
+    init {
+        phone.network = { request, send ->
+            val path = TestPhone.path(request)
+            requests.add(path)
+            val answer = answers.find { path.startsWith(it.first) }
+            if (answer != null) answers.remove(answer)
+            if (answer == null) send(request) else answer.second { send(request) }
+        }
+    }
+
+    /** The next requests to this path get these answers, and do not reach the service. */
+    fun answer(path: String, vararg scripted: HttpAnswer) = scripted.forEach { answer -> answers.add(path to { answer }) }
+
+    /** The next requests to this path do not arrive. */
+    fun loseRequest(path: String, times: Int = 1) = repeat(times) { answers.add(path to { throw TransportException("lost") }) }
+
+    /** The next requests to this path arrive, and their answers do not. */
+    fun loseAnswer(path: String, times: Int = 1) = repeat(times) {
+        answers.add(path to { send ->
+            send()
+            throw TransportException("lost")
+        })
+    }
+
+    /** Does something else at the next request to this path. */
+    fun at(path: String, what: suspend (suspend () -> HttpAnswer) -> HttpAnswer) {
+        answers.add(path to what)
+    }
+
+    fun count(path: String) = requests.count { it == path }
+
+    /** Starts another process of the app. */
+    fun restart() {
+        phone.restart()
+        client = phone.client()
+    }
+
+    suspend fun register() = client.registerDevice(appId)
+
+    suspend fun send(url: String = statusUrl, method: String = "GET", scheme: SignatureScheme? = null) =
+        client.send(appId, HttpRequest(method, url), scheme)
+
+    /** The rows of the app's devices that are not deregistered. */
+    fun liveDevices() = service.devices(appId).filter { it.string("status") != "deregistered" }
+
+    suspend fun expectWorking() {
+        assertEquals(200, send().status)
+        assertEquals(IdentityState.REGISTERED, client.state(appId))
+    }
+
+    companion object {
+        const val CHALLENGE = "/auth/v1/device/challenge"
+        const val REGISTER = "/auth/v1/device/register"
+        const val ROTATE = "/auth/v1/device/rotate-key"
+        const val STATUS = "/auth/v1/device/status"
+        const val TOKEN = "/auth/v1/token"
+
+        fun run(proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, vararg edits: Pair<String, Any?>, body: suspend World.() -> Unit) =
+            TestPhone(proof).use { phone -> runBlocking { World(phone, phone.service.newApp(phone.record(*edits))).body() } }
+    }
+}
+
+/** Expects an error of a class. */
+internal inline fun <reified Error : SynheartAuthException> expect(recovery: Recovery, crossinline body: suspend () -> Any?): Error =
+    assertThrows(Error::class.java) { runBlocking { body() } }.also { assertEquals(recovery, it.recovery) }

@@ -1,0 +1,73 @@
+package ai.synheart.auth.android
+
+import ai.synheart.auth.HttpRequest
+import ai.synheart.auth.RunningService
+import ai.synheart.auth.SignatureScheme
+import ai.synheart.auth.SynheartAuth
+import ai.synheart.auth.TestPhone
+import ai.synheart.standins.StandInDevice
+import java.io.File
+import java.lang.ProcessHandle
+import java.time.Instant
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitAll
+import kotlinx.coroutines.runBlocking
+import kotlin.system.measureNanoTime
+
+/**
+ * Measures the client on this machine's JVM, with keys of the stand-in Keystore: scripts/measure. A phone's hardware signs more
+ * slowly.
+ */
+object Measurement {
+    private const val SIGNATURES = 400
+    private const val REQUESTS = 160
+    private const val CONCURRENT = 8
+
+    @JvmStatic
+    fun main(arguments: Array<String>) {
+        if (arguments.isNotEmpty()) return coldStart(arguments)
+        RunningService().use { service ->
+            TestPhone(AndroidProof.KEY_ATTESTATION, service).use { phone ->
+                val appId = service.newApp(phone.record())
+                val android = AndroidConfiguration(service.publicUrl, proof = AndroidProof.KEY_ATTESTATION, rotatesAutomatically = false)
+                val client = SynheartAuth.create(phone.device.context(), android)
+                runBlocking { client.registerDevice(appId) }
+                val starts = List(5) { coldStart(phone.device.folder, service.publicUrl, appId) }.sorted()
+                println("first signature after a cold start: ${starts[2]} ms of the JVM's life (median of 5)")
+                runBlocking {
+                    repeat(SIGNATURES / 4) { client.signRequest(appId, "POST", "/v1/readings", ByteArray(256)) }
+                    val signing = measureNanoTime { repeat(SIGNATURES) { client.signRequest(appId, "POST", "/v1/readings", ByteArray(256)) } }
+                    println("signatures, one after another: ${rate(SIGNATURES, signing)}/s")
+                    for (scheme in SignatureScheme.entries) {
+                        val sending = measureNanoTime {
+                            List(CONCURRENT) {
+                                async(Dispatchers.Default) { repeat(REQUESTS / CONCURRENT) { client.send(appId, status(service), scheme) } }
+                            }.awaitAll()
+                        }
+                        println("signed requests to the service (debug build), $CONCURRENT at a time, scheme $scheme: ${rate(REQUESTS, sending)}/s")
+                    }
+                }
+            }
+        }
+    }
+
+    private fun status(service: RunningService) = HttpRequest("GET", "${service.publicUrl}/auth/v1/device/status")
+
+    private fun rate(count: Int, nanoseconds: Long): Long = count * 1_000_000_000L / nanoseconds
+
+    private fun coldStart(phone: java.nio.file.Path, url: String, appId: String): Long = ProcessBuilder(
+        "${System.getProperty("java.home")}/bin/java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
+        System.getProperty("java.class.path"), javaClass.name, "$phone", url, appId,
+    ).redirectError(ProcessBuilder.Redirect.INHERIT).start().inputStream.bufferedReader().use { it.readLine().toLong() }
+
+    /** A process that signs once, and prints its age. */
+    private fun coldStart(arguments: Array<String>) {
+        val (phone, url, appId) = arguments
+        val context = StandInDevice.start(File(phone).toPath()).context()
+        val client = SynheartAuth.create(context, AndroidConfiguration(url, proof = AndroidProof.KEY_ATTESTATION))
+        runBlocking { client.signRequest(appId, "GET", "/") }
+        println(Instant.now().toEpochMilli() - ProcessHandle.current().info().startInstant().get().toEpochMilli())
+        Runtime.getRuntime().halt(0)
+    }
+}

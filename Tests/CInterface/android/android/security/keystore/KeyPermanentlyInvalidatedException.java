@@ -1,5 +1,0 @@
-package android.security.keystore;
-
-import java.security.InvalidKeyException;
-
-public class KeyPermanentlyInvalidatedException extends InvalidKeyException {}

@@ -1,5 +1,0 @@
-package android.security.keystore;
-
-import java.security.ProviderException;
-
-public class StrongBoxUnavailableException extends ProviderException {}

@@ -1,3 +1,0 @@
-package com.google.android.gms.common.api;
-
-public class ApiException extends Exception {}
