@@ -1,0 +1,149 @@
+package ai.synheart.auth.flutter
+
+import ai.synheart.auth.HttpAnswer
+import ai.synheart.auth.IdentityState
+import ai.synheart.auth.StateChange
+import ai.synheart.auth.SynheartAuthException
+import java.util.concurrent.TimeUnit
+import kotlinx.coroutines.CompletableDeferred
+import org.junit.After
+import org.junit.Assert.assertEquals
+import org.junit.Assert.assertFalse
+import org.junit.Assert.assertTrue
+import org.junit.Test
+
+/** Errors, cancellation and events of the Android half. */
+class PluginCallTest {
+    private val client = FakeClient()
+    private val engine = TestEngine(client)
+    private val registering = mapOf("call" to null, "appId" to "app", "joins" to true)
+
+    @After
+    fun end() = engine.close()
+
+    @Test
+    fun `each code of the contract reaches Dart with its details`() {
+        for (row in ContractFile.codes) {
+            val code = row["code"] as String
+            client.failure = SynheartAuthException.fromCode(code, "why")
+            assertEquals(failure(code, "why", row["recovery"] as String), engine.call("registerDevice", registering))
+        }
+    }
+
+    @Test
+    fun `the classes of the contract's codes are the Kotlin client's`() {
+        for (row in ContractFile.codes) {
+            assertEquals(row["class"], SynheartAuthException.fromCode(row["code"] as String).javaClass.simpleName)
+        }
+        for ((code, recovery) in fields(ContractFile.errors["service_recoveries"]) - "NOT_REGISTERED") {
+            val error = SynheartAuthException.fromCode(code)
+            assertTrue(code, error is SynheartAuthException.ServerError)
+            assertEquals(code, recovery, error.recovery.wire)
+        }
+    }
+
+    @Test
+    fun `a code of the service is marked as the service's`() {
+        client.failure = SynheartAuthException.fromCode("KEY_EXPIRED", "too old")
+        assertEquals(failure("KEY_EXPIRED", "too old", "rotate", fromService = true), engine.call("registerDevice", registering))
+    }
+
+    @Test
+    fun `cancelling a call ends it with NETWORK_ERROR, recovery retry`() {
+        client.gate = CompletableDeferred()
+        val call = engine.start("registerDevice", registering + ("call" to 7L))
+        client.calls.poll(20, TimeUnit.SECONDS)
+        assertFalse(call.isDone)
+        assertEquals(Answer.Success(null), engine.call("cancel", mapOf("call" to 7L)))
+        assertEquals(failure("NETWORK_ERROR", "the caller cancelled", "retry"), call.get(20, TimeUnit.SECONDS))
+    }
+
+    @Test
+    fun `a call that is cancelled before it begins is answered too`() {
+        repeat(200) { round ->
+            val call = engine.start("registerDevice", registering + ("call" to round + 1L))
+            engine.start("cancel", mapOf("call" to round + 1L))
+            call.get(20, TimeUnit.SECONDS)
+        }
+    }
+
+    @Test
+    fun `cancelling ends only the call with that id`() {
+        client.gate = CompletableDeferred()
+        val first = engine.start("registerDevice", registering + ("call" to 1L))
+        val second = engine.start("registerDevice", registering + ("call" to 2L))
+        repeat(2) { client.calls.poll(20, TimeUnit.SECONDS) }
+        engine.call("cancel", mapOf("call" to 1L))
+        assertTrue(first.get(20, TimeUnit.SECONDS) is Answer.Failure)
+        assertFalse(second.isDone)
+        client.gate?.complete(Unit)
+        assertTrue(second.get(20, TimeUnit.SECONDS) is Answer.Success)
+        // The id is free again.
+        assertTrue(engine.call("registerDevice", registering + ("call" to 1L)) is Answer.Success)
+    }
+
+    @Test
+    fun `a second call under the id of a running one is refused`() {
+        client.gate = CompletableDeferred()
+        val first = engine.start("registerDevice", registering + ("call" to 3L))
+        client.calls.poll(20, TimeUnit.SECONDS)
+        val second = engine.call("maintain", mapOf("call" to 3L, "appId" to "app")) as Answer.Failure
+        assertEquals(Contract.MALFORMED, second.code)
+        client.gate?.complete(Unit)
+        assertTrue(first.get(20, TimeUnit.SECONDS) is Answer.Success)
+        assertEquals("only the first call reached the client", 0, client.calls.size)
+    }
+
+    @Test
+    fun `an answer that does not fit the channel is ANSWER_TOO_LARGE`() {
+        client.answer = HttpAnswer(200, List(257) { "X" to "y" }, ByteArray(0))
+        val request = mapOf(
+            "call" to null, "appId" to "app", "method" to "GET", "url" to "https://a/", "headers" to emptyList<Any>(),
+            "body" to ByteArray(0), "scheme" to null, "asserting" to false, "timeoutMs" to 1000, "maximumAnswer" to 0,
+        )
+        assertEquals("ANSWER_TOO_LARGE", (engine.call("send", request) as Answer.Failure).code)
+    }
+
+    @Test
+    fun `changes of state reach Dart while it listens`() {
+        assertTrue(client.stateChanges.tryEmit(StateChange("app", IdentityState.UNREGISTERED, IdentityState.CHALLENGE_RECEIVED)))
+        engine.listen()
+        client.stateChanges.tryEmit(StateChange("app", IdentityState.REGISTERED, IdentityState.KEY_INVALID))
+        val event = engine.events.poll(20, TimeUnit.SECONDS)
+        assertEquals(mapOf("appId" to "app", "from" to "registered", "to" to "keyInvalid"), event)
+        Contract.stateChange.check(event, "event")
+
+        assertEquals(Answer.Success(null), engine.call("cancel", null, Contract.STATES))
+        client.stateChanges.tryEmit(StateChange("app", IdentityState.KEY_INVALID, IdentityState.UNREGISTERED))
+        engine.listen()
+        client.stateChanges.tryEmit(StateChange("app", IdentityState.KEY_READY, IdentityState.REGISTERING))
+        assertEquals("registering", fields(engine.events.poll(20, TimeUnit.SECONDS))["to"])
+    }
+
+    @Test
+    fun `a hot restart listens again without a cancel, and gets each change once`() {
+        engine.listen()
+        engine.listen()
+        client.stateChanges.tryEmit(StateChange("app", IdentityState.REGISTERED, IdentityState.REGISTERING))
+        client.stateChanges.tryEmit(StateChange("app", IdentityState.REGISTERING, IdentityState.REGISTERED))
+        assertEquals("registering", fields(engine.events.poll(20, TimeUnit.SECONDS))["to"])
+        assertEquals("registered", fields(engine.events.poll(20, TimeUnit.SECONDS))["to"])
+    }
+
+    @Test
+    fun `after the engine is gone nothing is replied`() {
+        client.gate = CompletableDeferred()
+        val call = engine.start("registerDevice", registering)
+        client.calls.poll(20, TimeUnit.SECONDS)
+        engine.detach()
+        client.gate?.complete(Unit)
+        engine.settle()
+        assertFalse(call.isDone)
+        assertEquals(Answer.NotImplemented, engine.call("getState", mapOf("appId" to "app")))
+    }
+
+    private fun failure(code: String, message: String, recovery: String, fromService: Boolean = false) = Answer.Failure(
+        code, message,
+        mapOf("recovery" to recovery, "retryAfterMs" to null, "fromService" to fromService, "from" to null, "to" to null),
+    )
+}

@@ -1,0 +1,12 @@
+package io.flutter.plugin.common;
+
+/** Stand-in: a method and its arguments. */
+public final class MethodCall {
+    public final String method;
+    public final Object arguments;
+
+    public MethodCall(String method, Object arguments) {
+        this.method = method;
+        this.arguments = arguments;
+    }
+}

@@ -1,0 +1,28 @@
+/// Ends the wait for calls.
+///
+/// A cancelled call ends at once with a `NetworkError` whose recovery is `retry`. What the call began runs on, because other
+/// calls may have joined it: cancelling `registerDevice` does not undo a registration.
+final class CallCancellation {
+  final List<void Function()> _listeners = <void Function()>[];
+  bool _isCancelled = false;
+
+  /// Whether [cancel] was called.
+  bool get isCancelled => _isCancelled;
+
+  /// Ends the wait for every call that was given this object. Later calls end at once. A second call does nothing.
+  void cancel() {
+    if (_isCancelled) return;
+    _isCancelled = true;
+    final List<void Function()> listeners = _listeners.toList();
+    _listeners.clear();
+    for (final void Function() listener in listeners) {
+      listener();
+    }
+  }
+
+  /// Calls [listener] once when [cancel] is called, until [removeListener].
+  void addListener(void Function() listener) => _listeners.add(listener);
+
+  /// Forgets a listener.
+  void removeListener(void Function() listener) => _listeners.remove(listener);
+}

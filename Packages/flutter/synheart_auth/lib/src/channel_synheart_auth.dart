@@ -1,0 +1,321 @@
+import 'dart:async';
+import 'dart:typed_data';
+
+import 'package:flutter/services.dart';
+
+import 'call_cancellation.dart';
+import 'channel_error.dart';
+import 'contract.dart' as contract;
+import 'errors.dart';
+import 'shapes.dart';
+import 'synheart_auth.dart';
+import 'values.dart';
+
+/// [SynheartAuth] over the platform channels.
+final class ChannelSynheartAuth implements SynheartAuth {
+  final MethodChannel _calls = const MethodChannel(contract.callsChannel);
+  final EventChannel _states = const EventChannel(contract.statesChannel);
+
+  /// Ids of calls that can be cancelled. The clock keeps those of two runs of Dart under one engine apart (hot restart).
+  int _latestCall = DateTime.now().microsecondsSinceEpoch;
+
+  @override
+  Future<void> configure(
+    String baseUrl, {
+    Set<String> origins = const <String>{},
+    Set<String> aliases = const <String>{},
+    bool rotatesAutomatically = true,
+    int? cloudProjectNumber,
+    AndroidProof androidProof = AndroidProof.either,
+    bool developmentMode = false,
+  }) async {
+    await _call('configure', <String, Object?>{
+      'baseUrl': baseUrl,
+      'origins': origins.toList(),
+      'aliases': aliases.toList(),
+      'rotatesAutomatically': rotatesAutomatically,
+      'cloudProjectNumber': cloudProjectNumber,
+      'androidProof': androidProof.wire,
+      'developmentMode': developmentMode,
+    });
+  }
+
+  @override
+  Future<bool> isRegistered(String appId) async {
+    final Object? result = await _call('isRegistered', <String, Object?>{'appId': appId});
+    return result as bool;
+  }
+
+  @override
+  Future<Registration> registerDevice(String appId, {bool joins = true, CallCancellation? cancellation}) async {
+    final Object? result = await _cancellable('registerDevice', cancellation, <String, Object?>{
+      'appId': appId,
+      'joins': joins,
+    });
+    final Map<Object?, Object?> fields = result as Map<Object?, Object?>;
+    return Registration(
+      status: RegistrationStatus.values.firstWhere((RegistrationStatus status) => status.wire == fields['status']),
+      deviceId: fields['deviceId'] as String,
+    );
+  }
+
+  @override
+  Future<String?> getDeviceId(String appId) async {
+    final Object? result = await _call('getDeviceId', <String, Object?>{'appId': appId});
+    return result as String?;
+  }
+
+  @override
+  Future<IdentityState> getState(String appId) async =>
+      _state(await _call('getState', <String, Object?>{'appId': appId}));
+
+  @override
+  Future<Map<String, String>> signRequest(
+    String appId,
+    String method,
+    String path,
+    List<int> bodyBytes, {
+    SignatureScheme? scheme,
+  }) async {
+    final Object? result = await _call('signRequest', <String, Object?>{
+      'appId': appId,
+      'method': method,
+      'path': path,
+      'body': Uint8List.fromList(bodyBytes),
+      'scheme': scheme?.wire,
+    });
+    return <String, String>{for (final Header line in _headers(result)) line.name: line.value};
+  }
+
+  @override
+  Future<Map<String, String>> sign(
+    String appId,
+    String method,
+    String url,
+    List<int> bodyBytes, {
+    SignatureScheme? scheme,
+    bool asserting = false,
+    CallCancellation? cancellation,
+  }) async {
+    final Object? result = await _cancellable('sign', cancellation, <String, Object?>{
+      'appId': appId,
+      'method': method,
+      'url': url,
+      'body': Uint8List.fromList(bodyBytes),
+      'scheme': scheme?.wire,
+      'asserting': asserting,
+    });
+    return <String, String>{for (final Header line in _headers(result)) line.name: line.value};
+  }
+
+  @override
+  Future<AuthAnswer> send(
+    String appId,
+    AuthRequest request, {
+    SignatureScheme? scheme,
+    bool asserting = false,
+    CallCancellation? cancellation,
+  }) async {
+    final Object? result = await _cancellable('send', cancellation, <String, Object?>{
+      'appId': appId,
+      'method': request.method,
+      'url': request.url,
+      'headers': <Object?>[
+        for (final String name in request.headers.keys)
+          <String, Object?>{'name': name, 'value': request.headers[name]},
+      ],
+      'body': Uint8List.fromList(request.body),
+      'scheme': scheme?.wire,
+      'asserting': asserting,
+      'timeoutMs': request.timeout.inMilliseconds,
+      'maximumAnswer': request.maximumAnswer,
+    });
+    final Map<Object?, Object?> fields = result as Map<Object?, Object?>;
+    return AuthAnswer(
+      status: fields['status'] as int,
+      headers: _headers(fields['headers']),
+      body: fields['body'] as Uint8List,
+    );
+  }
+
+  @override
+  Future<DeviceToken> deviceToken(String appId, {String? audience, CallCancellation? cancellation}) async {
+    final Object? result = await _cancellable('deviceToken', cancellation, <String, Object?>{
+      'appId': appId,
+      'audience': audience,
+    });
+    final Map<Object?, Object?> fields = result as Map<Object?, Object?>;
+    return DeviceToken(
+      token: fields['token'] as String,
+      remaining: Duration(milliseconds: fields['remainingMs'] as int),
+    );
+  }
+
+  @override
+  Future<KeyRotation> rotateKey(
+    String appId, {
+    RotationReason reason = RotationReason.scheduled,
+    CallCancellation? cancellation,
+  }) async {
+    final Object? result = await _cancellable('rotateKey', cancellation, <String, Object?>{
+      'appId': appId,
+      'reason': reason.wire,
+    });
+    final Map<Object?, Object?> fields = result as Map<Object?, Object?>;
+    return KeyRotation(
+      deviceId: fields['deviceId'] as String,
+      effectiveAt: DateTime.fromMillisecondsSinceEpoch((fields['effectiveAt'] as int) * 1000, isUtc: true),
+    );
+  }
+
+  @override
+  Future<void> resetDeviceIdentity(
+    String appId, {
+    ResetReason reason = ResetReason.userRequested,
+    CallCancellation? cancellation,
+  }) async {
+    await _cancellable('resetDeviceIdentity', cancellation, <String, Object?>{'appId': appId, 'reason': reason.wire});
+  }
+
+  @override
+  Future<void> maintain(String appId, {CallCancellation? cancellation}) async {
+    await _cancellable('maintain', cancellation, <String, Object?>{'appId': appId});
+  }
+
+  @override
+  Future<void> correctClockSkew(double serverTimestamp, {String? appId}) async {
+    await _call('correctClockSkew', <String, Object?>{'serverTimestamp': serverTimestamp, 'appId': appId});
+  }
+
+  @override
+  late final Stream<StateChange> stateChanges = _states.receiveBroadcastStream().map(_stateChange);
+
+  @override
+  Stream<IdentityState> states(String appId) {
+    final StreamController<IdentityState> controller = StreamController<IdentityState>();
+    StreamSubscription<StateChange>? changes;
+    IdentityState? latest;
+
+    void add(IdentityState state) {
+      if (latest == state) return;
+      latest = state;
+      controller.add(state);
+    }
+
+    controller.onListen = () {
+      // Listen first: no change is lost between the two. A change that arrives first is newer than the answer, or the
+      // change that follows the answer repairs it.
+      changes = stateChanges.listen((StateChange change) {
+        if (change.appId == appId) add(change.to);
+      }, onError: controller.addError);
+      getState(appId).then<void>(
+        (IdentityState state) {
+          if (latest == null) add(state);
+        },
+        onError: controller.addError,
+      );
+    };
+    // A controller without a listener drops what is added.
+    controller.onCancel = () => changes?.cancel();
+    return controller.stream;
+  }
+
+  /// Calls a method with an id that [cancellation] can cancel.
+  Future<Object?> _cancellable(String method, CallCancellation? cancellation, Map<String, Object?> arguments) async {
+    if (cancellation == null) return _call(method, <String, Object?>{'call': null, ...arguments});
+    if (cancellation.isCancelled) throw _cancelled;
+    _latestCall += 1;
+    final int id = _latestCall;
+    final Completer<Object?> cancelled = Completer<Object?>();
+    void end() {
+      cancelled.completeError(_cancelled);
+      // Best effort: the wait has ended whatever the native half says.
+      _call('cancel', <String, Object?>{'call': id}).ignore();
+    }
+
+    cancellation.addListener(end);
+    try {
+      return await Future.any<Object?>(<Future<Object?>>[
+        _call(method, <String, Object?>{'call': id, ...arguments}),
+        cancelled.future,
+      ]);
+    } finally {
+      cancellation.removeListener(end);
+    }
+  }
+
+  /// Calls a method. Arguments and result have the contract's shapes.
+  Future<Object?> _call(String method, Map<String, Object?> arguments) async {
+    final Call call = contract.calls[method]!;
+    try {
+      call.arguments.check(arguments, method);
+    } on FormatException catch (error) {
+      throw ArgumentError(error.message);
+    }
+    final Object? result;
+    try {
+      result = await _calls.invokeMethod<Object?>(method, arguments);
+    } on PlatformException catch (error) {
+      throw _error(error);
+    } on MissingPluginException {
+      throw const NotConfigured('this platform has no implementation: the plugin runs on Android and iOS');
+    }
+    final Shape? shape = call.result;
+    if (shape != null) {
+      _check(shape, result, method);
+    } else if (result != null) {
+      throw ChannelError('$method: expected no result');
+    }
+    return result;
+  }
+
+  static void _check(Shape shape, Object? value, String place) {
+    try {
+      shape.check(value, place);
+    } on FormatException catch (error) {
+      throw ChannelError(error.message);
+    }
+  }
+
+  static Object _error(PlatformException error) {
+    if (error.code == contract.malformedCode) return ChannelError(error.message ?? 'the message was refused');
+    final Object? details = error.details;
+    if (details == null) return SynheartAuthError.fromCode(error.code, error.message);
+    try {
+      contract.errorDetails.check(details, 'details');
+    } on FormatException catch (found) {
+      return ChannelError(found.message);
+    }
+    final Map<Object?, Object?> fields = details as Map<Object?, Object?>;
+    final int? retryAfter = fields['retryAfterMs'] as int?;
+    return SynheartAuthError.fromDetails(
+      error.code,
+      message: error.message,
+      recovery: Recovery.values.firstWhere((Recovery recovery) => recovery.wire == fields['recovery']),
+      retryAfter: retryAfter == null ? null : Duration(milliseconds: retryAfter),
+      fromService: fields['fromService'] as bool,
+      from: fields['from'] == null ? null : _state(fields['from']),
+      to: fields['to'] == null ? null : _state(fields['to']),
+    );
+  }
+
+  static StateChange _stateChange(Object? event) {
+    _check(contract.stateChange, event, contract.statesChannel);
+    final Map<Object?, Object?> fields = event as Map<Object?, Object?>;
+    return StateChange(
+      appId: fields['appId'] as String,
+      from: _state(fields['from']),
+      to: _state(fields['to']),
+    );
+  }
+
+  static IdentityState _state(Object? wire) =>
+      IdentityState.values.firstWhere((IdentityState state) => state.wire == wire);
+
+  static List<Header> _headers(Object? lines) => <Header>[
+    for (final Object? line in lines as List<Object?>)
+      Header((line as Map<Object?, Object?>)['name'] as String, line['value'] as String),
+  ];
+
+  static const NetworkError _cancelled = NetworkError('the caller cancelled');
+}

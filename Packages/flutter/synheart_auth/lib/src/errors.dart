@@ -1,0 +1,379 @@
+import 'values.dart';
+
+/// The error of every operation.
+///
+/// [code] is stable (RFC-AUTH-MOBILE-0001 section 11) and has a class of its own. Where the RFC's Dart classes cover several
+/// codes, the class of a code extends the RFC's: [AttestationFailed] is a [ServerError], [KeystoreError] a [StorageError].
+/// An exhaustive `switch` needs the direct subclasses only.
+sealed class SynheartAuthError implements Exception {
+  const SynheartAuthError._(this.code, this.message, this.recovery, this.retryAfter);
+
+  /// The stable code, such as `NETWORK_ERROR`.
+  final String code;
+
+  /// An explanation for the developer. It holds no secret.
+  final String message;
+
+  /// What the app can do.
+  final Recovery recovery;
+
+  /// How long to wait before that, if the service or the SDK knows.
+  final Duration? retryAfter;
+
+  /// Whether the same call may succeed later.
+  bool get isRetryable => recovery == Recovery.retry;
+
+  @override
+  String toString() => '$code: $message';
+
+  /// The error of a code that came through a platform channel. A code that is not the SDK's own becomes a [ServerError].
+  static SynheartAuthError fromCode(String code, [String? message]) =>
+      fromDetails(code, message: message, recovery: null, retryAfter: null, fromService: false, from: null, to: null);
+
+  /// The error of a code and what the native half says about it. Null stands for the code's usual value.
+  static SynheartAuthError fromDetails(
+    String code, {
+    required String? message,
+    required Recovery? recovery,
+    required Duration? retryAfter,
+    required bool fromService,
+    required IdentityState? from,
+    required IdentityState? to,
+  }) {
+    if (fromService) {
+      return ServerError(code, message ?? _refused, recovery ?? _serviceRecovery(code), retryAfter);
+    }
+    return switch (code) {
+      'NETWORK_ERROR' => NetworkError(
+        message ?? 'The auth service could not be asked.',
+        recovery ?? Recovery.retry,
+        retryAfter,
+      ),
+      'CHALLENGE_EXPIRED' => ChallengeExpired(
+        message ?? 'The challenge expired.',
+        recovery ?? Recovery.retry,
+        retryAfter,
+      ),
+      'ATTESTATION_UNAVAILABLE' => AttestationUnavailable(
+        message ?? 'This device cannot attest.',
+        recovery ?? Recovery.none,
+        retryAfter,
+      ),
+      'ATTESTATION_FAILED' => AttestationFailed(
+        message ?? 'The attestation was refused.',
+        recovery ?? Recovery.none,
+        retryAfter,
+      ),
+      'KEY_INVALIDATED' => KeyInvalidated(
+        message ?? 'The hardware key is no longer usable.',
+        recovery ?? Recovery.register,
+        retryAfter,
+      ),
+      'KEYSTORE_ERROR' => KeystoreError(
+        message ?? 'The key store failed.',
+        recovery ?? Recovery.none,
+        retryAfter,
+      ),
+      'SECURE_ENCLAVE_ERROR' => SecureEnclaveError(
+        message ?? 'The Secure Enclave failed.',
+        recovery ?? Recovery.none,
+        retryAfter,
+      ),
+      'SIGNING_FAILED' => SigningFailed(
+        message ?? 'The request could not be signed.',
+        recovery ?? Recovery.none,
+        retryAfter,
+      ),
+      'DEVICE_REVOKED' => DeviceRevoked(
+        message ?? 'The service revoked this device.',
+        recovery ?? Recovery.reset,
+        retryAfter,
+      ),
+      'CLOCK_SKEW' => ClockSkew(
+        message ?? "The device's clock is off.",
+        recovery ?? Recovery.retry,
+        retryAfter,
+      ),
+      'ROTATION_FAILED' => RotationFailed(
+        message ?? 'The key was not rotated; the old one is active.',
+        recovery ?? Recovery.retry,
+        retryAfter,
+      ),
+      'NONCE_REPLAY' => NonceReplay(
+        message ?? 'The service has seen this nonce.',
+        recovery ?? Recovery.retry,
+        retryAfter,
+      ),
+      'ALREADY_REGISTERED' => AlreadyRegistered(
+        message ?? 'The device is registered.',
+        recovery ?? Recovery.none,
+        retryAfter,
+      ),
+      'NOT_REGISTERED' => NotRegistered(
+        message ?? 'The device is not registered.',
+        recovery ?? Recovery.register,
+        retryAfter,
+      ),
+      'NOT_CONFIGURED' => NotConfigured(
+        message ?? 'Call configure(baseUrl) first.',
+        recovery ?? Recovery.configure,
+        retryAfter,
+      ),
+      'REGISTRATION_IN_PROGRESS' => RegistrationInProgress(
+        message ?? 'A registration of this app is in progress.',
+        recovery ?? Recovery.retry,
+        retryAfter,
+      ),
+      'CRYPTO_ERROR' => CryptoError(
+        message ?? 'A cryptographic operation failed.',
+        recovery ?? Recovery.none,
+        retryAfter,
+      ),
+      'STORAGE_ERROR' => StorageError(
+        message ?? "The identity's record could not be read or written.",
+        recovery ?? Recovery.none,
+        retryAfter,
+      ),
+      'ANSWER_TOO_LARGE' => AnswerTooLarge(
+        message ?? 'The answer is too large; the request may have succeeded.',
+        recovery ?? Recovery.none,
+        retryAfter,
+      ),
+      'INVALID_STATE_TRANSITION' => InvalidStateTransition(from, to, message ?? 'The state does not allow this.'),
+      _ => ServerError(code, message ?? _refused, recovery ?? _serviceRecovery(code), retryAfter),
+    };
+  }
+
+  static const String _refused = 'The service refused.';
+
+  static Recovery _serviceRecovery(String code) => switch (code) {
+    'INVALID_CHALLENGE' || 'RATE_LIMITED' => Recovery.retry,
+    'INVALID_SIGNATURE' || 'NOT_REGISTERED' => Recovery.reset,
+    'KEY_EXPIRED' => Recovery.rotate,
+    _ => Recovery.none,
+  };
+}
+
+/// The name of the same class in Kotlin.
+typedef SynheartAuthException = SynheartAuthError;
+
+/// `NETWORK_ERROR`: the auth service could not be asked, or gave no verdict. Try again later.
+final class NetworkError extends SynheartAuthError {
+  /// An error.
+  const NetworkError([
+    String message = 'The auth service could not be asked.',
+    Recovery recovery = Recovery.retry,
+    Duration? retryAfter,
+  ]) : super._('NETWORK_ERROR', message, recovery, retryAfter);
+}
+
+/// `CHALLENGE_EXPIRED`: the challenge expired before the registration arrived. Try again.
+final class ChallengeExpired extends SynheartAuthError {
+  /// An error.
+  const ChallengeExpired([
+    String message = 'The challenge expired.',
+    Recovery recovery = Recovery.retry,
+    Duration? retryAfter,
+  ]) : super._('CHALLENGE_EXPIRED', message, recovery, retryAfter);
+}
+
+/// `ATTESTATION_UNAVAILABLE`: this device or build cannot attest. Another call does not help.
+final class AttestationUnavailable extends SynheartAuthError {
+  /// An error.
+  const AttestationUnavailable([
+    String message = 'This device cannot attest.',
+    Recovery recovery = Recovery.none,
+    Duration? retryAfter,
+  ]) : super._('ATTESTATION_UNAVAILABLE', message, recovery, retryAfter);
+}
+
+/// `ATTESTATION_FAILED`: the attestation was refused.
+final class AttestationFailed extends ServerError {
+  /// An error.
+  const AttestationFailed([
+    String message = 'The attestation was refused.',
+    Recovery recovery = Recovery.none,
+    Duration? retryAfter,
+  ]) : super('ATTESTATION_FAILED', message, recovery, retryAfter);
+}
+
+/// `KEY_INVALIDATED`: the hardware key is no longer usable. The next `registerDevice` starts over.
+final class KeyInvalidated extends SynheartAuthError {
+  /// An error.
+  const KeyInvalidated([
+    String message = 'The hardware key is no longer usable.',
+    Recovery recovery = Recovery.register,
+    Duration? retryAfter,
+  ]) : super._('KEY_INVALIDATED', message, recovery, retryAfter);
+}
+
+/// `KEYSTORE_ERROR`: the Android Keystore failed.
+final class KeystoreError extends StorageError {
+  /// An error.
+  const KeystoreError([
+    String message = 'The key store failed.',
+    Recovery recovery = Recovery.none,
+    Duration? retryAfter,
+  ]) : super._own('KEYSTORE_ERROR', message, recovery, retryAfter);
+}
+
+/// `SECURE_ENCLAVE_ERROR`: the Secure Enclave failed.
+final class SecureEnclaveError extends StorageError {
+  /// An error.
+  const SecureEnclaveError([
+    String message = 'The Secure Enclave failed.',
+    Recovery recovery = Recovery.none,
+    Duration? retryAfter,
+  ]) : super._own('SECURE_ENCLAVE_ERROR', message, recovery, retryAfter);
+}
+
+/// `SIGNING_FAILED`: the request could not be signed.
+final class SigningFailed extends CryptoError {
+  /// An error.
+  const SigningFailed([
+    String message = 'The request could not be signed.',
+    Recovery recovery = Recovery.none,
+    Duration? retryAfter,
+  ]) : super._own('SIGNING_FAILED', message, recovery, retryAfter);
+}
+
+/// `DEVICE_REVOKED`: the service revoked this device. Only `resetDeviceIdentity` ends that.
+final class DeviceRevoked extends ServerError {
+  /// An error.
+  const DeviceRevoked([
+    String message = 'The service revoked this device.',
+    Recovery recovery = Recovery.reset,
+    Duration? retryAfter,
+  ]) : super('DEVICE_REVOKED', message, recovery, retryAfter);
+}
+
+/// `CLOCK_SKEW`: the device's clock is off.
+final class ClockSkew extends SynheartAuthError {
+  /// An error.
+  const ClockSkew([
+    String message = "The device's clock is off.",
+    Recovery recovery = Recovery.retry,
+    Duration? retryAfter,
+  ]) : super._('CLOCK_SKEW', message, recovery, retryAfter);
+}
+
+/// `ROTATION_FAILED`: the key was not rotated. The old one is active.
+final class RotationFailed extends ServerError {
+  /// An error.
+  const RotationFailed([
+    String message = 'The key was not rotated; the old one is active.',
+    Recovery recovery = Recovery.retry,
+    Duration? retryAfter,
+  ]) : super('ROTATION_FAILED', message, recovery, retryAfter);
+}
+
+/// `NONCE_REPLAY`: the service has seen this nonce.
+final class NonceReplay extends ServerError {
+  /// An error.
+  const NonceReplay([
+    String message = 'The service has seen this nonce.',
+    Recovery recovery = Recovery.retry,
+    Duration? retryAfter,
+  ]) : super('NONCE_REPLAY', message, recovery, retryAfter);
+}
+
+/// `ALREADY_REGISTERED`: the device is registered.
+final class AlreadyRegistered extends SynheartAuthError {
+  /// An error.
+  const AlreadyRegistered([
+    String message = 'The device is registered.',
+    Recovery recovery = Recovery.none,
+    Duration? retryAfter,
+  ]) : super._('ALREADY_REGISTERED', message, recovery, retryAfter);
+}
+
+/// `NOT_REGISTERED`: the device is not registered. Call `registerDevice` first.
+final class NotRegistered extends SynheartAuthError {
+  /// An error.
+  const NotRegistered([
+    String message = 'The device is not registered.',
+    Recovery recovery = Recovery.register,
+    Duration? retryAfter,
+  ]) : super._('NOT_REGISTERED', message, recovery, retryAfter);
+}
+
+/// `NOT_CONFIGURED`: `configure` was not called, or was given a wrong value.
+final class NotConfigured extends SynheartAuthError {
+  /// An error.
+  const NotConfigured([
+    String message = 'Call configure(baseUrl) first.',
+    Recovery recovery = Recovery.configure,
+    Duration? retryAfter,
+  ]) : super._('NOT_CONFIGURED', message, recovery, retryAfter);
+}
+
+/// `REGISTRATION_IN_PROGRESS`: a registration of this app is in progress.
+final class RegistrationInProgress extends SynheartAuthError {
+  /// An error.
+  const RegistrationInProgress([
+    String message = 'A registration of this app is in progress.',
+    Recovery recovery = Recovery.retry,
+    Duration? retryAfter,
+  ]) : super._('REGISTRATION_IN_PROGRESS', message, recovery, retryAfter);
+}
+
+/// `CRYPTO_ERROR`: a cryptographic operation failed.
+final class CryptoError extends SynheartAuthError {
+  /// An error.
+  const CryptoError([
+    String message = 'A cryptographic operation failed.',
+    Recovery recovery = Recovery.none,
+    Duration? retryAfter,
+  ]) : super._('CRYPTO_ERROR', message, recovery, retryAfter);
+
+  const CryptoError._own(super.code, super.message, super.recovery, super.retryAfter) : super._();
+}
+
+/// `STORAGE_ERROR`: the identity's record could not be read or written.
+final class StorageError extends SynheartAuthError {
+  /// An error.
+  const StorageError([
+    String message = "The identity's record could not be read or written.",
+    Recovery recovery = Recovery.none,
+    Duration? retryAfter,
+  ]) : super._('STORAGE_ERROR', message, recovery, retryAfter);
+
+  const StorageError._own(super.code, super.message, super.recovery, super.retryAfter) : super._();
+}
+
+/// `ANSWER_TOO_LARGE`: the answer is larger than the request allows. The request may have succeeded.
+final class AnswerTooLarge extends ServerError {
+  /// An error.
+  const AnswerTooLarge([
+    String message = 'The answer is too large; the request may have succeeded.',
+    Recovery recovery = Recovery.none,
+    Duration? retryAfter,
+  ]) : super('ANSWER_TOO_LARGE', message, recovery, retryAfter);
+}
+
+/// `INVALID_STATE_TRANSITION`: the state does not allow this. It is a mistake in the program.
+final class InvalidStateTransition extends SynheartAuthError {
+  /// An error.
+  const InvalidStateTransition(this.from, this.to, [String message = 'The state does not allow this.'])
+    : super._('INVALID_STATE_TRANSITION', message, Recovery.none, null);
+
+  /// The state before; null if the native half did not say it.
+  final IdentityState? from;
+
+  /// The state that was refused; null if the native half did not say it.
+  final IdentityState? to;
+}
+
+/// Any other code of the service.
+final class ServerError extends SynheartAuthError {
+  /// An error.
+  const ServerError(
+    String code, [
+    String message = 'The service refused.',
+    Recovery recovery = Recovery.none,
+    Duration? retryAfter,
+  ]) : super._(code, message, recovery, retryAfter);
+
+  /// The service's message.
+  String get serverMessage => message;
+}

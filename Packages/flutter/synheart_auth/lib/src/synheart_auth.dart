@@ -1,0 +1,130 @@
+import 'call_cancellation.dart';
+import 'channel_synheart_auth.dart';
+import 'errors.dart';
+import 'values.dart';
+
+/// A hardware-backed identity of this device for each app, and the signatures that prove it.
+///
+/// Configure once at launch, register, then sign:
+///
+/// ```dart
+/// await SynheartAuth.instance.configure('https://auth.example.com');
+/// await SynheartAuth.instance.registerDevice('com.example.app');
+/// final headers = await SynheartAuth.instance.signRequest('com.example.app', 'POST', '/v1/readings', body);
+/// ```
+///
+/// Every operation ends with a [SynheartAuthError] and nothing else. An argument that is too long for the platform channel is an
+/// [ArgumentError]: a mistake in the program. The private key never leaves the hardware, and Dart never sees it.
+abstract interface class SynheartAuth {
+  /// The instance of this app. Each Flutter engine has one.
+  static final SynheartAuth instance = ChannelSynheartAuth();
+
+  /// Names the auth service, and uses the platform's parts. Changes no identity. Call it once at launch.
+  ///
+  /// - [baseUrl]: the auth service, https; http only on this machine.
+  /// - [origins]: the origins besides the auth service for which [send] and [sign] sign, such as `https://api.example.com`.
+  /// - [aliases]: earlier origins of the auth service, if it moved to another host.
+  /// - [rotatesAutomatically]: whether the SDK rotates a key by itself when it is due.
+  /// - [cloudProjectNumber]: Android: the Google Cloud project of Play Integrity, for standard requests. iOS ignores it.
+  /// - [androidProof]: Android: which of Google's proofs to send. iOS ignores it.
+  /// - [developmentMode]: registers without an attestation, for emulators and CI. A release build throws [NotConfigured].
+  ///
+  /// Throws [NotConfigured] for a malformed URL, and for plain http to another host.
+  Future<void> configure(
+    String baseUrl, {
+    Set<String> origins = const <String>{},
+    Set<String> aliases = const <String>{},
+    bool rotatesAutomatically = true,
+    int? cloudProjectNumber,
+    AndroidProof androidProof = AndroidProof.either,
+    bool developmentMode = false,
+  });
+
+  /// Whether the record says that the device is registered, and its key exists. No network.
+  Future<bool> isRegistered(String appId);
+
+  /// Registers this device for an app. Idempotent: call it at every launch. A registered device causes no network traffic.
+  ///
+  /// [joins]: whether the call joins a registration in progress. Otherwise it throws [RegistrationInProgress].
+  Future<Registration> registerDevice(String appId, {bool joins = true, CallCancellation? cancellation});
+
+  /// The id that the service issued, also of a pending device; null if there is none.
+  Future<String?> getDeviceId(String appId);
+
+  /// The state of the identity.
+  Future<IdentityState> getState(String appId);
+
+  /// The six headers of a signed request. The SDK makes timestamp and nonce. No network.
+  ///
+  /// [path] is the path as sent: escaped, without the query. [bodyBytes] is the body as sent.
+  ///
+  /// [scheme]: null for the device's. A device that has signed under scheme 2 throws [SigningFailed] unless it is
+  /// [SignatureScheme.one]; scheme 2 needs the whole URL: use [sign].
+  Future<Map<String, String>> signRequest(
+    String appId,
+    String method,
+    String path,
+    List<int> bodyBytes, {
+    SignatureScheme? scheme,
+  });
+
+  /// The signature headers of a request to [url], the whole URL as sent.
+  ///
+  /// [asserting]: iOS: whether an App Attest assertion is added. Android ignores it.
+  ///
+  /// Throws [SigningFailed] unless the URL's origin is the auth service's or one of the configured origins.
+  Future<Map<String, String>> sign(
+    String appId,
+    String method,
+    String url,
+    List<int> bodyBytes, {
+    SignatureScheme? scheme,
+    bool asserting = false,
+    CallCancellation? cancellation,
+  });
+
+  /// Signs a request, sends it, recovers once from each refusal that a new signature can repair, and returns the answer,
+  /// whatever its status. Follows no redirect.
+  ///
+  /// Throws [DeviceRevoked] with recovery `reset`: registering again by itself would undo a revocation.
+  Future<AuthAnswer> send(
+    String appId,
+    AuthRequest request, {
+    SignatureScheme? scheme,
+    bool asserting = false,
+    CallCancellation? cancellation,
+  });
+
+  /// A token that any backend can check offline. The SDK fetches it, and renews it past half of its life.
+  ///
+  /// [audience]: one of the app's audiences; null for the app itself.
+  Future<DeviceToken> deviceToken(String appId, {String? audience, CallCancellation? cancellation});
+
+  /// Replaces the key and keeps the device id. Signing goes on meanwhile. After a failure the old key stays active.
+  Future<KeyRotation> rotateKey(
+    String appId, {
+    RotationReason reason = RotationReason.scheduled,
+    CallCancellation? cancellation,
+  });
+
+  /// Gives the identity up: tells the service if it can, deletes the key, clears the record. Never use it as a retry.
+  Future<void> resetDeviceIdentity(
+    String appId, {
+    ResetReason reason = ResetReason.userRequested,
+    CallCancellation? cancellation,
+  });
+
+  /// Finishes an interrupted rotation, and rotates a key that is due.
+  Future<void> maintain(String appId, {CallCancellation? cancellation});
+
+  /// Learns the service's clock from the `server_timestamp` of a `CLOCK_SKEW` answer, in unix seconds.
+  ///
+  /// [appId]: null for every app used so far. Throws [ClockSkew] if the clock is more than 24 hours off.
+  Future<void> correctClockSkew(double serverTimestamp, {String? appId});
+
+  /// The changes of state from now on, of all apps. A broadcast stream.
+  Stream<StateChange> get stateChanges;
+
+  /// The state of one app: first the present one, then each new one.
+  Stream<IdentityState> states(String appId);
+}

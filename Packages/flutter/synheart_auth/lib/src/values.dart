@@ -1,0 +1,269 @@
+import 'dart:typed_data';
+
+/// The state of an identity.
+enum IdentityState {
+  /// This app has no device identity.
+  unregistered('unregistered'),
+
+  /// A challenge was fetched. The key comes next.
+  challengeReceived('challengeReceived'),
+
+  /// The key exists. The attestation comes next.
+  keyReady('keyReady'),
+
+  /// A registration or a rotation is running, or the service has not decided yet.
+  registering('registering'),
+
+  /// The identity is registered.
+  registered('registered'),
+
+  /// The operating system says that the key is gone. The next `registerDevice` starts over.
+  keyInvalid('keyInvalid');
+
+  const IdentityState(this.wire);
+
+  /// The name on the channel and in records.
+  final String wire;
+}
+
+/// A change of an identity's state.
+final class StateChange {
+  /// A change.
+  const StateChange({required this.appId, required this.from, required this.to});
+
+  /// The app.
+  final String appId;
+
+  /// The state before.
+  final IdentityState from;
+
+  /// The state after.
+  final IdentityState to;
+
+  @override
+  String toString() => 'StateChange($appId: ${from.wire} -> ${to.wire})';
+}
+
+/// The status of a device after `registerDevice`.
+enum RegistrationStatus {
+  /// This call registered it.
+  registered('registered'),
+
+  /// It was registered before. Nothing was sent.
+  alreadyRegistered('alreadyRegistered'),
+
+  /// The service has not decided yet. Call `registerDevice` again later.
+  pending('pending');
+
+  const RegistrationStatus(this.wire);
+
+  /// The name on the channel.
+  final String wire;
+}
+
+/// The result of `registerDevice`.
+final class Registration {
+  /// A result.
+  const Registration({required this.status, required this.deviceId});
+
+  /// The status of the device.
+  final RegistrationStatus status;
+
+  /// The id that the service issued, a lower-case UUID.
+  final String deviceId;
+
+  @override
+  String toString() => 'Registration(${status.wire}, $deviceId)';
+}
+
+/// Why a key is rotated.
+enum RotationReason {
+  /// The key's age, or a request. The previous key stays valid for a short overlap.
+  scheduled('scheduled'),
+
+  /// Another party may have the previous key. It stops being valid at once.
+  compromise('compromise');
+
+  const RotationReason(this.wire);
+
+  /// The name on the channel.
+  final String wire;
+}
+
+/// The result of `rotateKey`.
+final class KeyRotation {
+  /// A result.
+  const KeyRotation({required this.deviceId, required this.effectiveAt});
+
+  /// The device id, which does not change.
+  final String deviceId;
+
+  /// When the new key became the current one, on the service's clock, in UTC.
+  final DateTime effectiveAt;
+
+  @override
+  String toString() => 'KeyRotation($deviceId, $effectiveAt)';
+}
+
+/// Why an identity is given up (RFC-AUTH-MOBILE-0001 section 9.3).
+enum ResetReason {
+  /// The service demands it, for example by `DEVICE_REVOKED`.
+  serverInstructed('server_instructed'),
+
+  /// The user asked for it, for example by signing out everywhere.
+  userRequested('user_requested'),
+
+  /// The key is lost and cannot be rotated.
+  keyLost('key_lost');
+
+  const ResetReason(this.wire);
+
+  /// The name on the channel.
+  final String wire;
+}
+
+/// How a request is signed.
+enum SignatureScheme {
+  /// The six `X-Synheart-…` headers. They cover method, path, time and body.
+  one('one'),
+
+  /// RFC 9421. It also covers query, host and body digest.
+  two('two');
+
+  const SignatureScheme(this.wire);
+
+  /// The name on the channel.
+  final String wire;
+}
+
+/// Which of Google's proofs an Android device sends. The app's policy on the service says which it accepts.
+enum AndroidProof {
+  /// A Play Integrity token. Keys are not attested.
+  playIntegrity('playIntegrity'),
+
+  /// The key's own attestation. The app needs no Play Integrity.
+  keyAttestation('keyAttestation'),
+
+  /// Both. A device that cannot give both cannot register.
+  both('both'),
+
+  /// What the device can give.
+  either('either');
+
+  const AndroidProof(this.wire);
+
+  /// The name on the channel.
+  final String wire;
+}
+
+/// What an app can do about an error.
+enum Recovery {
+  /// Report it to the developer.
+  none('none'),
+
+  /// Call again, after `retryAfter` if it is known.
+  retry('retry'),
+
+  /// Call `configure` first.
+  configure('configure'),
+
+  /// Call `registerDevice`.
+  register('register'),
+
+  /// Call `rotateKey`.
+  rotate('rotate'),
+
+  /// Call `resetDeviceIdentity`, if the app agrees, then `registerDevice`.
+  reset('reset'),
+
+  /// Ask the user to correct the device's clock. The SDK does not learn an offset that large.
+  correctClock('correctClock');
+
+  const Recovery(this.wire);
+
+  /// The name on the channel.
+  final String wire;
+}
+
+/// A short-lived token that names the device: a JWT of type `synheart-device+jwt`.
+final class DeviceToken {
+  /// A token.
+  const DeviceToken({required this.token, required this.remaining});
+
+  /// The JWT, a secret: until it expires, its holder passes for the device, unless the backend checks a signature too.
+  final String token;
+
+  /// The remaining life.
+  final Duration remaining;
+
+  /// Without the token.
+  @override
+  String toString() => 'DeviceToken(remaining: $remaining)';
+}
+
+/// A request for `send`.
+final class AuthRequest {
+  /// A request.
+  const AuthRequest(
+    this.method,
+    this.url, {
+    this.headers = const <String, String>{},
+    this.body = const <int>[],
+    this.timeout = const Duration(seconds: 30),
+    this.maximumAnswer = 65536,
+  });
+
+  /// The HTTP method.
+  final String method;
+
+  /// The absolute URL: the auth service's origin, or one of the configured origins.
+  final String url;
+
+  /// The headers, without those that the transport writes (`Host`, `Content-Length`, …) or the signature needs.
+  final Map<String, String> headers;
+
+  /// The body as sent: at most 16 MiB.
+  final List<int> body;
+
+  /// The limit of the whole call, recoveries included: at most 10 minutes.
+  final Duration timeout;
+
+  /// The most bytes of the answer's body: at most 16 MiB.
+  final int maximumAnswer;
+}
+
+/// A header line.
+final class Header {
+  /// A line.
+  const Header(this.name, this.value);
+
+  /// The name as received.
+  final String name;
+
+  /// The value.
+  final String value;
+}
+
+/// An answer to `send`, whatever its status.
+final class AuthAnswer {
+  /// An answer.
+  const AuthAnswer({required this.status, required this.headers, required this.body});
+
+  /// The HTTP status.
+  final int status;
+
+  /// The header lines, in order.
+  final List<Header> headers;
+
+  /// The body.
+  final Uint8List body;
+
+  /// The value of the first header of this name; null if there is none. The name's case does not matter.
+  String? header(String name) {
+    final String wanted = name.toLowerCase();
+    for (final Header line in headers) {
+      if (line.name.toLowerCase() == wanted) return line.value;
+    }
+    return null;
+  }
+}
