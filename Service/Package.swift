@@ -38,6 +38,7 @@ let hummingbird: [Target.Dependency] = [
     .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
     .product(name: "HTTPTypes", package: "swift-http-types"),
 ]
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
@@ -69,6 +70,9 @@ let package = Package(
         .executable(name: "synheart-auth", targets: ["synheart-auth"]),
         .library(name: "AuthService", targets: ["AuthService"]),
         .library(name: "SQLiteStores", targets: ["SQLiteStores"]),
+        .library(name: "PostgreSQLStores", targets: ["PostgreSQLStores"]),
+        .library(name: "RedisStores", targets: ["RedisStores"]),
+        .library(name: "_RESP", targets: ["RESP"]),
         .library(name: "StoreConformance", targets: ["StoreConformance"]),
     ],
     dependencies: [
@@ -104,6 +108,22 @@ let package = Package(
             "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, logging, atomics],
             tests: ["AuthService", bytes, contract, "StoreConformance", crypto, grdb]),
 
+        // The stores of a deployment with several nodes: PostgreSQL keeps everything; Redis, beside it, what lives for minutes.
+        [.systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])])],
+        room(
+            "PostgreSQLStores", ["AuthService", "CPostgreSQL", bytes, contract, json, logging],
+            tests: [
+                "AuthService", bytes, contract, "StoreConformance", "StoreServers", "CPostgreSQL", crypto, x509, asn1,
+                logging,
+            ]),
+        room("RESP", [nioCore], tests: [nioCore]),
+        room(
+            "RedisStores", ["AuthService", "RESP", bytes, contract, crypto, logging, nioCore, nioPosix, nioSSL],
+            tests: [
+                "AuthService", "RESP", bytes, contract, "StoreConformance", crypto, logging, nioCore, nioPosix, nioSSL,
+                x509, asn1,
+            ]),
+
         // Apple's and Google's services, behind AuthService's protocols: the one library that links an HTTP client.
         room(
             "AttestationProviders",
@@ -134,12 +154,15 @@ let package = Package(
             .executableTarget(
                 name: "synheart-auth",
                 dependencies: [
-                    "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores", contract, json,
+                    "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores",
+                    "PostgreSQLStores", "RedisStores", contract, json,
                     sdk,
                     "SoftwareDevice", testKit, "AttestationInspection", playIntegrity, logging, x509,
                     asn1,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ] + httpClient, swiftSettings: settings),
+            // The servers that tests start: PostgreSQL.
+            .target(name: "StoreServers", path: "Tests/StoreServers", swiftSettings: settings),
             // The SDK in a process that dies where it is told to; IntegrationTests start it.
             .target(name: "CCrashPoints", path: "Tests/CCrashPoints"),
             .executableTarget(
@@ -154,7 +177,7 @@ let package = Package(
                 dependencies: [
                     "synheart-auth", "SoftwareDevice", sdk, testKit, "AuthServer",
                     "AuthService",
-                    "SQLiteStores", bytes, contract, json, crypto, logging, grdb, asn1, x509,
+                    "SQLiteStores", "StoreServers", bytes, contract, json, crypto, logging, grdb, asn1, x509,
                 ],
                 swiftSettings: settings),
         ],

@@ -11,6 +11,7 @@ struct RefusingStores: ChallengeStore, ReplayStore {
     func take(_ bytes: [UInt8]) async throws(StoreError) -> IssuedChallenge? { throw Self.refusal }
 
     func claim(
-        _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+        _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
+        futureWindow: Int64
     ) async throws(StoreError) -> ClaimOutcome { throw Self.refusal }
 }

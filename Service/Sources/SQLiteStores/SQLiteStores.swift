@@ -56,6 +56,9 @@ public final class SQLiteStores: Sendable {
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence)
     }
 
+    /// The lock that a service holds while it uses the file, for a command beside it.
+    public var lock: any ServiceLock { SQLiteServiceLock(database: database.path) }
+
     /// The number of live replay claims; nil if this process is not the service.
     public var liveClaims: Int? { journal?.size.live }
 

@@ -32,7 +32,7 @@ struct ChangedProtectionTests {
     }
 
     @Test("every changed rate takes effect")
-    func all() throws {
+    func all() async throws {
         let protection = Protection(ProtectionSettings(), clock: FixedClock(now: now))
         var settings = ProtectionSettings()
         let one = Rate(burst: 1, perMinute: 1)
@@ -41,18 +41,18 @@ struct ChangedProtectionTests {
         settings.claimsOfOneApp = 1
         protection.apply(settings)
         let (address, device, app) = (ClientAddress("192.0.2.1"), DeviceID(from: SystemRandom()), try AppID("a"))
-        try protection.admitEnrolment(from: address)
-        #expect(throws: Refusal.self) { try protection.admitEnrolment(from: address) }
-        protection.countFailure(from: address)
+        try await protection.admitEnrolment(from: address)
+        await #expect(throws: Refusal.self) { try await protection.admitEnrolment(from: address) }
+        await protection.countFailure(from: address)
         #expect(throws: Refusal.self) { try protection.admitUnproven(from: address) }
         #expect(protection.allowsReread(of: device, from: address))
         #expect(!protection.allowsReread(of: device, from: address))
         #expect(protection.allowsReread(of: device, from: nil))
         #expect(!protection.allowsReread(of: device, from: nil))
-        try protection.admitDevice(device)
-        #expect(throws: Refusal.self) { try protection.admitDevice(device) }
-        protection.countRotation(of: device)
-        #expect(throws: Refusal.self) { try protection.admitRotation(of: device) }
+        try await protection.admitDevice(device)
+        await #expect(throws: Refusal.self) { try await protection.admitDevice(device) }
+        await protection.countRotation(of: device)
+        await #expect(throws: Refusal.self) { try await protection.admitRotation(of: device) }
         try protection.admitClaims(1, of: app, until: now + 660)
         #expect(throws: Refusal.self) { try protection.admitClaims(1, of: app, until: now + 660) }
     }

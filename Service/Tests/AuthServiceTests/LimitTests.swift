@@ -41,6 +41,26 @@ struct LimitTests {
         #expect(shares.take(1, of: app, until: UnixTime(601), now: UnixTime(540)) == 120)
     }
 
+    @Test("a count that other nodes may believe is announced until they heard that it fell")
+    func announcedShares() throws {
+        let (shares, app) = (ClaimShares(maximum: 1000), try AppID(World.appID))
+        #expect(shares.take(9, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
+        #expect(shares.announcements(now: UnixTime(541)) == [:])
+        #expect(shares.take(11, of: app, until: UnixTime(601), now: UnixTime(541)) == nil)
+        // Whether this one was heard is not known.
+        #expect(shares.announcements(now: UnixTime(542)) == [app: 20])
+        #expect(shares.announcements(now: UnixTime(660)) == [app: 0])
+        shares.hear([:], of: [app: 0])
+        #expect(shares.announcements(now: UnixTime(661)) == [app: 0])
+        shares.hear([app: 0], of: [app: 0])
+        #expect(shares.announcements(now: UnixTime(662)) == [:])
+        // While others have claims, this node says what it has.
+        #expect(shares.take(10, of: app, until: UnixTime(800), now: UnixTime(663)) == nil)
+        #expect(shares.announcements(now: UnixTime(664)) == [app: 10])
+        shares.hear([app: 3], of: [app: 10])
+        #expect(shares.announcements(now: UnixTime(900)) == [app: 0])
+    }
+
     @Test("the wait of a bucket is for the tokens that are missing, whether it takes them or only asks")
     func waits() {
         let buckets = TokenBuckets<Int>(Rate(burst: 2, perMinute: 6))

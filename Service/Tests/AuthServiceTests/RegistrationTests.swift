@@ -286,13 +286,13 @@ struct RegistrationTests {
     func enrolmentRate() async throws {
         let world = try await World { $0.enrolment = Rate(burst: 2, perMinute: 6) }
         let addresses = ["2001:db8::1", "2001:db8::2", "2001:db8::3"].map { ClientAddress($0) }
-        try world.service.admitEnrolment(from: addresses[0])
-        try world.service.admitEnrolment(from: addresses[1])
-        let refusal = try await expect(.rateLimited) { try world.service.admitEnrolment(from: addresses[2]) }
+        try await world.service.admitEnrolment(from: addresses[0])
+        try await world.service.admitEnrolment(from: addresses[1])
+        let refusal = try await expect(.rateLimited) { try await world.service.admitEnrolment(from: addresses[2]) }
         #expect(refusal?.retryAfter == 10)
-        try world.service.admitEnrolment(from: ClientAddress("2001:db8:0:1::1"))
+        try await world.service.admitEnrolment(from: ClientAddress("2001:db8:0:1::1"))
         world.clock.advance(10)
-        try world.service.admitEnrolment(from: addresses[2])
+        try await world.service.admitEnrolment(from: addresses[2])
     }
 }
 

@@ -12,106 +12,42 @@ import Testing
 /// Every policy that an operator can set, against every operation of the SDK, on both kinds of phones: what may not work ends in an
 /// error whose recovery works.
 @Suite(.timeLimit(.minutes(15))) struct PolicyMatrix {
-    /// One value of one member of an app record.
+    /// One value of one member of an app record: a case of `docs/vectors/policies.json`, which the Kotlin client lives under too.
     struct Setting: Sendable {
         let path: [String]
         let value: JSONValue
         /// Members that the value needs beside it.
-        var beside: [(path: [String], value: JSONValue)] = []
+        let beside: [(path: [String], value: JSONValue)]
         /// The phones that the policy is about; a phone of another kind is not affected.
-        var platforms: [Platform] = [.ios, .android]
+        let platforms: [Platform]
         /// The errors without a recovery that the policy means.
-        var refusals: Set<String> = []
+        let refusals: Set<String>
         /// The answer to a request of another service.
-        var apiStatus = 200
-    }
+        let apiStatus: Int
 
-    private static func of(
-        _ path: String, _ values: JSONValue..., beside: [(path: [String], value: JSONValue)] = [],
-        platforms: [Platform] = [.ios, .android], refusals: Set<String> = [], apiStatus: Int = 200
-    ) -> [Setting] {
-        let parts = path.split(separator: ".").map(String.init)
-        return values.map {
-            Setting(
-                path: parts, value: $0, beside: beside,
-                platforms: parts[0] == "ios" ? [.ios] : parts[0] == "android" ? [.android] : platforms,
-                refusals: refusals, apiStatus: apiStatus)
+        init?(_ object: JSONObject) {
+            func path(_ text: String) -> [String] { text.split(separator: ".").map(String.init) }
+            guard let name = object["path"]?.string, let value = object["value"],
+                let beside = object["beside"]?.object, let platforms = object["platforms"]?.array,
+                let refusals = object["refusals"]?.array, let apiStatus = object["api_status"]?.integer
+            else { return nil }
+            self.path = path(name)
+            self.value = value
+            self.beside = beside.members.map { (path($0.name), $0.value) }
+            self.platforms = platforms.compactMap { $0.string.flatMap { Platform(rawValue: $0) } }
+            self.refusals = Set(refusals.compactMap(\.string))
+            self.apiStatus = Int(apiStatus)
         }
     }
 
-    /// The proof of this phone is refused.
-    private static let refused: Set<String> = ["ATTESTATION_FAILED"]
-    private static let noList: [(path: [String], value: JSONValue)] = [
-        (["android", "key_attestation", "status_list"], "none")
-    ]
-    private static let both: [(path: [String], value: JSONValue)] = noList + [(["android", "proof"], "both")]
-
-    static let settings: [Setting] = [
-        of("enabled", true), of("enabled", false, refusals: ["UNKNOWN_APP"]),
-        of("mode", "enforce", "observe"), of("build_channel", "staging", "dev"),
-        of("development_integrity_allowed", true, false),
-
-        of("ios.app_ids", ["TESTTEAM01.com.example.other"], refusals: refused),
-        of("ios.environments", ["development"], refusals: refused),
-        of("ios.environments", ["development", "production"]),
-        of("ios.trust_anchors", [], refusals: refused),
-        of("ios.categories", [4], .null), of("ios.categories", [2], refusals: refused),
-        of("ios.unknown_categories", "allow", "refuse"), of("ios.require_category", true, false),
-        of("ios.minimum_bundle_version", "0", .null),
-        of("ios.minimum_bundle_version", "99999", refusals: refused),
-        of("ios.require_bundle_version", true, false),
-        of("ios.assertions_required_on", [], ["/v1/pay"], ["/auth/v1"], ["/"], ["/AUTH/v1/device", "/v1/p%61y"]),
-        of("ios.assertions_required_except", [], ["/v1"], ["/auth/v1"], ["/auth/v1/device/status"]),
-        of("ios.flag_risk_metric_above", 0, .null),
-
-        of("android.packages", ["com.example.other"], refusals: refused),
-        of("android.certificate_digests", ["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"], refusals: refused),
-        of("android.minimum_version_code", 1), of("android.minimum_version_code", 999_999_999, refusals: refused),
-        of("android.proof", "play_integrity", "either"),
-        of("android.proof", "key_attestation", "both", beside: noList),
-        of("android.trust_anchors", [], beside: both, refusals: refused),
-        of("android.play_integrity", .null, refusals: refused), of("android.key_attestation", .null),
-        of("android.play_integrity.keys", [], refusals: refused),
-        of("android.play_integrity.service_account", .null),
-        of("android.play_integrity.device_labels", ["MEETS_BASIC_INTEGRITY"], ["NO_SUCH_LABEL"], refusals: refused),
-        of("android.play_integrity.require_licensed", true, false, refusals: refused),
-        of("android.play_integrity.maximum_age_seconds", 600),
-        of("android.play_integrity.allow_test_responses", true, false),
-        of("android.play_integrity.refuse_play_protect", ["HIGH_RISK"], []),
-        of("android.play_integrity.refuse_app_access_risk", ["UNKNOWN_CAPTURING"], []),
-        of("android.play_integrity.maximum_activity_level", "LEVEL_1", .null, refusals: refused),
-        of("android.play_integrity.refuse_device_recall", ["bitFirst"], []),
-        of("android.key_attestation.minimum_security_level", "TrustedEnvironment", beside: both),
-        of("android.key_attestation.minimum_security_level", "StrongBox", beside: both, refusals: refused),
-        of("android.key_attestation.boot_states", ["SelfSigned"], beside: both, refusals: refused),
-        of("android.key_attestation.boot_keys", [], beside: both),
-        of("android.key_attestation.maximum_patch_age_days", .null, beside: both),
-        of("android.key_attestation.maximum_patch_age_days", 1, beside: both, refusals: refused),
-        of("android.key_attestation.status_list", "none", .null),
-
-        of("signature.minimum_scheme", 1),
-        of("signature.minimum_scheme", 2, beside: [(["signature", "authorities"], ["https://api.test"])]),
-        // Without authorities no request to another service can satisfy it; the SDK's own can.
-        of("signature.minimum_scheme", 2, refusals: ["UNSUPPORTED_SIG_VERSION"], apiStatus: 400),
-        of("signature.past_window_seconds", 1, 600), of("signature.future_window_seconds", 0, 300),
-        of("signature.unsigned_query", "allow", "refuse_on_writes", "refuse"),
-        of("signature.replay_on_reads", true, false),
-        // The operator's clients sign the path without it. The SDK signs the path that it sends.
-        of("signature.path_prefix_strip", "/v1", apiStatus: 401), of("signature.path_prefix_strip", .null),
-        of("signature.authorities", [], ["https://api.test"]),
-        of("signature.token_audiences", [], ["https://api.test"]),
-
-        of("keys.maximum_age_days", 1, 90, .null),
-        of("keys.grace_days", 0, 3650, beside: [(["keys", "maximum_age_days"], 30)]),
-        of("keys.overlap_seconds", 0, 3600), of("keys.reattest_on_rotation", true, false),
-        of("keys.rebind_on_rotation", true, false),
-        of("keys.rebind_on_rotation", true, beside: [(["keys", "reattest_on_rotation"], true)]),
-        of("keys.key_proof", "optional", "required"),
-
-        of("registration.approval", "auto", "manual"), of("registration.provider_outage", "pending", "refuse"),
-        of("registration.maximum_pending", 0, 1), of("registration.maximum_unproven", 0, 1),
-        of("evidence.record", true, false), of("evidence.keep_days", 1, 365),
-    ].flatMap { $0 }
+    static let settings: [Setting] = {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../../docs/vectors/policies.json")
+        // Of a file that cannot be read nothing is left, and the test below finds every member missing.
+        let bytes = (try? Data(contentsOf: file)).map { Array($0) } ?? []
+        let cases = (try? JSONValue(parsing: bytes))?.object?["policies"]?.array ?? []
+        return cases.compactMap { $0.object.flatMap { Setting($0) } }
+    }()
 
     /// Members that are no policy for a device, or are tested by a life of their own below.
     private static let others: Set<String> = [

@@ -86,14 +86,31 @@ final class RunningService: Sendable {
     /// Starts `serve` and waits until it says that it is ready.
     ///
     /// - Parameter errors: what gets standard error; nil: nothing.
-    init(
+    convenience init(
         database: String, port: Int = 0, arguments: [String] = [], environment: [String: String] = [:],
         errors: FileHandle? = nil
     ) async throws {
+        try await self.init(
+            stores: ["--database", database], port: port, arguments: arguments, environment: environment,
+            errors: errors)
+    }
+
+    /// Starts `serve` on these stores, such as `--postgresql` with its URL.
+    init(
+        stores: [String], port: Int = 0, arguments: [String] = [], environment: [String: String] = [:],
+        errors: FileHandle? = nil
+    ) async throws {
         process = Process()
-        process.executableURL = Binary.url
         process.arguments =
-            ["serve", "--database", database, "--port", String(port), "--operations-port", "0"] + arguments
+            ["serve"] + stores + ["--port", String(port), "--operations-port", "0"] + arguments
+        if environment["LD_PRELOAD"] == nil {
+            process.executableURL = Binary.url
+        } else {
+            // libfaketime adds to the environment as it is loaded, after which Swift does not find the arguments beside it. In a
+            // program that another one with libfaketime became, nothing is left to add.
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            process.arguments?.insert(Binary.url.path, at: 0)
+        }
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let output = Pipe()
         process.standardOutput = output

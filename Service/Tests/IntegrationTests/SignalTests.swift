@@ -44,7 +44,7 @@ import Testing
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
         // Not the fixture's: its variables would win over the file.
         let service = try await RunningService(
-            database: fixture.database, arguments: ["--config", file], errors: errors)
+            stores: fixture.stores, arguments: ["--config", file], errors: errors)
         func logged() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
         // A route that no rate of an address bounds.
         let large = WireRequest(
@@ -107,7 +107,7 @@ import Testing
             try? Data("log_level: error\nlimits: {device_body_bytes: 4096}".utf8).write(to: URL(fileURLWithPath: pipe))
         }
         let service = try await RunningService(
-            database: fixture.database, arguments: ["--config", pipe], errors: errors)
+            stores: fixture.stores, arguments: ["--config", pipe], errors: errors)
         // An empty configuration is what a second read of a pipe that is closed would find.
         Thread.detachNewThread { try? Data().write(to: URL(fileURLWithPath: pipe)) }
         service.signal(SIGHUP)

@@ -73,6 +73,17 @@ struct LogRecorder: LogHandler {
     func log(event: LogEvent) { lines.withLock { $0.append("\(event.level): \(event.message)") } }
 }
 
+extension ReplayStore {
+    /// Claims for some device: these stores keep the claims of all devices together.
+    func claim(
+        _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+    ) async throws(StoreError) -> ClaimOutcome {
+        try await claim(
+            claims, of: DeviceID(from: SystemRandom()), timestamp: timestamp, expiresAt: expiresAt, now: now,
+            futureWindow: futureWindow)
+    }
+}
+
 extension ClaimJournal {
     /// Claims for a request dated `timestamp`, as the service does it.
     func claim(

@@ -10,7 +10,8 @@ struct ChecksCanFailTests {
     /// Grants every claim.
     private struct ForgetfulReplay: ReplayStore {
         func claim(
-            _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+            _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
+            futureWindow: Int64
         ) async throws(StoreError) -> ClaimOutcome { .claimed }
     }
 

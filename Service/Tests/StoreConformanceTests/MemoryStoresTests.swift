@@ -45,8 +45,8 @@ struct MemoryStoresTests {
         await stores.loseHistory(at: Self.now)
         func claim(at timestamp: UnixTime) async throws -> ClaimOutcome {
             try await stores.claim(
-                [ReplayClaim(high: 1, low: 1)], timestamp: timestamp, expiresAt: timestamp + 660, now: Self.now,
-                futureWindow: 60)
+                [ReplayClaim(high: 1, low: 1)], of: DeviceID(from: SystemRandom()), timestamp: timestamp,
+                expiresAt: timestamp + 660, now: Self.now, futureWindow: 60)
         }
         #expect(try await claim(at: Self.now + 60) == .historyLost(retryAfter: 1))
         #expect(try await claim(at: Self.now + 61) == .claimed)

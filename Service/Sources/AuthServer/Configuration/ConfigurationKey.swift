@@ -42,6 +42,8 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     case revocationsDirectory = "providers.revocations_directory"
     case revocationsMaximumAge = "providers.revocations_maximum_age_seconds"
     case database
+    case postgresql = "stores.postgresql"
+    case redis = "stores.redis"
     case serviceKey = "service_key"
     case logLevel = "log_level"
 
@@ -66,7 +68,8 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
             .appleKeyID, .appleURL, .googleURL, .revocationsDirectory:
             .text
         case .serviceKey: .secrets
-        case .appleKey: .secret
+        // The URLs have passwords in them.
+        case .appleKey, .postgresql, .redis: .secret
         case .receiptsPerHour: .integer(1...1_000_000)
         case .revocationsMaximumAge: .integer(60...31_622_400)
         case .insecureHTTP, .operationsInsecureHTTP: .boolean
@@ -101,7 +104,8 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
             .googleURL, .revocationsDirectory, .revocationsMaximumAge, .logLevel:
             true
         case .host, .port, .publicOrigin, .trustedProxies, .insecureHTTP, .shutdownSeconds, .operationsHost,
-            .operationsPort, .operationsHosts, .operationsInsecureHTTP, .cachedDevices, .database, .serviceKey:
+            .operationsPort, .operationsHosts, .operationsInsecureHTTP, .cachedDevices, .database, .postgresql, .redis,
+            .serviceKey:
             false
         }
     }
@@ -136,6 +140,8 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         case .insecureHTTP: "--insecure-http"
         case .operationsPort: "--operations-port"
         case .database: "--database"
+        case .postgresql: "--postgresql"
+        case .redis: "--redis"
         case .logLevel: "--log-level"
         default: nil
         }

@@ -90,6 +90,27 @@ extension ServiceConfiguration {
     /// Seconds since its last confirmation after which a status list is not used.
     package var revocationsMaximumAge: Int64 { Int64(number(.revocationsMaximumAge)) }
 
+    /// Refuses stores that exclude each other or lack something. Commands on the store need the same.
+    func checkStores() throws(ConfigurationError) {
+        guard secret(.postgresql) != nil else {
+            guard secret(.redis) == nil else {
+                throw ConfigurationError(
+                    ConfigurationKey.redis.rawValue,
+                    "needs stores.postgresql: Redis keeps challenges, claims and rates, and devices need a database")
+            }
+            return
+        }
+        guard !isGiven(.database) else {
+            throw ConfigurationError(
+                ConfigurationKey.database.rawValue, "excludes stores.postgresql: it is the one or the other")
+        }
+        guard secrets(.serviceKey) != nil else {
+            throw ConfigurationError(
+                ConfigurationKey.serviceKey.rawValue,
+                "must be given with stores.postgresql: every node has the same key, and none is made")
+        }
+    }
+
     /// Refuses inconsistent settings. It is part of reading them, so that no service starts that cannot work.
     func checkCombinations() throws(ConfigurationError) {
         switch (text(.tlsCertificate), text(.tlsKey)) {

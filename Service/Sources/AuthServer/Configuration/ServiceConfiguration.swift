@@ -42,7 +42,7 @@ package struct ServiceConfiguration: Sendable {
         case store
 
         fileprivate var keys: [ConfigurationKey] {
-            self == .service ? ConfigurationKey.allCases : [.database, .serviceKey]
+            self == .service ? ConfigurationKey.allCases : [.database, .postgresql, .redis, .serviceKey]
         }
     }
 
@@ -71,6 +71,7 @@ package struct ServiceConfiguration: Sendable {
             if let written = try Self.setting(key, flags: flags) { setting = written }
             settings[key] = setting
         }
+        try checkStores()
         if scope == .service { try checkCombinations() }
     }
 
@@ -93,6 +94,9 @@ package struct ServiceConfiguration: Sendable {
         default: nil
         }
     }
+
+    /// Whether a source names the setting.
+    package func isGiven(_ key: ConfigurationKey) -> Bool { settings[key].map { $0.origin != .standard } ?? false }
 
     /// A text setting; nil if it is not set.
     package func text(_ key: ConfigurationKey) -> String? { key.kind.isSecret ? nil : value(key).string }
@@ -193,7 +197,7 @@ package struct ServiceConfiguration: Sendable {
         case .host: .string(server.host)
         case .port: .integer(server.port)
         case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey, .appleTeamID, .appleKeyID, .appleKey,
-            .appleURL, .googleURL, .revocationsDirectory, .maximumConnectionsPerAddress:
+            .appleURL, .googleURL, .revocationsDirectory, .maximumConnectionsPerAddress, .postgresql, .redis:
             .null
         case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
         case .revocationsMaximumAge: .integer(259_200)

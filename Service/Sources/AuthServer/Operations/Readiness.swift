@@ -175,7 +175,10 @@ extension Readiness {
         let halves = [bytes.prefix(8), bytes.suffix(8)].map { $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
         let claim = ReplayClaim(high: halves[0], low: halves[1])
         // Dated now, like a request.
-        switch try await replay.claim([claim], timestamp: now, expiresAt: now + 660, now: now, futureWindow: 60) {
+        let device = DeviceID(from: random)
+        switch try await replay.claim(
+            [claim], of: device, timestamp: now, expiresAt: now + 660, now: now, futureWindow: 60)
+        {
         case .claimed, .taken: return
         case .historyLost(let retryAfter):
             throw StoreError(.unavailable, "history was lost; requests are refused for another \(retryAfter) s")

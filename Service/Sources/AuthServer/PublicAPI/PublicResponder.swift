@@ -90,7 +90,7 @@ struct PublicResponder: ListenerResponder {
     }
 
     private func challenge(_ request: PublicRequest) async throws -> RequestOutcome {
-        try service.admitEnrolment(from: request.provenance.address)
+        try await service.admitEnrolment(from: request.provenance.address)
         let bytes = try await request.body(upTo: settings.limits.deviceBody)
         let body = try ChallengeRequest(received: bytes)
         let result = try await RequestOutcome.result {
@@ -100,7 +100,7 @@ struct PublicResponder: ListenerResponder {
     }
 
     private func register(_ request: PublicRequest) async throws -> RequestOutcome {
-        try service.admitEnrolment(from: request.provenance.address)
+        try await service.admitEnrolment(from: request.provenance.address)
         let bytes = try await request.body(upTo: settings.limits.deviceBody)
         let body = try RegisterRequest(received: bytes)
         do throws(Refusal) {

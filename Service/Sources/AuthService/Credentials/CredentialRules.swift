@@ -100,7 +100,7 @@ public struct CredentialRules: Sendable {
         let isKnown = cache.lastKnown(id).map { constantTimeEquals($0.secretHash, hash) } ?? false
         if !isKnown { try protection.admitUnproven(from: address) }
         guard let credential = try await credential(id), constantTimeEquals(credential.secretHash, hash) else {
-            protection.countFailure(from: address)
+            await protection.countFailure(from: address)
             throw refused
         }
         guard credential.revokedAt == nil, clock.now < credential.expiresAt else {

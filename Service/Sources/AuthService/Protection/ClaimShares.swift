@@ -4,14 +4,19 @@ internal import Bytes
 /// Counts the live claims of each app, so that no app fills the replay store. Claims are never evicted: without shares, the
 /// flood of one app would refuse the requests of every app until its claims expire.
 ///
-/// This process counts by minute, from its start. It does not know the app of a claim from before a restart.
+/// This process counts by minute, from its start. It does not know the app of a claim from before a restart. What other nodes count
+/// is exchanged with them every second (`LimitStore`).
 final class ClaimShares: Sendable {
     private struct Share: Sendable {
         var live = 0
+        /// Live claims on other nodes, as they last said.
+        var elsewhere = 0
+        /// The largest number of live claims that another node may believe to be here.
+        var announced = 0
         /// Claims by the minute in which they expire. Claims live for minutes, so there are few entries.
         var byMinute: [Int64: Int] = [:]
 
-        private mutating func drop(before now: UnixTime) {
+        mutating func drop(before now: UnixTime) {
             for (minute, count) in byMinute where minute < now.seconds / 60 {
                 byMinute[minute] = nil
                 live -= count
@@ -19,9 +24,10 @@ final class ClaimShares: Sendable {
         }
 
         mutating func take(_ count: Int, of maximum: Int, until expiry: UnixTime, now: UnixTime) -> Int64? {
-            if live >= maximum { drop(before: now) }
-            guard live < maximum else {
-                let first = byMinute.keys.min() ?? 0
+            if live >= maximum - elsewhere { drop(before: now) }
+            guard live < maximum - elsewhere else {
+                // Nil: all are on other nodes.
+                guard let first = byMinute.keys.min() else { return 60 }
                 return max(1, (first + 1) * 60 - now.seconds)
             }
             add(count, until: expiry, now: now)
@@ -65,6 +71,37 @@ final class ClaimShares: Sendable {
         let maximum = maximum.withLock { $0 }
         return shares.withLock { shares in
             shares[app, default: Share()].take(count, of: maximum, until: expiry, now: now)
+        }
+    }
+
+    /// The live claims of each app that has at least a hundredth of the maximum here, or of which other nodes said something, or of
+    /// which they may believe that it has as many here.
+    func announcements(now: UnixTime) -> [AppID: Int] {
+        let maximum = maximum.withLock { $0 }
+        return shares.withLock { shares in
+            var announcements: [AppID: Int] = [:]
+            for app in shares.keys {
+                guard var share = shares[app] else { continue }
+                share.drop(before: now)
+                let most = max(share.live, share.announced)
+                if most > 0 && most >= maximum / 100 || share.elsewhere > 0 {
+                    announcements[app] = share.live
+                    // They may have heard it although there is no answer.
+                    share.announced = most
+                }
+                shares[app] = share
+            }
+            return announcements
+        }
+    }
+
+    /// Takes over what other nodes said of these apps when they heard the announcements.
+    func hear(_ elsewhere: [AppID: Int], of announcements: [AppID: Int]) {
+        shares.withLock { shares in
+            for (app, count) in elsewhere {
+                shares[app]?.elsewhere = max(0, count)
+                if let announced = announcements[app] { shares[app]?.announced = announced }
+            }
         }
     }
 

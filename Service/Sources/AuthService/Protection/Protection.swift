@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import Bytes
 
 /// The rates of the service, each with its default.
 public struct ProtectionSettings: Sendable {
@@ -30,7 +31,11 @@ public struct ProtectionSettings: Sendable {
     public init() {}
 }
 
-/// The token buckets of the rates.
+/// The token buckets of the rates: on this node, or shared by all nodes.
+///
+/// What is shared fails with its store (503), also for clients that have proven nothing: a limit that is not counted is none.
+/// Two limits only protect this node's own store, and stay on it: re-reads, and the question whether an address has failed too
+/// often. The answer to that is known here from the address's own failures, which all nodes count together.
 final class Protection: Sendable {
     private let enrolment: TokenBuckets<ClientAddress>
     private let failedSignatures: TokenBuckets<ClientAddress>
@@ -41,8 +46,13 @@ final class Protection: Sendable {
     private let claims: ClaimShares
     private let securityEvents: SecurityEvents
     private let clock: any ServiceClock
+    /// Nil: each node counts by itself.
+    let shared: (any LimitStore)?
+    /// Addresses that failed too often on all nodes together, and until when.
+    private let spentElsewhere = Locked(BoundedCache<ClientAddress, UnixTime>(capacity: 20_000))
 
-    init(_ settings: ProtectionSettings, clock: any ServiceClock) {
+    init(_ settings: ProtectionSettings, shared: (any LimitStore)? = nil, clock: any ServiceClock) {
+        self.shared = shared
         enrolment = TokenBuckets(settings.enrolment)
         failedSignatures = TokenBuckets(settings.failedSignatures)
         rereads = TokenBuckets(settings.rereads)
@@ -65,18 +75,33 @@ final class Protection: Sendable {
         claims.apply(maximum: settings.claimsOfOneApp)
     }
 
-    func admitEnrolment(from address: ClientAddress) throws(Refusal) {
-        try admit(enrolment.take(address, now: clock.now), "enrolments of \(address)")
+    func admitEnrolment(from address: ClientAddress) async throws(Refusal) {
+        let wait =
+            if let shared { try await take(.enrolment(address), at: enrolment.rate, shared) } else {
+                enrolment.take(address, now: clock.now)
+            }
+        try admit(wait, "enrolments of \(address)")
     }
 
     /// Refuses an address with too many failures, before the store is read for it.
     func admitUnproven(from address: ClientAddress) throws(Refusal) {
-        try admit(failedSignatures.waiting(address, now: clock.now), "failures of \(address)")
+        let now = clock.now
+        var wait = failedSignatures.waiting(address, now: now)
+        if shared != nil, let end = spentElsewhere.withLock({ $0[address] }), end > now {
+            wait = max(wait ?? 0, end - now)
+        }
+        try admit(wait, "failures of \(address)")
     }
 
     /// Counts a failed signature, or an unknown device, app or credential.
-    func countFailure(from address: ClientAddress) {
-        _ = failedSignatures.take(address, now: clock.now)
+    func countFailure(from address: ClientAddress) async {
+        let now = clock.now
+        _ = failedSignatures.take(address, now: now)
+        guard let shared else { return }
+        // The request is refused in any case. If the store fails, this node has still counted.
+        guard let wait = try? await shared.take(.failures(address), at: failedSignatures.rate, isQuestion: false)
+        else { return }
+        spentElsewhere.withLock { $0[address] = now + wait }
     }
 
     /// Whether a row may be re-read for this address. The clients of another service have no address here (nil). They are
@@ -86,16 +111,34 @@ final class Protection: Sendable {
         return rereads.take(address, now: clock.now) == nil
     }
 
-    func admitDevice(_ device: DeviceID) throws(Refusal) {
-        try admit(devices.take(device, now: clock.now), "requests of one device")
+    func admitDevice(_ device: DeviceID) async throws(Refusal) {
+        let wait =
+            if let shared { try await take(.device(device), at: devices.rate, shared) } else {
+                devices.take(device, now: clock.now)
+            }
+        try admitDevice(after: wait)
     }
+
+    /// Refuses a device that must wait.
+    func admitDevice(after wait: Int64?) throws(Refusal) { try admit(wait, "requests of one device") }
+
+    /// The rate of a device's requests.
+    var deviceRate: Rate { devices.rate }
 
     /// Refuses a device with too many rotations. `countRotation` counts a rotation once it is accepted.
-    func admitRotation(of device: DeviceID) throws(Refusal) {
-        try admit(rotations.waiting(device, now: clock.now), "rotations of one device")
+    func admitRotation(of device: DeviceID) async throws(Refusal) {
+        let wait =
+            if let shared { try await take(.rotations(device), at: rotations.rate, isQuestion: true, shared) } else {
+                rotations.waiting(device, now: clock.now)
+            }
+        try admit(wait, "rotations of one device")
     }
 
-    func countRotation(of device: DeviceID) { _ = rotations.take(device, now: clock.now) }
+    /// Counts an accepted rotation. It is done, so it is answered even if the store fails; then this node alone counts it.
+    func countRotation(of device: DeviceID) async {
+        _ = rotations.take(device, now: clock.now)
+        _ = try? await shared?.take(.rotations(device), at: rotations.rate, isQuestion: false)
+    }
 
     /// Counts claims that are about to be taken. Refuses an app that has used its share of live claims.
     func admitClaims(_ count: Int, of app: AppID, until expiry: UnixTime) throws(Refusal) {
@@ -110,6 +153,22 @@ final class Protection: Sendable {
     /// Counts a security event of an unauthenticated request. Nil: the event is not recorded.
     func securityEvent(app: AppID, address: ClientAddress) -> SecurityEvents.Unrecorded? {
         securityEvents.record(app: app, address: address, now: clock.now)
+    }
+
+    /// Exchanges with the other nodes how many live claims each app has. Until the next time, the last answer holds.
+    func exchangeShares() async {
+        guard let shared else { return }
+        let announcements = claims.announcements(now: clock.now)
+        guard !announcements.isEmpty, let elsewhere = try? await shared.exchange(announcements) else { return }
+        claims.hear(elsewhere, of: announcements)
+    }
+
+    private func take(
+        _ bucket: SharedBucket, at rate: Rate, isQuestion: Bool = false, _ shared: any LimitStore
+    ) async throws(Refusal) -> Int64? {
+        try await storeCall { () async throws(StoreError) in
+            try await shared.take(bucket, at: rate, isQuestion: isQuestion)
+        }
     }
 
     private func admit(_ wait: Int64?, _ what: @autoclosure () -> String) throws(Refusal) {

@@ -34,7 +34,8 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
         buckets = Locked(BoundedCache(capacity: capacity))
     }
 
-    private var rate: Rate { currentRate.withLock { $0 } }
+    /// The rate in effect.
+    var rate: Rate { currentRate.withLock { $0 } }
 
     /// Sets another rate. A bucket with more tokens than the new burst has the new burst from its next use on.
     func apply(_ rate: Rate) { currentRate.withLock { $0 = rate } }

@@ -24,7 +24,7 @@ struct RotationRules: Sendable {
         if verified.missingAssertion != nil, body.assertion == nil, body.proof == nil {
             throw Refusal(.assertionRequired, "no assertion on rotate-key, in the header or the body")
         }
-        try protection.admitRotation(of: device.deviceID)
+        try await protection.admitRotation(of: device.deviceID)
         try checkKeyProof(body, newKey, policy: verified.app.record.keys)
         let evidence = try await reattest(device, verified, body, newKey)
         return try await replace(device, with: newKey, verified, reason: body.reason, evidence: evidence)
@@ -119,7 +119,7 @@ struct RotationRules: Sendable {
         devices.forget(device.deviceID)
         switch outcome {
         case .rotated:
-            protection.countRotation(of: device.deviceID)
+            await protection.countRotation(of: device.deviceID)
             return RotateKeyResponse(effectiveAt: verified.at)
         case .keyTaken: throw Refusal(.rotationFailed, "the new key, or the App Attest key, is or was bound")
         case .conflict: return try await lostRace(device, newKey, verified, reason: reason)

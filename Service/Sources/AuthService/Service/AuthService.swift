@@ -16,12 +16,15 @@ public struct AuthService: Sendable {
         public var pendingProofs: (any PendingProofStore)?
         /// Nil: no refusal is recorded, whatever the app's policy is.
         public var evidence: (any EvidenceStore)?
+        /// Rates and shares of all nodes together. Nil: each node counts by itself.
+        public var limits: (any LimitStore)?
 
         /// Memberwise initializer.
         public init(
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
-            pendingProofs: (any PendingProofStore)? = nil, evidence: (any EvidenceStore)? = nil
+            pendingProofs: (any PendingProofStore)? = nil, evidence: (any EvidenceStore)? = nil,
+            limits: (any LimitStore)? = nil
         ) {
             self.challenges = challenges
             self.replay = replay
@@ -32,6 +35,7 @@ public struct AuthService: Sendable {
             self.signingKeys = signingKeys
             self.pendingProofs = pendingProofs
             self.evidence = evidence
+            self.limits = limits
         }
     }
 
@@ -84,7 +88,7 @@ public struct AuthService: Sendable {
         self.clock = clock
         apps = AppRegistry(store: stores.apps, devices: stores.devices, key: key, clock: clock, providers: providers)
         self.providers = providers
-        protection = Protection(settings, clock: clock)
+        protection = Protection(settings, shared: stores.limits, clock: clock)
         challenges = ChallengeRules(store: stores.challenges, clock: clock, random: random)
         deviceStore = stores.devices
         devices = DeviceDirectory(store: stores.devices, clock: clock, capacity: settings.cachedDevices)
@@ -121,8 +125,8 @@ public struct AuthService: Sendable {
     // MARK: The device API
 
     /// Counts an address's challenges and registrations; called before the body is read.
-    public func admitEnrolment(from address: ClientAddress) throws(Refusal) {
-        try protection.admitEnrolment(from: address)
+    public func admitEnrolment(from address: ClientAddress) async throws(Refusal) {
+        try await protection.admitEnrolment(from: address)
     }
 
     /// `POST /auth/v1/device/challenge`.
@@ -290,6 +294,11 @@ public struct AuthService: Sendable {
                     await signingKeys.forget()
                 }
             }
+            if protection.shared != nil {
+                group.addTask {
+                    while (try? await Task.sleep(for: .seconds(1))) != nil { await exchangeShares() }
+                }
+            }
             for work in [noteSeen, settlePendingProofs, eraseExpiredEvidence, removeEndedCredentials] {
                 group.addTask {
                     while (try? await Task.sleep(for: interval)) != nil { await work() }
@@ -298,6 +307,9 @@ public struct AuthService: Sendable {
         }
         await noteSeen()
     }
+
+    /// Exchanges with other nodes how many live claims each app has. `run` does it every second.
+    package func exchangeShares() async { await protection.exchangeShares() }
 
     /// Judges pending registrations whose provider can be reached again. `run` does it too.
     public func settlePendingProofs() async { await pendingProofs?.settle() }

@@ -83,11 +83,14 @@ public protocol ReplayStore: Sendable {
     ///
     /// - Parameters:
     ///   - claims: what the request may be used for once.
+    ///   - device: the device that signed. Claims of one device lie together where a store has several servers; the same claim
+    ///     always comes with the same device.
     ///   - timestamp: the time that the client signed. It decides whether a loss of history concerns the request.
     ///   - expiresAt: until when a copy of the request would be accepted.
     ///   - now: the service's clock.
     ///   - futureWindow: how far ahead a request may be dated, in seconds.
     func claim(
-        _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+        _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
+        futureWindow: Int64
     ) async throws(StoreError) -> ClaimOutcome
 }

@@ -47,11 +47,12 @@ public struct ObservedReplay: ReplayStore {
     }
 
     public func claim(
-        _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+        _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
+        futureWindow: Int64
     ) async throws(StoreError) -> ClaimOutcome {
         try await observer.observing(.claim) { () async throws(StoreError) in
             try await store.claim(
-                claims, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow)
+                claims, of: device, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow)
         }
     }
 }

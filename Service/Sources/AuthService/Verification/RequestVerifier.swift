@@ -44,8 +44,7 @@ struct RequestVerifier: Sendable {
                 cached, attempt, from: operation == .foreign ? nil : address)
             signed = admitted.signed
             var verified = try admitted.get()
-            try protection.admitDevice(attempt.deviceID)
-            try await claim(attempt)
+            try await admitAndClaim(attempt)
             verified.missingAssertion = try await checkAssertion(request, attempt, verified)
             signed = verified
             // The body of rotate-key may bring it.
@@ -57,7 +56,7 @@ struct RequestVerifier: Sendable {
         } catch {
             // An unknown id costs a read of the store, a wrong signature a verification.
             if operation != .foreign, [.invalidSignature, .notRegistered, .unknownApp].contains(error.code) {
-                protection.countFailure(from: address)
+                await protection.countFailure(from: address)
             }
             return .refused(error, app: app, signed: signed)
         }
@@ -104,7 +103,7 @@ struct RequestVerifier: Sendable {
         do {
             return try await apps.enabled(id)
         } catch {
-            if error.code == .unknownApp { protection.countFailure(from: address) }
+            if error.code == .unknownApp { await protection.countFailure(from: address) }
             throw error
         }
     }
@@ -249,18 +248,50 @@ struct RequestVerifier: Sendable {
         Refusal(.unsupportedSigVersion, "below the floor, scheme \(floor.rawValue)")
     }
 
-    private func claim(_ request: SignedRequest) async throws(Refusal) {
-        guard request.app.record.signature.replayOnReads || !request.isRead else { return }
+    /// Device bucket, share of the app, claims. Where nodes share them, the first and the last take one round trip.
+    private func admitAndClaim(_ request: SignedRequest) async throws(Refusal) {
+        let claims = request.app.record.signature.replayOnReads || !request.isRead
+        guard claims, let shared = protection.shared else {
+            try await protection.admitDevice(request.deviceID)
+            if claims {
+                try await claim(request) { (expiry, futureWindow) async throws(StoreError) in
+                    try await replay.claim(
+                        request.claims, of: request.deviceID, timestamp: request.timestamp, expiresAt: expiry,
+                        now: request.now, futureWindow: futureWindow)
+                }
+            }
+            return
+        }
+        var wait: Int64?
+        try await claim(request) { (expiry, futureWindow) async throws(StoreError) in
+            let outcome = try await shared.claim(
+                request.claims, of: request.deviceID, at: protection.deviceRate, timestamp: request.timestamp,
+                expiresAt: expiry, now: request.now, futureWindow: futureWindow)
+            switch outcome {
+            case .judged(let outcome): return outcome
+            case .limited(let seconds):
+                wait = seconds
+                return nil
+            }
+        }
+        try protection.admitDevice(after: wait)
+    }
+
+    /// Counts the claims in the share of the app, and makes them.
+    ///
+    /// - Parameter make: makes the claims, given their expiry and the app's future window; nil: it made none.
+    private func claim(
+        _ request: SignedRequest, _ make: (UnixTime, Int64) async throws(StoreError) -> ClaimOutcome?
+    ) async throws(Refusal) {
         let expiry = request.timestamp + Self.claimLife
         try protection.admitClaims(request.claims.count, of: request.appID, until: expiry)
         var isClaimed = false
         defer { if !isClaimed { protection.giveBackClaims(request.claims.count, of: request.appID, until: expiry) } }
         let outcome = try await storeCall { () async throws(StoreError) in
-            try await replay.claim(
-                request.claims, timestamp: request.timestamp, expiresAt: expiry, now: request.now,
-                futureWindow: request.app.record.signature.futureWindowSeconds)
+            try await make(expiry, request.app.record.signature.futureWindowSeconds)
         }
         switch outcome {
+        case nil: return
         case .claimed: isClaimed = true
         case .taken: throw Refusal(.nonceReplay, "a claim was already taken")
         case .expired: throw Refusal(.clockSkew, "older than what the replay store still knows")

@@ -74,7 +74,8 @@ final class ClaimJournal: ReplayStore {
     var size: (live: Int, slots: Int) { state.size }
 
     func claim(
-        _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+        _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
+        futureWindow: Int64
     ) async throws(StoreError) -> ClaimOutcome {
         let request = ClaimRequest(
             claims: claims, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow)

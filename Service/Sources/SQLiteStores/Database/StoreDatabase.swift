@@ -78,6 +78,20 @@ final class StoreDatabase: Sendable {
         do { return try pool.write(body) } catch { throw DatabaseFile.openError(error, pool.path) }
     }
 
+    /// Reads while no other process and no other call can write. It blocks its thread.
+    func excludingWriters(_ body: (Database) throws -> Void) throws {
+        do {
+            try pool.writeWithoutTransaction { database in
+                try database.inTransaction(.immediate) {
+                    try body(database)
+                    return .rollback
+                }
+            }
+        } catch let error as DatabaseError {
+            throw StoreError(database: error)
+        }
+    }
+
     func close() async {
         externalChanges.finish()
         // Closing waits for the connections to finish.

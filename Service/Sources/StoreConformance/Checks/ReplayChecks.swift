@@ -2,14 +2,15 @@ internal import AuthContract
 internal import AuthService
 
 extension StoresUnderTest {
-    /// Makes a claim for a request of the present; every argument can be overridden.
+    /// Makes a claim for a request of the present; every argument can be overridden. All claims are of one device, because sets
+    /// overlap only there.
     func claim(
         _ claims: [ReplayClaim], timestamp: UnixTime? = nil, expiresAt: UnixTime? = nil, now: UnixTime? = nil
     ) async throws -> ClaimOutcome {
         let timestamp = timestamp ?? self.now
         return try await replay.claim(
-            claims, timestamp: timestamp, expiresAt: expiresAt ?? timestamp + 660, now: now ?? self.now,
-            futureWindow: 60)
+            claims, of: Samples.device, timestamp: timestamp, expiresAt: expiresAt ?? timestamp + 660,
+            now: now ?? self.now, futureWindow: 60)
     }
 }
 

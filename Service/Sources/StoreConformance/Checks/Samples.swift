@@ -9,6 +9,9 @@ struct Samples: Sendable {
     let now: UnixTime
     private let random = SystemRandom()
 
+    /// The device of all claims.
+    static let device = DeviceID(from: SystemRandom())
+
     init(_ stores: StoresUnderTest) throws {
         app = try Self.appID()
         now = stores.now

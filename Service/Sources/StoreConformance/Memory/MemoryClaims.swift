@@ -4,7 +4,8 @@ public import AuthService
 extension MemoryStores: ReplayStore {
     /// See `ReplayStore`.
     public func claim(
-        _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+        _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
+        futureWindow: Int64
     ) throws(StoreError) -> ClaimOutcome {
         try check(.claim)
         if let lost = historyLostAt, timestamp <= lost + futureWindow {

@@ -4,17 +4,14 @@ import Foundation
 
 /// The options for the store that a command uses, and for its output.
 struct AdministrationOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "The SQLite database.",
-            discussion: "Default: that of the configuration, else synheart-auth.sqlite."))
-    var database: String?
-    @Option(help: "The service's configuration file, for database and service key. Default: $SYNHEART_AUTH_CONFIG.")
+    @OptionGroup var stores: StoreOptions
+    @Option(help: "The service's configuration file, for stores and service key. Default: $SYNHEART_AUTH_CONFIG.")
     var config: String?
     @Option(
         help: ArgumentHelp(
-            "A running service's operations listener, such as http://127.0.0.1:9464, in place of the database.",
-            discussion: "Default: $SYNHEART_AUTH_URL, where --database is not given. Plain http on loopback alone."))
+            "A running service's operations listener, such as http://127.0.0.1:9464, in place of the stores.",
+            discussion: "Default: $SYNHEART_AUTH_URL, where no store is named by a flag. Plain http on loopback alone.")
+    )
     var url: String?
     @Option(
         name: .customLong("credential-file"),
@@ -25,23 +22,24 @@ struct AdministrationOptions: ParsableArguments {
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-        if url != nil, database != nil || config != nil {
-            throw ValidationError("--url excludes --database and --config: it is the one or the other")
+        if url != nil, stores.isGiven || config != nil {
+            throw ValidationError(
+                "--url excludes --database, --postgresql, --redis and --config: it is the one or the other")
         }
-        if credentialFile != nil, database != nil { throw ValidationError("--credential-file goes with --url") }
+        if credentialFile != nil, stores.isGiven { throw ValidationError("--credential-file goes with --url") }
     }
 
     /// The administration that these options name.
     func open(creating: Bool = false) async throws -> any Administration {
         let environment = ProcessInfo.processInfo.environment
         let variable = environment[ConfigurationKey.prefix + "URL"]
-        if let url = url ?? (database == nil && config == nil ? variable : nil) {
+        if let url = url ?? (!stores.isGiven && config == nil ? variable : nil) {
             return try RemoteService(
                 url: url,
                 credential: CredentialSource.credential(file: credentialFile, environment: environment))
         }
         let configuration = try ServiceConfiguration.inEffect(
-            config: config, flags: [.database: database.map { [$0] } ?? []], for: .store)
+            config: config, flags: stores.flags, for: .store)
         return try await LocalStore.open(configuration, creating: creating)
     }
 }

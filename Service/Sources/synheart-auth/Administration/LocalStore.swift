@@ -1,43 +1,26 @@
 import AuthServer
 import AuthService
-import Foundation
-import SQLiteStores
 
 /// Administration directly on the database. A service may be running.
 struct LocalStore: Administration {
-    private let stores: SQLiteStores
+    private let stores: any StoreEngine
     private let key: StoreKey
     private let administration: LocalAdministration
 
-    /// Opens the database of the configuration under its service key.
+    /// Opens the stores of the configuration under their service key.
     ///
-    /// - Parameter creating: whether to create it if there is none.
+    /// - Parameter creating: whether to create a SQLite database if there is none.
     static func open(_ configuration: ServiceConfiguration, creating: Bool) async throws -> LocalStore {
-        let path = configuration.databasePath
-        try configuration.checkDatabasePlace()
-        guard creating || FileManager.default.fileExists(atPath: path) else {
-            throw CommandFailure(.impossible, "there is no database at \(path): start `serve` or `apps add` first")
-        }
-        let key = try StoreKey(configuration, creating: creating)
-        let stores = try SQLiteStores(path: key.database, role: .administration, options: options)
-        do { try await key.admitCommand(to: stores, writing: false) } catch {
-            await stores.close()
+        let opened = try await OpenedStores.forCommand(configuration, creating: creating)
+        do { try await opened.key.admitCommand(to: opened.engine, writing: false) } catch {
+            await opened.engine.close()
             throw error
         }
-        return LocalStore(stores, key)
+        return LocalStore(opened)
     }
 
-    /// A person can wait longer for a busy database than a request.
-    static var options: SQLiteStores.Options {
-        var options = SQLiteStores.Options()
-        options.deadline = .seconds(60)
-        options.busyTimeout = .seconds(30)
-        return options
-    }
-
-    private init(_ stores: SQLiteStores, _ key: StoreKey) {
-        self.stores = stores
-        self.key = key
+    private init(_ opened: OpenedStores) {
+        (stores, key) = (opened.engine, opened.key)
         let service = AuthService(stores: stores.all, key: key.key)
         administration = LocalAdministration(service: service, stores: stores.all, actor: SystemUser.actor)
     }

@@ -1,6 +1,7 @@
 import AttestationProviders
 import AuthContract
 import AuthServer
+import AuthService
 import Foundation
 import Glibc
 
@@ -9,12 +10,24 @@ extension ServiceConfiguration {
     /// Refuses what `serve` refuses, beyond the checks of reading the settings.
     func checkStart() async throws(ConfigurationError) {
         _ = try await deviceCheckKey()
+        try await checkServers()
         try checkDatabasePlace()
+        guard secret(.postgresql) == nil else { return }
         var about = stat()
         let folder = URL(fileURLWithPath: databasePath).deletingLastPathComponent().path
         guard stat(folder, &about) == 0, about.st_mode & S_IFMT == S_IFDIR else {
             throw ConfigurationError(ConfigurationKey.database.rawValue, "its folder does not exist")
         }
+    }
+
+    /// Refuses stores on servers that do not answer, or that would not keep what the service promises.
+    private func checkServers() async throws(ConfigurationError) {
+        guard let postgresql = secret(.postgresql) else { return }
+        let findings = await ServerStoreChecks(postgresql: postgresql, redis: secret(.redis)).findings()
+        guard let failure = findings.first(where: { $0.level == .failure }) else { return }
+        let key = failure.check.hasPrefix("redis") ? ConfigurationKey.redis : .postgresql
+        throw ConfigurationError(
+            key.rawValue, "\(failure.sentence)" + (failure.advice.map { " (\($0))" } ?? ""))
     }
 
     /// The key that signs receipt requests; nil: none is configured.
@@ -29,6 +42,7 @@ extension ServiceConfiguration {
 
     /// Refuses a database that is not a file: SQLite would wait forever for the writer of a named pipe.
     func checkDatabasePlace() throws(ConfigurationError) {
+        guard secret(.postgresql) == nil else { return }
         var about = stat()
         guard stat(databasePath, &about) == 0, about.st_mode & S_IFMT != S_IFREG else { return }
         throw ConfigurationError(ConfigurationKey.database.rawValue, "is not a regular file. Name another one")

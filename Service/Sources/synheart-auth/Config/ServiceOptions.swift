@@ -27,7 +27,7 @@ struct ServiceOptions: ParsableArguments {
     var insecureHTTP = false
     @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
     var logLevel: String?
-    @Option(help: "The SQLite database. Default: synheart-auth.sqlite.") var database: String?
+    @OptionGroup var stores: StoreOptions
 
     /// The settings in effect.
     func configuration(for scope: ServiceConfiguration.Scope = .service) throws -> ServiceConfiguration {
@@ -63,10 +63,11 @@ struct ServiceOptions: ParsableArguments {
     private var flags: [ConfigurationKey: [String]] {
         let single: [(ConfigurationKey, String?)] = [
             (.host, host), (.port, port), (.operationsPort, operationsPort), (.publicOrigin, publicOrigin),
-            (.tlsCertificate, tlsCertificate), (.tlsKey, tlsKey), (.logLevel, logLevel), (.database, database),
+            (.tlsCertificate, tlsCertificate), (.tlsKey, tlsKey), (.logLevel, logLevel),
             (.insecureHTTP, insecureHTTP ? "true" : nil),
         ]
-        var flags: [ConfigurationKey: [String]] = [.trustedProxies: trustedProxies]
+        var flags = stores.flags
+        flags[.trustedProxies] = trustedProxies
         for (key, value) in single { flags[key] = value.map { [$0] } }
         return flags
     }

@@ -48,7 +48,14 @@ struct DoctorCommand: AsyncParsableCommand {
         }
         guard let configuration else { return diagnosis }
         SecretFileChecks(configuration: configuration).run(&diagnosis)
-        let isServed = await StoreChecks(configuration: configuration).run(&diagnosis)
+        let isServed: Bool
+        if let postgresql = configuration.secret(.postgresql) {
+            let checks = ServerStoreChecks(postgresql: postgresql, redis: configuration.secret(.redis))
+            await checks.run(try? configuration.serviceKey, &diagnosis)
+            isServed = false
+        } else {
+            isServed = await StoreChecks(configuration: configuration).run(&diagnosis)
+        }
         if diagnosis.state(of: "configuration") != .fail, let server = try? configuration.server {
             await ListenerChecks(settings: server, isServed: isServed).run(&diagnosis)
         }

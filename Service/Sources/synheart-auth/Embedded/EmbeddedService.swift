@@ -15,9 +15,11 @@ struct EmbeddedService {
         protection: ProtectionSettings = ProtectionSettings(),
         _ body: @escaping @Sendable (EmbeddedService) async throws -> Void
     ) async throws {
-        let key = try StoreKey(
-            ServiceConfiguration(flags: [.database: [folder + "/service.sqlite"]], for: .store), creating: true)
-        let stores = try SQLiteStores(path: key.database)
+        let configuration = try ServiceConfiguration(
+            flags: [.database: [folder + "/service.sqlite"]], for: .store)
+        let place = try configuration.storePlace()
+        let key = try StoreKey(configuration, of: place, creating: true)
+        let stores = try SQLiteStores(path: place.description)
         try await key.admitService(to: stores)
         let service = AuthService(
             stores: stores.all, key: key.key, providers: providers, evidence: EvidenceFiles(), protection: protection)

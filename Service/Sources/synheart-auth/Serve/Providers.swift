@@ -2,7 +2,6 @@ import AttestationProviders
 import AuthContract
 import AuthServer
 import AuthService
-import SQLiteStores
 
 /// Apple's and Google's services, for a running service.
 struct Providers {
@@ -13,12 +12,11 @@ struct Providers {
 
     /// - Parameter http: the HTTP client. Its creator shuts it down.
     init(
-        _ configuration: ServiceConfiguration, key: DeviceCheckKey?, stores: SQLiteStores, http: ProviderHTTP
+        _ configuration: ServiceConfiguration, key: DeviceCheckKey?, stores: any StoreEngine, http: ProviderHTTP
     ) throws {
         var revocations = RevocationSettings()
         revocations.directory =
-            try configuration.text(.revocationsDirectory)
-            ?? SQLiteStores.resolvedPath(configuration.databasePath) + "-revocations"
+            try configuration.text(.revocationsDirectory) ?? configuration.storePlace().file.map { $0 + "-revocations" }
         revocations.maximumAgeSeconds = configuration.revocationsMaximumAge
         lists = RevocationLists(http: http, settings: revocations)
         var google = GoogleSettings()
@@ -29,7 +27,7 @@ struct Providers {
 
     /// The receipt exchange; nil if no key is configured.
     private static func receipts(
-        _ configuration: ServiceConfiguration, _ key: DeviceCheckKey, _ stores: SQLiteStores, _ http: ProviderHTTP
+        _ configuration: ServiceConfiguration, _ key: DeviceCheckKey, _ stores: any StoreEngine, _ http: ProviderHTTP
     ) -> ReceiptRefreshJob {
         var settings = AppleReceiptSettings()
         if let url = configuration.text(.appleURL) { (settings.productionURL, settings.developmentURL) = (url, url) }

@@ -5,7 +5,6 @@ import AuthServer
 import AuthService
 import Foundation
 import Logging
-import SQLiteStores
 
 /// Runs the service.
 struct ServeCommand: AsyncParsableCommand {
@@ -18,6 +17,7 @@ struct ServeCommand: AsyncParsableCommand {
 
               synheart-auth serve --database /var/lib/synheart-auth/db.sqlite
               synheart-auth serve --config /etc/synheart-auth.yaml
+              SYNHEART_AUTH_STORES_POSTGRESQL=postgresql://… SYNHEART_AUTH_STORES_REDIS=rediss://… synheart-auth serve
               synheart-auth serve --port 0 --operations-port 0        two free ports, for tests
             """)
 
@@ -32,7 +32,6 @@ struct ServeCommand: AsyncParsableCommand {
         try await reporting {
             let configuration = try options.configuration()
             _ = try await configuration.deviceCheckKey()
-            try configuration.checkDatabasePlace()
             let level = LogLevel(configuration.logLevel)
             let log = LogWriter(descriptor: STDERR_FILENO)
             // Bounded, because the reader of standard error may have stopped.
@@ -41,11 +40,8 @@ struct ServeCommand: AsyncParsableCommand {
             let logger = Logger(label: "synheart-auth")
 
             let metrics = ServerMetrics()
-            var storing = SQLiteStores.Options()
-            storing.observer = metrics
-            // The key first: if the process ends in between, no database lacks its key.
-            let key = try StoreKey(configuration, creating: true)
-            let stores = try SQLiteStores(path: key.database, options: storing)
+            let opened = try await OpenedStores.forService(configuration, observer: metrics, logger: logger)
+            let (stores, key) = (opened.engine, opened.key)
             try await closing(stores.close) {
                 try await key.admitService(to: stores)
                 let http = ProviderHTTP()
@@ -60,7 +56,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     private func serve(
-        _ configuration: ServiceConfiguration, _ key: ServiceKey, _ stores: SQLiteStores, _ providers: LiveProviders,
+        _ configuration: ServiceConfiguration, _ key: ServiceKey, _ stores: any StoreEngine, _ providers: LiveProviders,
         _ metrics: ServerMetrics, _ logger: Logger, _ log: LogWriter, _ level: LogLevel, _ hangups: AsyncStream<Void>
     ) async throws {
         let service = AuthService(
@@ -73,7 +69,7 @@ struct ServeCommand: AsyncParsableCommand {
         let server = AuthServer(
             service: service, stores: stores.all, settings: try fitting(configuration.server, logger),
             readiness: Readiness(
-                service: service, stores: stores.all, further: [stores.storageCheck, providers.readiness]),
+                service: service, stores: stores.all, further: stores.readiness + [providers.readiness]),
             metrics: metrics, gauges: stores.metrics + [dropped], logger: logger)
         let reloading = Reloading(
             read: { try options.configurationAgain() }, service: service, server: server, providers: providers,

@@ -7,13 +7,14 @@ extension SQLiteStores {
     private static let minimumFreeBytes: Int64 = 16 << 20
 
     /// The readiness checks of the storage: a write, and the free space.
-    var storageCheck: Readiness.Check {
-        Readiness.Check("storage") { [self] in
+    var readiness: [Readiness.Check] {
+        let storage = Readiness.Check("storage") { [self] in
             try await probeWrite()
             guard let free = try await freeBytes(), free < Self.minimumFreeBytes else { return }
             throw StoreError(
                 .unavailable, "\(free) bytes are free, fewer than \(Self.minimumFreeBytes): make room on the disk")
         }
+        return [storage]
     }
 
     /// The metrics of the stores.

@@ -2,7 +2,6 @@ import ArgumentParser
 import AuthServer
 import AuthService
 import Foundation
-import SQLiteStores
 import StrictJSON
 
 /// The key that seals secrets in the database.
@@ -33,25 +32,21 @@ struct ServiceKeyCommand: AsyncParsableCommand {
                   synheart-auth service-key rotate
                   synheart-auth service-key rotate --config /etc/synheart-auth.yaml
                 """)
-        @Option(help: "The SQLite database. Default: that of the configuration, else synheart-auth.sqlite.")
-        var database: String?
+        @OptionGroup var stores: StoreOptions
         @Option(
-            help: "The service's configuration file, for database and service key. Default: $SYNHEART_AUTH_CONFIG.")
+            help: "The service's configuration file, for stores and service key. Default: $SYNHEART_AUTH_CONFIG.")
         var config: String?
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             try await reporting {
                 let configuration = try ServiceConfiguration.inEffect(
-                    config: config, flags: [.database: database.map { [$0] } ?? []], for: .store)
-                guard SQLiteStores.hasDatabase(at: configuration.databasePath) else {
-                    throw CommandFailure(.impossible, "there is no database at \(configuration.databasePath)")
-                }
-                let key = try StoreKey(configuration, creating: false)
-                let stores = try SQLiteStores(path: key.database, role: .administration, options: LocalStore.options)
-                try await closing(stores.close) {
+                    config: config, flags: stores.flags, for: .store)
+                let opened = try await OpenedStores.forCommand(configuration)
+                let (engine, key) = (opened.engine, opened.key)
+                try await closing(engine.close) {
                     let count = try await key.explaining {
-                        try await key.rules(stores).rotate(actor: SystemUser.actor, lock: key.lock)
+                        try await key.rules(engine).rotate(actor: SystemUser.actor, lock: engine.lock)
                     }
                     let name = key.key.checks[0].description
                     try output.done(

@@ -3,7 +3,6 @@ import AuthServer
 import AuthService
 import Foundation
 import Glibc
-import SQLiteStores
 
 /// The file of the service key beside the database: 32 bytes in base64, mode 0600. The first use creates it with the database.
 ///
@@ -106,82 +105,4 @@ struct ServiceKeyFile {
     }
 
     private static var systemError: String { String(cString: strerror(errno)) }
-}
-
-/// The service key that a command or the service uses, and its source.
-struct StoreKey {
-    let key: ServiceKey
-    /// The source of the key, for messages.
-    let source: String
-    /// The resolved path of the database.
-    let database: String
-
-    /// The configured key, or else the key in the file beside the database.
-    ///
-    /// - Parameter creating: whether to create the key file if neither a key nor a database exists. An existing database was sealed
-    ///   with a key, and a new key could not open it.
-    init(_ configuration: ServiceConfiguration, creating: Bool) throws {
-        // Check this before the key: another process that creates both creates the key first.
-        let hasDatabase = SQLiteStores.hasDatabase(at: configuration.databasePath)
-        database = try SQLiteStores.resolvedPath(configuration.databasePath)
-        if let key = try configuration.serviceKey {
-            (self.key, source) = (key, "service_key of \(configuration.origin(of: .serviceKey))")
-            return
-        }
-        let file = ServiceKeyFile(database: database)
-        source = file.path
-        if let key = try file.load() {
-            self.key = key
-            return
-        }
-        guard creating, !hasDatabase else {
-            // If the file is not a database, say that instead.
-            if hasDatabase { try SQLiteStores.checkFile(database) }
-            throw CommandFailure(
-                .impossible,
-                "there is no service key for \(database): neither \(file.path) nor service_key "
-                    + "(\(ConfigurationKey.serviceKey.variable)). Configure the key that the service uses, or put the file "
-                    + "back from your backup; no key is created beside an existing database")
-        }
-        try file.create()
-        guard let key = try file.load() else {
-            throw CommandFailure(.impossible, "\(file.path) was removed while it was created")
-        }
-        self.key = key
-    }
-
-    /// The rules for this key over the database's own store.
-    func rules(_ stores: SQLiteStores) -> ServiceKeyRules { ServiceKeyRules(store: stores.serviceKeys, key: key) }
-
-    /// Runs `body`. If the key is refused, the error names the key's source and the database.
-    func explaining<Value>(_ body: () async throws -> Value) async throws -> Value {
-        do { return try await body() } catch let error as ServiceKeyError {
-            throw CommandFailure(.impossible, "the service key (\(source)) for \(database) \(error)")
-        }
-    }
-
-    /// Throws if the database was sealed with another key. For the service, which uses the database alone.
-    func admitService(to stores: SQLiteStores) async throws {
-        try await explaining { try await rules(stores).admit(writing: true) }
-    }
-
-    /// Throws if the database was sealed with another key, or if a running service does not know a new first key. For commands
-    /// beside a service.
-    func admitCommand(to stores: SQLiteStores, writing: Bool) async throws {
-        try await explaining { try await rules(stores).admit(writing: writing, lock: lock) }
-        // The key may be rotated between this check and the change.
-        if writing { stores.allowWrites(whileSealing: key.checks[0]) }
-    }
-
-    /// The lock of the service that uses the database.
-    var lock: SQLiteServiceLock { SQLiteServiceLock(database: database) }
-}
-
-extension ServiceConfiguration {
-    /// The path of the database as configured.
-    var databasePath: String { text(.database) ?? "synheart-auth.sqlite" }
-
-    fileprivate func origin(of key: ConfigurationKey) -> String {
-        all.first { $0.key == key }?.origin.description ?? "the configuration"
-    }
 }

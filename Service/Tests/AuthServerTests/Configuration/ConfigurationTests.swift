@@ -73,6 +73,9 @@ import Testing
         ("service_key_file: /nowhere/key", "service_key_file"), ("database: 1", "database"),
         ("server: {port: 1", "config"), ("a: &x 1\nb: *x", "a"), ("limits:\n  header_bytes: 10", "limits.header_bytes"),
         ("protection:\n  device_burst: 1000000", "protection.device_burst"),
+        ("stores:\n  redis: redis://r", "stores.redis"), ("stores:\n  postgresql: postgresql://p", "service_key"),
+        ("stores:\n  postgresql: postgresql://p\ndatabase: a.sqlite", "database"),
+        ("stores:\n  mysql: a", "stores.mysql"),
     ]) func `an unknown setting in a file is refused by its key`(text: String, key: String) {
         #expect(refusedKey { _ = try ServiceConfiguration(file: file(text)) } == key)
     }
@@ -92,6 +95,27 @@ import Testing
         ("SYNHEART_AUTH_TRUSTED_PROXIES", "10.0.0.0/99", "server.trusted_proxies"),
     ]) func `an unknown variable is refused by its name`(name: String, value: String, key: String) {
         #expect(refusedKey { _ = try ServiceConfiguration(environment: [name: value]) } == key)
+    }
+
+    @Test func `a command on the store refuses the same stores as the service`() {
+        for environment in [
+            ["SYNHEART_AUTH_STORES_REDIS": "redis://r"], ["SYNHEART_AUTH_STORES_POSTGRESQL": "postgresql://p"],
+            ["SYNHEART_AUTH_STORES_POSTGRESQL": "postgresql://p", "SYNHEART_AUTH_DATABASE": "a.sqlite"],
+        ] {
+            let keys = [ServiceConfiguration.Scope.service, .store].map { scope in
+                refusedKey { _ = try ServiceConfiguration(environment: environment, for: scope) }
+            }
+            #expect(keys[0] != nil && keys[0] == keys[1])
+        }
+    }
+
+    @Test func `the URLs of stores are never shown`() throws {
+        let configuration = try ServiceConfiguration(environment: [
+            "SYNHEART_AUTH_STORES_POSTGRESQL": "postgresql://u:pw1@p", "SYNHEART_AUTH_STORES_REDIS": "redis://:pw2@r",
+            "SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 3, count: 32).base64EncodedString(),
+        ])
+        let shown = JSONValue.array(configuration.all.map(\.shown)).text()
+        #expect(!shown.contains("pw1") && !shown.contains("pw2"))
     }
 
     @Test func `variables without the prefix are ignored`() throws {

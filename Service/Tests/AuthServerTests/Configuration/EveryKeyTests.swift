@@ -85,6 +85,14 @@ import Testing
         case .revocationsDirectory:
             Case("providers: {revocations_directory: /r}") { $0.text(.revocationsDirectory) == "/r" }
         case .database: Case("database: other.sqlite") { $0.text(.database) == "other.sqlite" }
+        case .postgresql:
+            Case("stores: {postgresql: 'postgresql://p'}\nservice_key: \(Self.secret)") {
+                $0.secret(.postgresql) == "postgresql://p" && $0.text(.postgresql) == nil
+            }
+        case .redis:
+            Case("stores: {postgresql: 'postgresql://p', redis: 'redis://r'}\nservice_key: \(Self.secret)") {
+                $0.secret(.redis) == "redis://r"
+            }
         case .serviceKey:
             Case("service_key: [\(Self.secret), \(Self.otherSecret)]") { try $0.serviceKey?.checks.count == 2 }
         case .logLevel: Case("log_level: trace") { $0.text(.logLevel) == "trace" }
@@ -126,7 +134,7 @@ import Testing
         let configuration = try ServiceConfiguration(file: file, for: .store)
         #expect(configuration.text(.database) == "d")
         #expect(try configuration.serviceKey != nil)
-        #expect(configuration.all.map(\.key) == [.database, .serviceKey])
+        #expect(configuration.all.map(\.key) == [.database, .postgresql, .redis, .serviceKey])
         // A command refuses unknown keys too.
         #expect(throws: ConfigurationError.self) {
             try ServiceConfiguration(environment: ["SYNHEART_AUTH_PROT": "1"], for: .store)

@@ -15,6 +15,9 @@ struct World {
     let stores: MemoryStores
     let google = TestGoogle()
     let service: AuthService
+    /// Rates that nodes share; nil: each counts by itself.
+    let limits: SharedLimits?
+    private let settings: ProtectionSettings
     /// Asks `/verify` for the apps that were added first, `com.example.app` and `com.example.other`.
     let credential: Credential
     let address = ClientAddress("192.0.2.7")
@@ -28,7 +31,7 @@ struct World {
 
     /// A world with one app: `record` says what is unlike `World.record()`.
     init(
-        _ record: [String: JSONValue] = [:], origin: String? = nil, seed: UInt64 = 1,
+        _ record: [String: JSONValue] = [:], origin: String? = nil, seed: UInt64 = 1, sharesLimits: Bool = false,
         protection: (inout ProtectionSettings) -> Void = { _ in }
     ) async throws {
         clock = TestClock(at: Self.start)
@@ -41,7 +44,9 @@ struct World {
         settings.failedSignatures = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.rotations = Rate(burst: 1_000_000, perMinute: 1_000_000)
         protection(&settings)
-        service = try Self.node(stores, clock, random, google, origin: origin, settings)
+        self.settings = settings
+        limits = sharesLimits ? SharedLimits(stores, clock: clock) : nil
+        service = try Self.node(stores, clock, random, google, origin: origin, settings, limits)
         let apps: Set<AppID> = [try AppID(Self.appID), try AppID("com.example.other")]
         credential = try await service.credentials.create(
             name: "backend", role: .service, apps: apps, life: 400 * 86_400, actor: "test"
@@ -51,12 +56,12 @@ struct World {
 
     private static func node(
         _ stores: MemoryStores, _ clock: TestClock, _ random: SeededRandom, _ google: TestGoogle, origin: String?,
-        _ settings: ProtectionSettings
+        _ settings: ProtectionSettings, _ limits: SharedLimits? = nil
     ) throws -> AuthService {
         AuthService(
             stores: .init(
                 challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
-                signingKeys: stores, pendingProofs: stores, evidence: stores),
+                signingKeys: stores, pendingProofs: stores, evidence: stores, limits: limits),
             key: try #require(ServiceKey(serviceKey)),
             publicOrigin: try origin.map { try RequestOrigin($0) }, providers: google, evidence: EvidenceFiles(),
             protection: settings,
@@ -65,7 +70,8 @@ struct World {
 
     /// Another node over the same stores, which hears nothing of what the first one changes.
     func anotherNode() throws -> AuthService {
-        try Self.node(stores, clock, random, google, origin: nil, ProtectionSettings())
+        try Self.node(
+            stores, clock, random, google, origin: nil, limits == nil ? ProtectionSettings() : settings, limits)
     }
 
     // MARK: Apps

@@ -33,7 +33,7 @@ import Testing
         "credentials create": Case(["--role", "viewer"]), "credentials list": Case(),
         "credentials revoke": Case(["0123456789abcdef"]),
         "signing-keys list": Case(), "signing-keys rotate": Case(), "signing-keys revoke": Case(["0123456789abcdef"]),
-        "service-key rotate": Case(),
+        "service-key rotate": Case(), "migrate": Case(), "migrate-store": Case(["--from", "sqlite:nowhere"]),
         "config check": Case(failing: ["--port", "eighty"]), "config show": Case(failing: ["--port", "eighty"]),
         "doctor": Case(free, failing: ["--port", "eighty"]),
         "devices list": Case(), "devices show": Case(device), "devices revoke": Case(device),

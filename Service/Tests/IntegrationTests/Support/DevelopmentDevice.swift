@@ -17,13 +17,25 @@ struct DevelopmentDevice: Sendable {
 
     /// Registers this key; nil if the service did not say that it did.
     static func register(_ key: P256.Signing.PrivateKey, port: Int) async -> DevelopmentDevice? {
+        guard let challenge = await challenge(port: port) else { return nil }
+        return await register(key, with: challenge, port: port)
+    }
+
+    /// A new challenge; nil if the service gave none.
+    static func challenge(port: Int) async -> [UInt8]? {
         let asked = await WireConnection.exchange(
             port: port,
             WireRequest(
                 method: "POST", target: Route.challenge.rawValue,
                 body: JSONValue.object(JSONObject([("app_id", .string(appID))])).bytes))
-        guard let challenge = asked?.json["challenge"]?.string.flatMap({ Base64.standard.decode($0) }),
-            let request = try? registration(key, challenge),
+        return asked?.json["challenge"]?.string.flatMap { Base64.standard.decode($0) }
+    }
+
+    /// Registers this key with a challenge; nil if the service did not say that it did.
+    static func register(
+        _ key: P256.Signing.PrivateKey, with challenge: [UInt8], port: Int
+    ) async -> DevelopmentDevice? {
+        guard let request = try? registration(key, challenge),
             let answer = await WireConnection.exchange(port: port, request), answer.status == 200,
             let id = answer.json["device_id"]?.string.flatMap({ try? DeviceID($0) })
         else { return nil }

@@ -4,26 +4,35 @@ import Testing
 
 /// A database with the app of `DevelopmentDevice` in it, for services that are killed and started again.
 struct ServiceFixture: Sendable {
-    let database: String
+    /// The flags that name the stores, and what the environment of each command must have.
+    let stores: [String]
+    private let environment: [String: String]
     /// The text of an admin credential.
     let credential: String
 
     /// Makes the database through the command line, as an operator does.
     init(database: String) async throws {
-        self.database = database
+        try await self.init(stores: ["--database", database])
+    }
+
+    /// Adds the app and a credential to these stores.
+    init(stores: [String], environment: [String: String] = [:], app: String = DevelopmentDevice.app) async throws {
+        (self.stores, self.environment) = (stores, environment)
         let added = try await Binary.run(
-            ["apps", "add", "--file", "-", "--database", database], input: DevelopmentDevice.app)
+            ["apps", "add", "--file", "-"] + stores, input: app, environment: environment)
         try #require(added.status == 0, "\(added.errors)")
-        let created = try await Binary.run([
-            "credentials", "create", "--name", "test", "--role", "admin", "--database", database, "--json",
-        ])
+        let created = try await Binary.run(
+            ["credentials", "create", "--name", "test", "--role", "admin", "--json"] + stores, environment: environment)
         try #require(created.status == 0, "\(created.errors)")
         credential = try #require(try JSONValue(parsing: created.output).object?["credential"]?.string)
     }
 
     /// Starts the service, without the limits that a test of one machine would meet.
+    ///
+    /// - Parameter stores: another way to the same stores.
     func start(
-        port: Int = 0, arguments: [String] = [], environment: [String: String] = [:], errors: FileHandle? = nil
+        stores: [String]? = nil, port: Int = 0, arguments: [String] = [], environment: [String: String] = [:],
+        errors: FileHandle? = nil
     ) async throws -> RunningService {
         let unlimited = [
             "SYNHEART_AUTH_PROTECTION_ENROLMENT_BURST": "1000000",
@@ -32,8 +41,8 @@ struct ServiceFixture: Sendable {
             "SYNHEART_AUTH_PROTECTION_ROTATION_BURST": "10000",
         ]
         return try await RunningService(
-            database: database, port: port, arguments: arguments, environment: unlimited.merging(environment) { $1 },
-            errors: errors)
+            stores: stores ?? self.stores, port: port, arguments: arguments,
+            environment: unlimited.merging(self.environment) { $1 }.merging(environment) { $1 }, errors: errors)
     }
 
     /// A request to the admin API.

@@ -44,21 +44,25 @@ final class WireConnection: @unchecked Sendable {
     private var buffer: [UInt8] = []
 
     /// Connects; nil if no process listens.
-    init?(port: Int, seconds: Int = 20) {
+    ///
+    /// - Parameters:
+    ///   - port: of the service.
+    ///   - host: the last three bytes of the loopback address that the client has, 127.x.y.z; nil: 127.0.0.1.
+    ///   - seconds: the longest wait for an answer.
+    init?(port: Int, from host: UInt32? = nil, seconds: Int = 20) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { return nil }
+        if let host {
+            let bound = Self.withLoopback(host, port: 0) { [descriptor] in bind(descriptor, $0, $1) }
+            guard bound == 0 else {
+                close(descriptor)
+                return nil
+            }
+        }
         var wait = timeval(tv_sec: seconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(truncatingIfNeeded: port).bigEndian
-        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        let connected = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
+        let connected = Self.withLoopback(1, port: port) { [descriptor] in connect(descriptor, $0, $1) }
         guard connected == 0 else {
             close(descriptor)
             return nil
@@ -66,6 +70,20 @@ final class WireConnection: @unchecked Sendable {
     }
 
     deinit { close(descriptor) }
+
+    private static func withLoopback(
+        _ host: UInt32, port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(truncatingIfNeeded: port).bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0000 | host & 0xFF_FFFF).bigEndian
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
 
     /// Whether all of the bytes were taken.
     @discardableResult
@@ -85,8 +103,8 @@ final class WireConnection: @unchecked Sendable {
     }
 
     /// One request on a connection of its own; nil if it was not answered whole.
-    static func exchange(port: Int, _ request: WireRequest) async -> WireAnswer? {
-        await WireConnection(port: port)?.exchange([request]).first
+    static func exchange(port: Int, from host: UInt32? = nil, _ request: WireRequest) async -> WireAnswer? {
+        await WireConnection(port: port, from: host)?.exchange([request]).first
     }
 
     private func waiting<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {

@@ -56,7 +56,8 @@ actor ShortLivedStores: ChallengeStore, ReplayStore {
     // MARK: Replay claims
 
     func claim(
-        _ wanted: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+        _ wanted: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
+        futureWindow: Int64
     ) -> ClaimOutcome {
         // A request of before the start may have been accepted before the start: this process cannot know.
         guard timestamp > startedAt + futureWindow else {

@@ -32,8 +32,8 @@ struct ShortLivedStoresTests {
         let claim = ReplayClaim(high: 1, low: 1)
         func outcome(at timestamp: Int64) async -> ClaimOutcome {
             await store.claim(
-                [claim], timestamp: UnixTime(timestamp), expiresAt: UnixTime(timestamp + 660), now: UnixTime(1001),
-                futureWindow: 60)
+                [claim], of: DeviceID(from: SystemRandom()), timestamp: UnixTime(timestamp),
+                expiresAt: UnixTime(timestamp + 660), now: UnixTime(1001), futureWindow: 60)
         }
         #expect(await outcome(at: 1060) == .historyLost(retryAfter: 1))
         #expect(await outcome(at: 1061) == .claimed)

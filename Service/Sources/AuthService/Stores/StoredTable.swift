@@ -1,0 +1,99 @@
+/// What a deployment keeps for good, as tables: `synheart-auth migrate-store` moves them from one engine to another.
+///
+/// The tables and columns are those of the SQLite file's current version. Challenges and claims are not among them: a client
+/// that loses its challenge starts again, and a deployment that was moved refuses requests from before, as after any loss of
+/// history.
+public enum StoredTable: String, Sendable, Hashable, CaseIterable {
+    case apps, devices
+    /// Every key that is or was bound to a device.
+    case keys
+    case credentials
+    /// In the order in which the keys were added.
+    case signingKeys = "signing_keys"
+    case revokedSigningKeys = "revoked_signing_keys"
+    case pendingProofs = "pending_proofs"
+    /// In the order in which it was kept.
+    case evidence
+    /// One row: the check values of the service key, separated by spaces.
+    case keyChecks = "key_checks"
+    /// In the order of the chain. Moved last: an audit log that is whole says that everything before it was moved too.
+    case audit
+
+    /// A column: its name, its type, and whether it may be null.
+    public struct Column: Sendable, Hashable {
+        /// The type of its values.
+        public enum Kind: Sendable, Hashable {
+            case integer, text, bytes
+        }
+
+        public let name: String
+        public let kind: Kind
+        public let isOptional: Bool
+    }
+
+    /// The value of a column.
+    public enum Cell: Sendable, Hashable {
+        case null
+        case integer(Int64)
+        case text(String)
+        case bytes([UInt8])
+    }
+
+    /// The columns, in the order of a row's cells.
+    public var columns: [Column] {
+        switch self {
+        case .apps: [text("app_id"), text("record")]
+        case .devices:
+            [
+                text("device_id"), text("app_id"), text("platform"), text("status"), bytes("key"),
+                text("key_thumbprint"), bytes("previous_key", optional), integer("previous_key_until", optional),
+                text("assurance"), bytes("attested_key_id", optional), bytes("attested_public_key", optional),
+                text("attested_app_id", optional), text("attested_environment", optional),
+                integer("attested_extensions", optional), integer("attested_counter", optional),
+                bytes("attested_receipt", optional), text("attested_receipt_outcome", optional),
+                integer("attested_risk_metric", optional), integer("receipt_due_at", optional),
+                integer("receipt_asked_at", optional), text("receipt_exchange_outcome", optional),
+                integer("receipt_failures"), integer("registered_at"), integer("key_rotated_at", optional),
+                integer("last_seen", optional), integer("highest_scheme"), integer("must_rotate_by", optional),
+                text("must_rotate_reason", optional), integer("admitted_under_observation"),
+                text("local_id", optional),
+            ]
+        case .keys: [text("thumbprint"), text("device_id"), text("role")]
+        case .credentials:
+            [
+                text("id"), text("name"), text("role"), text("apps"), bytes("secret_hash"), integer("created_at"),
+                integer("expires_at"), integer("revoked_at", optional),
+            ]
+        case .signingKeys:
+            [text("id"), bytes("sealed_key"), integer("created_at"), integer("signs_from", optional)]
+        case .revokedSigningKeys: [text("id"), integer("revoked_at")]
+        case .pendingProofs:
+            [text("device_id"), text("app_id"), integer("arrived_at"), bytes("sealed_request")]
+        case .evidence:
+            [
+                text("id"), text("app_id"), text("device_id", optional), integer("recorded_at"),
+                integer("expires_at"), text("format"), text("code"), text("step"), bytes("sealed"),
+            ]
+        case .keyChecks: [text("value")]
+        case .audit:
+            [
+                integer("sequence"), text("code"), integer("at"), text("actor"), text("app_id", optional),
+                text("device_id", optional), text("detail"), bytes("hash"),
+            ]
+        }
+    }
+
+    private var optional: Bool { true }
+
+    private func integer(_ name: String, _ isOptional: Bool = false) -> Column {
+        Column(name: name, kind: .integer, isOptional: isOptional)
+    }
+
+    private func text(_ name: String, _ isOptional: Bool = false) -> Column {
+        Column(name: name, kind: .text, isOptional: isOptional)
+    }
+
+    private func bytes(_ name: String, _ isOptional: Bool = false) -> Column {
+        Column(name: name, kind: .bytes, isOptional: isOptional)
+    }
+}

@@ -1,0 +1,160 @@
+internal import AuthContract
+internal import AuthService
+internal import Bytes
+
+/// Replay claims in PostgreSQL.
+///
+/// Calls at the same time share a transaction: a commit waits for the disk, and the wait is the same for one claim and for many.
+final class PostgreSQLReplayStore: ReplayStore {
+    private typealias Answer = OnceValue<Result<ClaimOutcome, StoreError>>
+
+    private struct Call: Sendable {
+        let claims: [ReplayClaim]
+        let statement: Statement
+        let now: UnixTime
+        let request: Request
+        let answer: Answer
+    }
+
+    private struct State: Sendable {
+        var waiting = Queue<Call>()
+        var running = 0
+    }
+
+    /// What the database says about one call.
+    private enum Finding: Sendable {
+        case outcome(ClaimOutcome)
+        case failed(StoreError)
+        /// The claims of this server are not those of the server before.
+        case unknownHistory
+    }
+
+    /// Calls of one transaction, and transactions at the same time.
+    private static let batch = 64
+    private static let lanes = 4
+
+    private let database: StoreDatabase
+    private let maximumWaiting: Int
+    private let clockTolerance: Int64
+    private let state = Locked(State())
+
+    init(database: StoreDatabase, maximumWaiting: Int, clockTolerance: Int64) {
+        (self.database, self.maximumWaiting, self.clockTolerance) = (database, maximumWaiting, clockTolerance)
+    }
+
+    func claim(
+        _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
+        futureWindow: Int64
+    ) async throws(StoreError) -> ClaimOutcome {
+        let statement = Statement(
+            "SELECT outcome, number FROM take_claims($1, $2, $3, $4, $5, $6)",
+            [
+                .claims(claims), .time(timestamp), .time(expiresAt), .time(now),
+                .integer(min(max(futureWindow, 0), 1 << 32)), .integer(clockTolerance),
+            ])
+        return try await database.observed(.claim) { () async throws(StoreError) in
+            try await answer(claims, statement, now: now)
+        }
+    }
+
+    private func answer(
+        _ claims: [ReplayClaim], _ statement: Statement, now: UnixTime
+    ) async throws(StoreError) -> ClaimOutcome {
+        let answer = Answer()
+        let request = database.pool.watched { answer.give(.failure($0)) }
+        let call = Call(claims: claims, statement: statement, now: now, request: request, answer: answer)
+        let (isRefused, begins) = state.withLock { state in
+            guard state.waiting.count < maximumWaiting else { return (true, false) }
+            state.waiting.append(call)
+            guard state.running < Self.lanes else { return (false, false) }
+            state.running += 1
+            return (false, true)
+        }
+        if isRefused { request.end(StoreError(.tooSlow, "\(maximumWaiting) claims wait for PostgreSQL")) }
+        if begins { Task { await run() } }
+        return try await answer.value.get()
+    }
+
+    /// Makes the claims that wait, and ends when there are none.
+    private func run() async {
+        while let calls = next() {
+            let findings = await findings(for: calls)
+            for (call, finding) in zip(calls, findings) {
+                switch finding {
+                case .outcome(let outcome): call.answer.give(.success(outcome))
+                case .failed(let error): call.answer.give(.failure(error))
+                case .unknownHistory:
+                    call.answer.give(.failure(StoreError(.unavailable, "the history of the claims is not known")))
+                }
+                call.request.finish()
+            }
+        }
+    }
+
+    private func next() -> [Call]? {
+        state.withLock { state in
+            var calls: [Call] = []
+            while calls.count < Self.batch, let call = state.waiting.removeFirst() {
+                if !call.request.isOver { calls.append(call) }
+            }
+            if calls.isEmpty { state.running -= 1 }
+            return calls.isEmpty ? nil : calls
+        }
+    }
+
+    private func findings(for calls: [Call]) async -> [Finding] {
+        do throws(StoreError) {
+            let findings = try await take(calls)
+            let isUnknown = findings.contains { if case .unknownHistory = $0 { true } else { false } }
+            guard isUnknown, let now = calls.map(\.now).max() else { return findings }
+            // The first call after a failover records the loss. Then the claims are judged by it.
+            try await renew(now)
+            return try await take(calls)
+        } catch {
+            return calls.map { _ in .failed(error) }
+        }
+    }
+
+    private func take(_ calls: [Call]) async throws(StoreError) -> [Finding] {
+        // Two transactions that want the same claims take these locks in one order.
+        let locks = Set(calls.flatMap { $0.claims.map { Int64(bitPattern: $0.low) } }).sorted()
+        let lock = Statement("SELECT pg_advisory_xact_lock(key) FROM unnest($1) AS key", [.integers(locks)])
+        return try await database.pool.run { (connection) throws(StoreError) in
+            try connection.inTransaction { (connection) throws(StoreError) in
+                let results = try connection.whole([lock] + calls.map(\.statement)).dropFirst()
+                return try zip(results, calls).map { (result, call) throws(StoreError) in
+                    try Self.finding(result, call.claims)
+                }
+            }
+        }
+    }
+
+    private func renew(_ now: UnixTime) async throws(StoreError) {
+        try await database.pool.run { (connection) throws(StoreError) in
+            try connection.inTransaction { (connection) throws(StoreError) in
+                _ = try connection.rows("SELECT renew_claims($1)", [.time(now)])
+            }
+        }
+    }
+
+    private static func finding(_ result: StatementResult, _ claims: [ReplayClaim]) throws(StoreError) -> Finding {
+        let row = result.first
+        let number = try row?.optionalInteger("number")
+        switch (try row?.text("outcome"), number) {
+        case ("claimed", _): return .outcome(.claimed)
+        case ("expired", _): return .outcome(.expired)
+        case ("lost", let seconds?): return .outcome(.historyLost(retryAfter: max(1, seconds)))
+        case ("taken", let place?):
+            guard let place = Int(exactly: place), claims.indices.contains(place) else { break }
+            return .outcome(.taken(claims[place]))
+        case ("unknown", _): return .unknownHistory
+        case ("full", _): return .failed(StoreError(.unavailable, "the replay store is full"))
+        case ("clock", let ahead?):
+            return .failed(PostgreSQLStores.clocksApart(ahead))
+        case ("far", _):
+            return .failed(StoreError(.unavailable, "the request's expiry is too far from those of the other claims"))
+        default: break
+        }
+        throw StoreError(.unreadable, "PostgreSQL's answer to a claim is malformed")
+    }
+}

@@ -1,0 +1,123 @@
+internal import Bytes
+internal import Foundation
+
+/// The executor of one connection: a thread of its own, because libpq's calls and the wait for the socket block.
+///
+/// Beside the actor's jobs it runs blocks, which may assume the actor's isolation. So the pool hands over work without a
+/// suspension.
+final class ConnectionThread: SerialExecutor {
+    private enum Work: Sendable {
+        case job(UnownedJob)
+        case block(@Sendable () -> Void)
+    }
+
+    private struct State: Sendable {
+        var work: [Work] = []
+        var isAsleep = false
+        var isFinished = false
+        var thread: pthread_t?
+    }
+
+    private let state = Locked(State())
+    /// Ends the wait for the socket too.
+    let signal: WakeSignal
+
+    init(name: String) {
+        signal = WakeSignal()
+        let thread = Thread { [self] in run() }
+        thread.name = name
+        thread.stackSize = 1 << 20
+        thread.start()
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
+
+    /// Runs a block after the work that is already there.
+    func perform(_ block: @escaping @Sendable () -> Void) { add(.block(block)) }
+
+    /// Ends the thread once its work is done.
+    func finish() {
+        state.withLock { $0.isFinished = true }
+        signal.raise()
+    }
+
+    func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+
+    func isIsolatingCurrentContext() -> Bool? {
+        state.withLock { $0.thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
+    }
+
+    func checkIsolated() {
+        precondition(isIsolatingCurrentContext() == true, "not on the thread of the connection")
+    }
+
+    private func add(_ work: Work) {
+        let isAsleep = state.withLock { state in
+            state.work.append(work)
+            defer { state.isAsleep = false }
+            return state.isAsleep
+        }
+        if isAsleep { signal.raise() }
+    }
+
+    private func run() {
+        state.withLock { $0.thread = pthread_self() }
+        while true {
+            let (work, isFinished) = state.withLock { state in
+                defer { state.work.removeAll(keepingCapacity: true) }
+                state.isAsleep = state.work.isEmpty && !state.isFinished
+                return (state.work, state.isFinished)
+            }
+            for work in work {
+                switch work {
+                case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+                case .block(let block): block()
+                }
+            }
+            guard work.isEmpty else { continue }
+            if isFinished { return }
+            signal.wait()
+        }
+    }
+}
+
+/// A pipe that ends a `poll`.
+final class WakeSignal: Sendable {
+    let descriptor: Int32
+    private let writing: Int32
+
+    init() {
+        var ends: [Int32] = [-1, -1]
+        // Without descriptors left, `poll` ignores -1: waits then end at their deadlines only.
+        if pipe(&ends) != 0 { ends = [-1, -1] }
+        for end in ends where end >= 0 {
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+        }
+        (descriptor, writing) = (ends[0], ends[1])
+    }
+
+    deinit {
+        close(descriptor)
+        close(writing)
+    }
+
+    func raise() {
+        var byte: UInt8 = 1
+        _ = write(writing, &byte, 1)
+    }
+
+    /// Waits for a signal and removes it.
+    func wait() {
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        // Without a pipe, look for work again after a moment.
+        _ = poll(&poller, 1, descriptor < 0 ? 10 : -1)
+        clear()
+    }
+
+    /// Removes all signals.
+    func clear() {
+        var bytes: (UInt64, UInt64) = (0, 0)
+        _ = read(descriptor, &bytes, MemoryLayout.size(ofValue: bytes))
+    }
+}

@@ -1,0 +1,66 @@
+internal import AuthService
+internal import Bytes
+internal import Foundation
+
+/// Ends requests at their deadlines, wherever they are: waiting for a connection, or with a server that does not answer.
+///
+/// All requests of a pool have the same time, so the queue is in the order of the deadlines.
+///
+/// Unchecked: the queue is only reached while the condition is locked.
+final class DeadlineWatch: @unchecked Sendable {
+    private let condition = NSCondition()
+    private var requests = Queue<Request>()
+    private var isAsleep = false
+    private var isFinished = false
+
+    /// How late a request may end.
+    private static var grain: Double { 0.02 }
+
+    init() {
+        let thread = Thread { [self] in run() }
+        thread.name = "postgresql-watch"
+        thread.stackSize = 1 << 18
+        thread.start()
+    }
+
+    func add(_ request: Request) {
+        condition.lock()
+        defer { condition.unlock() }
+        requests.append(request)
+        if isAsleep { condition.signal() }
+    }
+
+    func finish() {
+        condition.lock()
+        defer { condition.unlock() }
+        isFinished = true
+        condition.signal()
+    }
+
+    private func run() {
+        while let expired = next() {
+            for request in expired {
+                request.end(StoreError(.tooSlow, "PostgreSQL did not answer within the deadline"))
+            }
+        }
+    }
+
+    /// Waits for a while and returns the requests whose deadline is over; nil once the watch is finished.
+    private func next() -> [Request]? {
+        condition.lock()
+        defer { condition.unlock() }
+        while requests.isEmpty, !isFinished {
+            isAsleep = true
+            condition.wait()
+            isAsleep = false
+        }
+        if !requests.isEmpty { _ = condition.wait(until: Date(timeIntervalSinceNow: Self.grain)) }
+        var expired: [Request] = []
+        let now = ContinuousClock.now
+        while let request = requests.head, request.isOver || request.deadline <= now {
+            if !request.isOver { expired.append(request) }
+            _ = requests.removeFirst()
+        }
+        return isFinished && requests.isEmpty && expired.isEmpty ? nil : expired
+    }
+}

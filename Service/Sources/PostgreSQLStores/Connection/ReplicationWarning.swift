@@ -1,0 +1,33 @@
+internal import Bytes
+internal import CPostgreSQL
+
+/// Remembers the warning with which a server tells that it committed, and no longer waits for a replica.
+final class ReplicationWarning: Sendable {
+    private let isHeard = Locked(false)
+
+    /// Takes the notices of a connection, which must not outlive this.
+    func listen(on handle: OpaquePointer) {
+        let hear: PQnoticeReceiver = { warning, notice in
+            guard let warning, let notice, ReplicationWarning.isOne(notice) else { return }
+            Unmanaged<ReplicationWarning>.fromOpaque(warning).takeUnretainedValue().isHeard.withLock { $0 = true }
+        }
+        PQsetNoticeReceiver(handle, hear, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Whether there was a warning since the last call.
+    func take() -> Bool {
+        isHeard.withLock { isHeard in
+            defer { isHeard = false }
+            return isHeard
+        }
+    }
+
+    /// The message is in the server's language, and the code one that others use. No statement of ours warns otherwise.
+    private static func isOne(_ notice: OpaquePointer) -> Bool {
+        func field(_ code: UnicodeScalar) -> String {
+            PQresultErrorField(notice, Int32(code.value)).map { String(cString: $0) } ?? ""
+        }
+        // V: the severity in English, C: SQLSTATE (a plain warning, or one with the end of the connection).
+        return field("V") == "WARNING" && ["01000", "57P01"].contains(field("C"))
+    }
+}

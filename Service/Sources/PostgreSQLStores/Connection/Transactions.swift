@@ -1,0 +1,108 @@
+internal import AuthService
+
+/// A transaction under way. `BEGIN` travels with its first statement, and what can wait travels with `COMMIT`: so its locks are
+/// held for as short as possible.
+struct OpenTransaction {
+    var isBegun = false
+    /// Statements right before the commit.
+    var last: [Statement] = []
+    /// Whether the server may have committed.
+    var isCommitSent = false
+    /// Whether it appends audit events, and tells the other nodes.
+    var hasEvents = false
+    var isTelling = false
+}
+
+extension Connection {
+    private static var maximumAttempts: Int { 5 }
+    private static var begin: Statement { Statement("BEGIN") }
+    private static var commit: Statement { Statement("COMMIT") }
+
+    /// Runs a statement of the transaction, or by itself outside of one, and returns its rows.
+    func rows(_ sql: String, _ parameters: [Parameter] = []) throws(StoreError) -> StatementResult {
+        guard let result = try results([Statement(sql, parameters)]).last else {
+            throw StoreError(.unavailable, "PostgreSQL: no result")
+        }
+        return result
+    }
+
+    /// Runs statements in one round trip, and returns the result of each.
+    func results(_ statements: [Statement]) throws(StoreError) -> [StatementResult] {
+        guard transaction?.isBegun == false else { return try run(statements) }
+        transaction?.isBegun = true
+        return Array(try run([Self.begin] + statements).dropFirst())
+    }
+
+    /// Runs a statement that is the whole transaction, so that it needs no `BEGIN` and no `COMMIT`.
+    func alone(_ statement: Statement) throws(StoreError) -> StatementResult {
+        guard transaction?.isBegun == false else { return try rows(statement.sql, statement.parameters) }
+        transaction?.isCommitSent = true
+        guard let result = try run([statement]).last else { throw StoreError(.unavailable, "PostgreSQL: no result") }
+        return result
+    }
+
+    /// Runs statements that are the whole transaction, with its `BEGIN` and `COMMIT`, in one round trip.
+    func whole(_ statements: [Statement]) throws(StoreError) -> [StatementResult] {
+        transaction?.isCommitSent = true
+        let results = try run([Self.begin] + statements + [Self.commit])
+        guard results.last?.command == "COMMIT" else { throw Self.rolledBack }
+        return Array(results.dropFirst().dropLast())
+    }
+
+    private static var rolledBack: StoreError { StoreError(.unavailable, "PostgreSQL rolled the transaction back") }
+
+    /// Runs a statement right before the commit of the transaction.
+    func finally(_ statement: Statement) { transaction?.last.append(statement) }
+
+    /// Runs a body and commits what it did. Starts again, within the deadline, if the transaction met another one.
+    ///
+    /// An attempt whose connection was lost starts again too, unless the commit may have reached the server: then the outcome is
+    /// unknown, and this throws.
+    func inTransaction<Value>(
+        _ body: (isolated Connection) throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        var attempts = 0
+        isOutcomeUnknown = false
+        while true {
+            attempts += 1
+            transaction = OpenTransaction()
+            defer { transaction = nil }
+            do throws(StoreError) {
+                let value = try body(self)
+                try commit()
+                return value
+            } catch {
+                let (failure, isCommitSent) = (failure, transaction?.isCommitSent ?? false)
+                rollBack()
+                self.failure = failure
+                isOutcomeUnknown = isCommitSent
+                guard let failure, failure.isRetryable || (failure.isLost && !isCommitSent),
+                    attempts < Self.maximumAttempts, isWanted
+                else { throw error }
+                if failure.endsConnection { close() }
+                try open()
+            }
+        }
+    }
+
+    private func commit() throws(StoreError) {
+        guard let state = transaction, state.isBegun || !state.last.isEmpty else { return }
+        transaction?.isCommitSent = true
+        // One statement alone is a transaction by itself.
+        if !state.isBegun, state.last.count == 1 {
+            _ = try run(state.last)
+            return
+        }
+        let results = try run((state.isBegun ? [] : [Self.begin]) + state.last + [Self.commit])
+        // The server answers the commit of a failed transaction with a rollback, and without an error.
+        guard results.last?.command == "COMMIT" else { throw Self.rolledBack }
+    }
+
+    /// Rolls back within a time of its own: the request may be over. A connection on which that fails is closed.
+    private func rollBack() {
+        guard isInTransaction else { return }
+        withOwnTime(.milliseconds(500)) { connection in
+            do throws(StoreError) { _ = try connection.run([Statement("ROLLBACK")]) } catch { connection.close() }
+        }
+    }
+}

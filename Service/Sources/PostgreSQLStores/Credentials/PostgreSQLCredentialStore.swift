@@ -1,0 +1,74 @@
+internal import AuthContract
+internal import AuthService
+internal import StrictJSON
+
+/// Credentials: hashes, never secrets.
+struct PostgreSQLCredentialStore: CredentialStore {
+    let database: StoreDatabase
+
+    private static let columns = "id, name, role, apps, secret_hash, created_at, expires_at, revoked_at"
+
+    func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) {
+        let apps = JSONValue.array(credential.apps.map(\.text).sorted().map { .string($0) }).text()
+        let inserted = try await database.write { (connection) throws(StoreError) in
+            try connection.change(
+                """
+                INSERT INTO credentials (\(Self.columns)) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                ON CONFLICT DO NOTHING
+                """,
+                [
+                    .text(credential.id), .text(credential.name), .text(credential.role.rawValue), .text(apps),
+                    .bytes(credential.secretHash), .integer(credential.createdAt.seconds),
+                    .integer(credential.expiresAt.seconds), .time(credential.revokedAt),
+                ], recording: event)
+        }
+        guard inserted == 1 else { throw StoreError(.unavailable, "the credential's id exists") }
+    }
+
+    func credential(_ id: String) async throws(StoreError) -> Credential? {
+        try await database.read { (connection) throws(StoreError) in
+            guard
+                let row = try connection.row("SELECT \(Self.columns) FROM credentials WHERE id = $1", [.text(id)])
+            else { return nil }
+            return try Credential(row: row)
+        }
+    }
+
+    func credentials() async throws(StoreError) -> [Credential] {
+        try await database.read { (connection) throws(StoreError) in
+            try connection.rows("SELECT \(Self.columns) FROM credentials ORDER BY created_at DESC, id").rows
+                .map { (row) throws(StoreError) in try Credential(row: row) }
+        }
+    }
+
+    func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) async throws(StoreError) -> Bool {
+        try await database.write { (connection) throws(StoreError) in
+            try connection.change(
+                "UPDATE credentials SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL",
+                [.time(at), .text(id)], recording: event) > 0
+        }
+    }
+
+    func remove(endedBefore time: UnixTime) async throws(StoreError) -> Int {
+        try await database.write { (connection) throws(StoreError) in
+            try connection.change(
+                """
+                DELETE FROM credentials WHERE (expires_at < $1 OR revoked_at < $1)
+                AND id <> (SELECT id FROM credentials ORDER BY created_at DESC, id LIMIT 1)
+                """, [.time(time)], recording: nil)
+        }
+    }
+}
+
+extension Credential {
+    fileprivate init(row: StoredRow) throws(StoreError) {
+        let apps = try row.parsed("apps", row.text("apps")) { text in
+            try JSONValue(parsing: text, limits: .stored).array?.map { try AppID($0.string ?? "") }
+        }
+        self.init(
+            id: try row.text("id"), name: try row.text("name"),
+            role: try row.parsed("role", row.text("role")) { CredentialRole(rawValue: $0) }, apps: Set(apps),
+            secretHash: try row.bytes("secret_hash"), createdAt: UnixTime(try row.integer("created_at")),
+            expiresAt: UnixTime(try row.integer("expires_at")), revokedAt: try row.optionalTime("revoked_at"))
+    }
+}

@@ -1,0 +1,37 @@
+/// Locks that all nodes share. Each but `service` ends with its transaction.
+enum AdvisoryLock: Int {
+    case migration = 1
+    /// The end of the audit log's chain.
+    case auditChain = 2
+    /// The pending devices of an app.
+    case pendingDevices = 3
+    /// The evidence of an app.
+    case evidence = 4
+    case signingKeys = 5
+    /// The history of the replay claims.
+    case history = 6
+    /// The set of challenges.
+    case challenges = 7
+    /// Held by every node in shared mode for as long as it runs.
+    case service = 8
+    /// The check values of the service key: shared by those who rely on them.
+    case serviceKey = 9
+
+    /// "SyAu": keeps these apart from other programs' locks.
+    private static let space = 0x5379_4175
+
+    /// The two keys of the lock.
+    var keys: String { "\(Self.space), \(rawValue)" }
+
+    /// The call that takes the lock.
+    var sql: String { "pg_advisory_xact_lock(\(keys))" }
+
+    /// The call that takes the lock together with others that do the same.
+    var sharedSQL: String { "pg_advisory_xact_lock_shared(\(keys))" }
+
+    /// A statement that takes the lock for one app.
+    func statement(of app: String) -> Statement {
+        // The app is part of the second key: two apps that share a key wait for each other, and no more.
+        Statement("SELECT pg_advisory_xact_lock(\(Self.space) + \(rawValue), hashtext($1))", [.text(app)])
+    }
+}

@@ -1,0 +1,160 @@
+internal import AuthService
+
+/// What a database must be before the stores use it.
+enum DatabaseCheck {
+    /// Checks the server and the tables, and creates the tables if they may be created.
+    static func prepare(_ address: ServerAddress, mayCreate: Bool) async throws(PostgreSQLOpenError) {
+        try await withConnection(address, settings: ownSettings, deadline: .seconds(30)) {
+            (connection) throws(PostgreSQLOpenError) in
+            try checkServer(connection)
+            let state = try call(connection) { (connection) throws(StoreError) in try Migrator.state(connection) }
+            if state == .empty, mayCreate {
+                _ = try call(connection) { (connection) throws(StoreError) in try Migrator.migrate(connection) }
+                return
+            }
+            try check(state)
+        }
+    }
+
+    /// Migrates, and returns whether there was something to do.
+    static func migrate(_ address: ServerAddress) async throws(PostgreSQLOpenError) -> Bool {
+        // An index over many rows takes its time.
+        try await withConnection(address, settings: ownSettings, deadline: .seconds(3600)) {
+            (connection) throws(PostgreSQLOpenError) in
+            try checkServer(connection)
+            let before = try call(connection) { (connection) throws(StoreError) in
+                try Migrator.migrate(connection)
+            }
+            if case .version(Schema.version, _) = before { return false }
+            if case .version(let version, _) = before, version > Schema.version {
+                try check(before)
+                return false
+            }
+            return true
+        }
+    }
+
+    static func check(_ state: Migrator.State) throws(PostgreSQLOpenError) {
+        switch state {
+        case .empty:
+            throw PostgreSQLOpenError(
+                .needsMigration,
+                "The PostgreSQL database has no tables yet. Run `synheart-auth migrate` to create them.")
+        case .version(let version, _) where version < Schema.version:
+            throw PostgreSQLOpenError(
+                .needsMigration,
+                "The tables in PostgreSQL have version \(version), and this software needs \(Schema.version). Run `synheart-auth migrate`; nodes of the version before may go on running."
+            )
+        case .version(let version, let oldest) where oldest > Schema.version:
+            throw PostgreSQLOpenError(
+                .newerVersion,
+                "The tables in PostgreSQL have version \(version), which needs a newer version of this software. Install that version, or name another database."
+            )
+        case .version: break
+        }
+    }
+
+    private static func checkServer(_ connection: isolated Connection) throws(PostgreSQLOpenError) {
+        let facts = try call(connection) { (connection) throws(StoreError) in
+            let row = try connection.row(
+                """
+                SELECT current_setting('server_version_num')::bigint AS version,
+                  current_setting('server_encoding') AS encoding, current_setting('server_version') AS name
+                """)
+            return (try row?.integer("version") ?? 0, try row?.text("encoding") ?? "", try row?.text("name") ?? "")
+        }
+        guard facts.0 >= minimumVersion else {
+            throw PostgreSQLOpenError(
+                .unsupported, "The server is PostgreSQL \(facts.2). Version 15 or newer is needed: upgrade the server.")
+        }
+        guard facts.1 == "UTF8" else {
+            throw PostgreSQLOpenError(
+                .unsupported,
+                "The database's encoding is \(facts.1). Create it with UTF-8: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0."
+            )
+        }
+    }
+
+    static let minimumVersion: Int64 = 150_000
+
+    /// What creates and fills tables is as durable as what the service writes, and no limit of the user's interrupts it.
+    private static var ownSettings: [Statement] { SessionSettings.statements(deadline: nil) }
+
+    /// Runs a body on a connection of its own.
+    ///
+    /// - Parameters:
+    ///   - address: the servers.
+    ///   - settings: what the connection runs first.
+    ///   - deadline: the longest time for everything.
+    ///   - body: uses the connection.
+    static func withConnection<Value: Sendable>(
+        _ address: ServerAddress, settings: [Statement] = [], deadline: Duration,
+        _ body: @escaping @Sendable (isolated Connection) throws(PostgreSQLOpenError) -> Value
+    ) async throws(PostgreSQLOpenError) -> Value {
+        let connection = Connection(address: address, settings: settings, name: "postgresql-open")
+        defer { connection.thread.finish() }
+        return try await connection.opened(for: deadline, body)
+    }
+
+    /// Runs a body in one transaction, on a connection of its own. It may take hours.
+    static func filling<Value: Sendable>(
+        _ address: ServerAddress, _ body: @escaping @Sendable (isolated Connection) throws -> Value
+    ) async throws -> Value {
+        let connection = Connection(address: address, settings: ownSettings, name: "postgresql-fill")
+        defer { connection.thread.finish() }
+        return try await connection.filling(body)
+    }
+
+    /// Runs a body, and names the reason of a failure.
+    static func call<Value>(
+        _ connection: isolated Connection, _ body: (isolated Connection) throws(StoreError) -> Value
+    ) throws(PostgreSQLOpenError) -> Value {
+        do throws(StoreError) { return try body(connection) } catch {
+            throw PostgreSQLOpenError(failure: connection.failure, error)
+        }
+    }
+}
+
+extension Connection {
+    fileprivate func filling<Value: Sendable>(
+        _ body: @Sendable (isolated Connection) throws -> Value
+    ) throws -> Value {
+        let day: Duration = .seconds(86_400)
+        begin(nil, deadline: .now + day)
+        defer { close() }
+        try open()
+        _ = try rows("BEGIN")
+        let value = try body(self)
+        _ = try rows("COMMIT")
+        return value
+    }
+
+    fileprivate func opened<Value: Sendable>(
+        for time: Duration, _ body: @Sendable (isolated Connection) throws(PostgreSQLOpenError) -> Value
+    ) throws(PostgreSQLOpenError) -> Value {
+        begin(nil, deadline: .now + time)
+        defer { close() }
+        do throws(StoreError) { try open() } catch { throw PostgreSQLOpenError(.unreachable, error.reason + ".") }
+        begin(nil, deadline: .now + time)
+        return try body(self)
+    }
+}
+
+extension PostgreSQLOpenError {
+    /// The reason why a statement of opening failed.
+    fileprivate init(failure: ServerFailure?, _ error: StoreError) {
+        switch failure?.state {
+        case "42501":
+            self.init(
+                .notAllowed,
+                "The user of the PostgreSQL URL may not create or use the tables (\(failure?.message ?? "")). Make it the owner of the database or of the schema."
+            )
+        case "42P07", "42723":
+            self.init(
+                .notADatabase,
+                "The database has tables of another program (\(failure?.message ?? "")). Name an empty database or schema."
+            )
+        default: self.init(.unavailable, "\(error.reason).")
+        }
+    }
+}

@@ -1,0 +1,233 @@
+internal import AuthContract
+internal import AuthService
+
+/// Checks a server and a database, in an operator's words.
+struct Diagnosis: Sendable {
+    let address: ServerAddress
+    let connections: Int
+    let clock: any ServiceClock
+
+    /// What the server says about itself.
+    private struct Facts: Sendable {
+        let version: Int64
+        let versionName: String
+        let encoding: String
+        let usesTLS: Bool
+        let isStandby: Bool
+        let isReadOnly: Bool
+        let settings: [String: String]
+        let time: Int64
+        let free: Int64
+        let replicas: Int64
+        let mayCreate: Bool
+        let missingRights: [String]
+        let schema: Migrator.State
+        let server: ServerAddress.Server?
+    }
+
+    func findings() async -> [StoreFinding] {
+        let facts: Facts
+        do throws(PostgreSQLOpenError) {
+            facts = try await DatabaseCheck.withConnection(address, deadline: .seconds(10)) {
+                (connection) throws(PostgreSQLOpenError) in
+                try DatabaseCheck.call(connection) { (connection) throws(StoreError) in try Self.facts(connection) }
+            }
+        } catch {
+            let isRight = error.code == .notAllowed
+            return [
+                .failure(
+                    isRight ? "postgresql_rights" : "postgresql_connection", error.description,
+                    do: isRight
+                        ? "Make the user the owner of the tables."
+                        : "Check the hosts, ports, user, password and TLS of the URL, and that a server runs there.")
+            ]
+        }
+        return [
+            .good("postgresql_connection", "PostgreSQL answers at \(facts.server?.name ?? "its address")."),
+            version(facts), encoding(facts), tls(facts), writes(facts), schema(facts), rights(facts),
+            durability(facts), replication(facts), clocks(facts), connectionLimit(facts),
+        ].compactMap { $0 }
+    }
+
+    private static func facts(_ connection: isolated Connection) throws(StoreError) -> Facts {
+        let schema = try Migrator.state(connection)
+        let row = try connection.row(
+            """
+            SELECT current_setting('server_version_num')::bigint AS version,
+              current_setting('server_version') AS version_name, current_setting('server_encoding') AS encoding,
+              coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), FALSE) AS tls,
+              pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS read_only,
+              extract(epoch FROM clock_timestamp())::bigint AS time,
+              current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint
+                - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS free,
+              (SELECT count(*) FROM pg_stat_replication) AS replicas,
+              coalesce(has_schema_privilege(current_schema(), 'CREATE'), FALSE) AS may_create
+            """)
+        guard let row else { throw StoreError(.unreadable, "the server says nothing about itself") }
+        var settings: [String: String] = [:]
+        for setting in try connection.rows(
+            "SELECT name, current_setting(name) AS value FROM unnest($1) AS name",
+            [.texts(["fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names"])]
+        ).rows { settings[try setting.text("name")] = try setting.optionalText("value") ?? "" }
+        return Facts(
+            version: try row.integer("version"), versionName: try row.text("version_name"),
+            encoding: try row.text("encoding"), usesTLS: try row.bool("tls"), isStandby: try row.bool("standby"),
+            isReadOnly: try row.bool("read_only"), settings: settings, time: try row.integer("time"),
+            free: try row.integer("free"), replicas: try row.integer("replicas"),
+            mayCreate: try row.bool("may_create"),
+            missingRights: schema == .empty ? [] : try missingRights(connection), schema: schema,
+            server: connection.server)
+    }
+
+    /// The tables that the user may not read and change, and those that it may not truncate.
+    private static func missingRights(_ connection: isolated Connection) throws(StoreError) -> [String] {
+        try connection.rows(
+            """
+            SELECT name FROM unnest($1) AS name WHERE to_regclass(name) IS NOT NULL AND NOT (
+              has_table_privilege(name, 'SELECT') AND has_table_privilege(name, 'INSERT')
+              AND has_table_privilege(name, 'UPDATE') AND has_table_privilege(name, 'DELETE'))
+            UNION ALL
+            SELECT name FROM unnest($2) AS name
+            WHERE to_regclass(name) IS NOT NULL AND NOT has_table_privilege(name, 'TRUNCATE')
+            ORDER BY name
+            """,
+            [
+                .texts([
+                    "apps", "audit", "audit_waiting", "challenges", "claim_history", "claim_slots", "claims",
+                    "credentials", "device_counts", "devices", "evidence", "facts", "keys", "pending_proofs",
+                    "revoked_signing_keys", "signing_keys",
+                ]),
+                .texts((0..<ClaimTable.slots).flatMap { ["challenges_\($0)", "claims_\($0)"] }),
+            ]
+        ).rows.map { (row) throws(StoreError) in try row.text("name") }
+    }
+
+    // MARK: One finding each
+
+    private func version(_ facts: Facts) -> StoreFinding {
+        facts.version >= DatabaseCheck.minimumVersion
+            ? .good("postgresql_version", "The server is PostgreSQL \(facts.versionName).")
+            : .failure(
+                "postgresql_version", "The server is PostgreSQL \(facts.versionName), and 15 or newer is needed.",
+                do: "Upgrade the server.")
+    }
+
+    private func encoding(_ facts: Facts) -> StoreFinding? {
+        facts.encoding == "UTF8"
+            ? nil
+            : .failure(
+                "postgresql_encoding", "The database's encoding is \(facts.encoding), and UTF-8 is needed.",
+                do: "Create the database with ENCODING 'UTF8' TEMPLATE template0.")
+    }
+
+    private func tls(_ facts: Facts) -> StoreFinding {
+        guard let server = facts.server, !server.isLocal else {
+            return .good("postgresql_tls", "The server is on this machine.")
+        }
+        guard facts.usesTLS else {
+            return .failure(
+                "postgresql_tls", "The connection to \(server.name) is not encrypted.",
+                do: "Switch TLS on in the server, and remove sslmode from the URL or set it to verify-full.")
+        }
+        return server.isVerified
+            ? .good("postgresql_tls", "The connection is encrypted, and the server's certificate and name are checked.")
+            : .warning(
+                "postgresql_tls",
+                "The connection is encrypted, but nothing checks that \(server.name) is the right server.",
+                do: "Set sslmode=verify-full and sslrootcert in the URL.")
+    }
+
+    private func writes(_ facts: Facts) -> StoreFinding {
+        if facts.isStandby {
+            return .failure(
+                "postgresql_writes", "The server is a standby, which takes no writes.",
+                do: "Name the primary in the URL too, and leave target_session_attrs out.")
+        }
+        return facts.isReadOnly
+            ? .failure(
+                "postgresql_writes", "Transactions are read-only by default.",
+                do: "Set default_transaction_read_only to off for this user and database.")
+            : .good("postgresql_writes", "The server takes writes.")
+    }
+
+    private func schema(_ facts: Facts) -> StoreFinding {
+        if facts.schema == .empty, facts.mayCreate {
+            return .warning(
+                "postgresql_schema", "The database has no tables yet.",
+                do: "Nothing: the service creates them. Or run `synheart-auth migrate`.")
+        }
+        do throws(PostgreSQLOpenError) { try DatabaseCheck.check(facts.schema) } catch {
+            return .failure(
+                "postgresql_schema", error.description,
+                do: error.code == .newerVersion ? "Install the newer version." : "Run `synheart-auth migrate`.")
+        }
+        return .good("postgresql_schema", "The tables have version \(Schema.version).")
+    }
+
+    private func rights(_ facts: Facts) -> StoreFinding {
+        if facts.schema == .empty, !facts.mayCreate {
+            return .failure(
+                "postgresql_rights", "The user may not create tables.",
+                do: "Make it the owner of the database, or grant it CREATE on the schema.")
+        }
+        return facts.missingRights.isEmpty
+            ? .good("postgresql_rights", "The user has the rights that it needs.")
+            : .failure(
+                "postgresql_rights",
+                "The user may not read, change or truncate these tables: \(facts.missingRights.joined(separator: ", ")).",
+                do: "Make it the owner of the tables.")
+    }
+
+    private func durability(_ facts: Facts) -> StoreFinding {
+        let off = ["fsync", "full_page_writes"].filter { facts.settings[$0] != "on" }
+        guard off.isEmpty else {
+            return .failure(
+                "postgresql_durability",
+                "\(off.joined(separator: " and ")) \(off.count == 1 ? "is" : "are") off: a loss of power may damage the database and lose registrations.",
+                do: "Switch them on in postgresql.conf.")
+        }
+        return ["off", "local"].contains(facts.settings["synchronous_commit"])
+            ? .warning(
+                "postgresql_durability",
+                "synchronous_commit is \(facts.settings["synchronous_commit"] ?? ""). The service switches it on for itself.",
+                do: "Set it to on, so that other programs' changes of this database are durable too.")
+            : .good("postgresql_durability", "Commits are on the disk before they are acknowledged.")
+    }
+
+    private func replication(_ facts: Facts) -> StoreFinding? {
+        guard facts.replicas > 0 else { return nil }
+        return facts.settings["synchronous_standby_names"]?.isEmpty == false
+            ? .good("postgresql_replication", "A replica confirms commits, so a failover loses none.")
+            : .warning(
+                "postgresql_replication",
+                "The replicas are asynchronous: a failover may lose the last registrations, rotations and revocations.",
+                do: "Name a replica in synchronous_standby_names.")
+    }
+
+    private func clocks(_ facts: Facts) -> StoreFinding {
+        let (difference, overflow) = clock.now.seconds.subtractingReportingOverflow(facts.time)
+        let apart = overflow ? Int64.max : abs(difference)
+        if apart > PostgreSQLStores.maximumClockDifference {
+            return .failure(
+                "postgresql_clock", "This machine's clock and the server's are \(apart) s apart.",
+                do: "Run a time service on both. The service is not ready beyond 30 s.")
+        }
+        return apart > 5
+            ? .warning(
+                "postgresql_clock", "This machine's clock and the server's are \(apart) s apart.",
+                do: "Run a time service on both.")
+            : .good("postgresql_clock", "This machine's clock and the server's agree.")
+    }
+
+    private func connectionLimit(_ facts: Facts) -> StoreFinding {
+        // One more listens for changes of other nodes.
+        let needed = Int64(connections) + 1
+        return facts.free >= needed
+            ? .good("postgresql_connections", "The server has room for the \(needed) connections of this node.")
+            : .warning(
+                "postgresql_connections",
+                "The server has room for \(max(0, facts.free)) more connections, and this node opens up to \(needed).",
+                do: "Raise max_connections, or stop programs that hold connections. Ignore this while the service runs."
+            )
+    }
+}

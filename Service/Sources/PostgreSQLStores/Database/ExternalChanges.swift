@@ -1,0 +1,155 @@
+internal import AuthService
+internal import Bytes
+internal import Logging
+
+/// Tells listeners that the database changed without their knowledge: another node changed it, or a call of this one did after
+/// its deadline. Listens with a connection of its own, and only while there are listeners.
+///
+/// After a lost connection it tells the listeners once it listens again. In between, the service's caches end by themselves.
+final class ExternalChanges: Sendable {
+    static let channel = "synheart_auth"
+
+    private struct State: Sendable {
+        var listeners: [Int: AsyncStream<Void>.Continuation] = [:]
+        var lastListener = 0
+        var connection: Connection?
+        var isFinished = false
+    }
+
+    /// A listener hears at most this often, so that a busy fleet does not empty the caches with each of its changes.
+    private static let interval: Duration = .milliseconds(250)
+    /// How often the connection is tried. A server that hangs sends nothing.
+    private static let heartbeat: Duration = .seconds(5)
+    private static let timeout: Duration = .seconds(2)
+    private static let pauses: ClosedRange<Duration> = .milliseconds(50)...(.seconds(1))
+
+    private let address: ServerAddress
+    private let settings: [Statement]
+    private let logger: Logger
+    /// Whether this process is a node of the service, which other processes see by a lock.
+    private let holdsServiceLock: Bool
+    /// What this node's own notifications say. They are no news.
+    private let node: NodeName
+    private let state = Locked(State())
+
+    init(
+        address: ServerAddress, settings: [Statement], logger: Logger, holdsServiceLock: Bool, node: NodeName
+    ) {
+        (self.address, self.settings, self.logger) = (address, settings, logger)
+        self.holdsServiceLock = holdsServiceLock
+        self.node = node
+    }
+
+    /// Whether the connection listens now.
+    let isListening = Locked(false)
+
+    func stream() -> AsyncStream<Void> {
+        // One buffered signal is enough: it says that something changed, not how often.
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let isFirst = state.withLock { state in
+            guard !state.isFinished else {
+                continuation.finish()
+                return false
+            }
+            state.lastListener += 1
+            let number = state.lastListener
+            state.listeners[number] = continuation
+            continuation.onTermination = { [weak self] _ in self?.remove(number) }
+            return state.connection == nil
+        }
+        if isFirst { start() }
+        return stream
+    }
+
+    func finish() {
+        let (listeners, connection) = state.withLock { state in
+            state.isFinished = true
+            defer { (state.listeners, state.connection) = ([:], nil) }
+            return (Array(state.listeners.values), state.connection)
+        }
+        for listener in listeners { listener.finish() }
+        connection?.thread.signal.raise()
+    }
+
+    /// Tells the listeners that something changed.
+    func announce() {
+        for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
+    }
+
+    private func remove(_ number: Int) {
+        let connection = state.withLock { state -> Connection? in
+            state.listeners[number] = nil
+            guard state.listeners.isEmpty else { return nil }
+            defer { state.connection = nil }
+            return state.connection
+        }
+        connection?.thread.signal.raise()
+    }
+
+    private func start() {
+        let connection = Connection(
+            address: address, settings: settings, name: "postgresql-listen")
+        let isFirst = state.withLock { state in
+            guard state.connection == nil, !state.isFinished, !state.listeners.isEmpty else { return false }
+            state.connection = connection
+            return true
+        }
+        guard isFirst else { return connection.thread.finish() }
+        connection.thread.perform { [weak self] in
+            connection.assumeIsolated { connection in
+                var pause = Self.pauses.lowerBound
+                while let self, self.isCurrent(connection) {
+                    do throws(StoreError) {
+                        try self.listen(on: connection)
+                        pause = Self.pauses.lowerBound
+                    } catch {
+                        self.noteLoss(error)
+                        connection.close()
+                        connection.sleep(pause)
+                        pause = min(pause * 2, Self.pauses.upperBound)
+                    }
+                }
+                connection.close()
+            }
+            connection.thread.finish()
+        }
+    }
+
+    /// Whether there are listeners, and this connection listens for them.
+    private func isCurrent(_ connection: Connection) -> Bool { state.withLock { $0.connection === connection } }
+
+    /// Waits for changes, for the time of a heartbeat. Opens the connection first if it is closed.
+    private func listen(on connection: isolated Connection) throws(StoreError) {
+        connection.begin(nil, deadline: .now + Self.timeout)
+        if !connection.isOpen {
+            try connection.open()
+            connection.begin(nil, deadline: .now + Self.timeout)
+            if holdsServiceLock { _ = try connection.rows(PostgreSQLServiceLock.shared) }
+            _ = try connection.rows("LISTEN \(Self.channel)")
+            isListening.withLock { $0 = true }
+            // Changes while nothing listened.
+            announce()
+        } else {
+            let isReadOnly = try connection.rows("SELECT pg_is_in_recovery() AS recovers").first?.bool("recovers")
+            guard isReadOnly == false else { throw StoreError(.unavailable, "the server no longer takes writes") }
+        }
+        let end = ContinuousClock.now + Self.heartbeat
+        while isCurrent(connection), ContinuousClock.now < end {
+            let nodes = try connection.notifications(until: end)
+            guard nodes.contains(where: { $0 != node.text }) else { continue }
+            announce()
+            connection.sleep(Self.interval)
+        }
+    }
+
+    private func noteLoss(_ error: StoreError) {
+        let wasListening = isListening.withLock { isListening in
+            defer { isListening = false }
+            return isListening
+        }
+        guard wasListening else { return }
+        logger.warning(
+            "PostgreSQL no longer tells this node about changes of other nodes; they count after at most 5 s",
+            metadata: ["reason": .string(error.reason)])
+    }
+}

@@ -1,0 +1,126 @@
+public import AuthService
+internal import Bytes
+internal import StrictJSON
+
+extension PostgreSQLStores {
+    /// Fills an empty database with the rows of another engine, in one transaction. Creates the tables if they are not there.
+    ///
+    /// - Parameters:
+    ///   - url: the database. It must hold no app, device, event or key check.
+    ///   - export: visits every row, in the order of `StoredTable`. It runs on the thread of the connection, and may block it.
+    ///   - progress: is told how many rows of a table there are so far, for a person who waits.
+    /// - Returns: how many rows each table got.
+    /// - Throws: `PostgreSQLOpenError` if the database cannot be used or is not empty, and what `export` throws. Then nothing was
+    ///   written.
+    public static func fill(
+        _ url: String,
+        from export: @escaping @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void,
+        progress: @escaping @Sendable (StoredTable, Int) -> Void = { _, _ in }
+    ) async throws -> [StoredTable: Int] {
+        try await migrate(url)
+        return try await DatabaseCheck.filling(try ServerAddress(url)) { connection in
+            var filling = Filling(progress: progress)
+            try filling.requireEmpty(connection)
+            try export { table, cells in try filling.add(cells, of: table, on: connection) }
+            try filling.flush(on: connection)
+            // The claims stayed behind: what the other engine accepted would be accepted here again.
+            _ = try connection.rows("UPDATE claim_history SET identity = 'moved from another engine'")
+            return filling.counts
+        }
+    }
+}
+
+/// Rows on their way into the tables, some hundred in one statement.
+private struct Filling {
+    private static let batch = 500
+
+    private let progress: @Sendable (StoredTable, Int) -> Void
+    private var table: StoredTable?
+    private var rows: [JSONValue] = []
+    private(set) var counts: [StoredTable: Int] = [:]
+
+    init(progress: @escaping @Sendable (StoredTable, Int) -> Void) { self.progress = progress }
+
+    func requireEmpty(_ connection: isolated Connection) throws {
+        let tables = ["apps", "devices", "audit", "audit_waiting", "credentials", "signing_keys"]
+        for table in tables + ["facts WHERE name = 'service_key_checks'"]
+        where try connection.exists("SELECT 1 FROM \(table) LIMIT 1", []) {
+            throw PostgreSQLOpenError(
+                .notADatabase,
+                "The PostgreSQL database is in use: its table \(table) has rows. Name an empty one, or empty it first.")
+        }
+    }
+
+    mutating func add(_ cells: [StoredTable.Cell], of table: StoredTable, on connection: isolated Connection) throws {
+        if self.table != table || rows.count == Self.batch { try flush(on: connection) }
+        self.table = table
+        rows.append(.object(JSONObject(zip(table.columns, cells).map { ($0.name, $1.json) })))
+    }
+
+    mutating func flush(on connection: isolated Connection) throws {
+        guard let table, !rows.isEmpty else { return }
+        let columns = table.columns.filter { !table.lacks($0) }
+        let names = columns.map(\.name).joined(separator: ", ")
+        let typed = columns.map { "\($0.name) \($0.source)" }.joined(separator: ", ")
+        _ = try connection.rows(
+            """
+            INSERT INTO \(table.place) (\(table.extraNames)\(names))
+            SELECT \(table.extraValues)\(columns.map { $0.expression(in: table) }.joined(separator: ", "))
+            FROM ROWS FROM (jsonb_to_recordset($1::text::jsonb) AS (\(typed))) WITH ORDINALITY
+            ORDER BY ordinality
+            """, [.text(JSONValue.array(rows).text())])
+        counts[table, default: 0] += rows.count
+        progress(table, counts[table] ?? 0)
+        rows = []
+    }
+}
+
+extension StoredTable {
+    /// The table here.
+    fileprivate var place: String { self == .keyChecks ? "facts" : rawValue }
+
+    fileprivate var extraNames: String {
+        switch self {
+        case .keyChecks: "name, "
+        case .evidence: "size, "
+        default: ""
+        }
+    }
+
+    fileprivate var extraValues: String {
+        switch self {
+        case .keyChecks: "'service_key_checks', "
+        case .evidence: "length(sealed) / 2, "
+        default: ""
+        }
+    }
+
+    /// Whether the column is not there: it is the thumbprint of another one, which `keys` has.
+    fileprivate func lacks(_ column: Column) -> Bool { self == .devices && column.name == "key_thumbprint" }
+}
+
+extension StoredTable.Column {
+    /// The type as which JSON has the value.
+    fileprivate var source: String { kind == .integer ? "bigint" : "text" }
+
+    /// The value with its type here.
+    fileprivate func expression(in table: StoredTable) -> String {
+        switch (table, name) {
+        case (.devices, "device_id"), (.keys, "device_id"): "\(name)::uuid"
+        case (.devices, "attested_extensions"), (.devices, "admitted_under_observation"): "coalesce(\(name), 0) <> 0"
+        default: kind == .bytes ? "decode(\(name), 'hex')" : name
+        }
+    }
+}
+
+extension StoredTable.Cell {
+    /// Bytes as hexadecimal digits.
+    fileprivate var json: JSONValue {
+        switch self {
+        case .null: .null
+        case .integer(let number): .integer(number)
+        case .text(let text): .string(text)
+        case .bytes(let bytes): .string(Hexadecimal.encode(bytes))
+        }
+    }
+}

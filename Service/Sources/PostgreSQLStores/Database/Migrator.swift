@@ -1,0 +1,42 @@
+internal import AuthService
+
+/// Brings the tables to this version, and says whether they have it.
+enum Migrator {
+    /// The state of a database.
+    enum State: Sendable, Equatable {
+        /// No table of ours.
+        case empty
+        /// The version of the tables, and the oldest version of this software that works with them.
+        case version(Int64, oldest: Int64)
+    }
+
+    static func state(_ connection: isolated Connection) throws(StoreError) -> State {
+        let table = try connection.row("SELECT to_regclass($1) IS NOT NULL AS known", [.text(Schema.table)])
+        guard try table?.bool("known") == true else { return .empty }
+        let row = try connection.row(
+            "SELECT max(version) AS version, max(oldest) AS oldest FROM \(Schema.table)")
+        guard let version = try row?.optionalInteger("version"), let oldest = try row?.optionalInteger("oldest") else {
+            return .empty
+        }
+        return .version(version, oldest: oldest)
+    }
+
+    /// Applies the migrations that are missing, in one transaction. Calls at the same time come one after the other. Returns the
+    /// state before.
+    static func migrate(_ connection: isolated Connection) throws(StoreError) -> State {
+        try connection.inTransaction { (connection) throws(StoreError) in
+            _ = try connection.rows("SELECT \(AdvisoryLock.migration.sql)")
+            let state = try state(connection)
+            let applied: Int64 = if case .version(let version, _) = state { version } else { 0 }
+            guard applied < Schema.version else { return state }
+            _ = try connection.rows(Schema.creation)
+            for (number, migration) in Schema.migrations.enumerated().dropFirst(Int(clamping: applied)) {
+                _ = try connection.results(migration.statements.map { Statement($0) })
+                _ = try connection.rows(
+                    "INSERT INTO \(Schema.table) (version, oldest) VALUES ($1, $2)",
+                    [.integer(Int64(number + 1)), .integer(migration.oldest)])
+            }
+            return state
+        }
+    }
+}

@@ -1,0 +1,40 @@
+public import AuthService
+
+extension PostgreSQLStores {
+    /// The lock that every node holds while it uses the database, for a command beside them.
+    public var lock: any ServiceLock { PostgreSQLServiceLock(address: address) }
+}
+
+/// Excludes all nodes of the service while the service key changes.
+///
+/// A node holds the lock in shared mode on the connection that listens for changes. If that connection is lost, the node is not
+/// seen for a moment. Then the check value in each of its transactions protects what it writes.
+struct PostgreSQLServiceLock: ServiceLock {
+    let address: ServerAddress
+
+    /// What a node's connection runs to hold the lock. It waits while a command has it.
+    static let shared = "SELECT pg_advisory_lock_shared(\(AdvisoryLock.service.keys))"
+    private static let exclusive = "SELECT pg_try_advisory_lock(\(AdvisoryLock.service.keys)) AS taken"
+
+    func withoutService(_ change: () async throws -> Void) async throws -> Bool {
+        let connection = Connection(address: address, settings: [], name: "postgresql-lock")
+        defer { connection.thread.finish() }
+        guard try await connection.take(Self.exclusive) else { return false }
+        do { try await change() } catch {
+            await connection.close()
+            throw error
+        }
+        await connection.close()
+        return true
+    }
+}
+
+extension Connection {
+    /// Opens the connection, and runs a statement that says whether it took a lock. The lock ends with the connection.
+    fileprivate func take(_ sql: String) throws(StoreError) -> Bool {
+        begin(nil, deadline: .now + .seconds(10))
+        try open()
+        begin(nil, deadline: .now + .seconds(10))
+        return try row(sql)?.bool("taken") == true
+    }
+}

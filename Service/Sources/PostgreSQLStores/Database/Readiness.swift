@@ -1,0 +1,79 @@
+internal import AuthContract
+public import AuthService
+internal import Bytes
+
+/// How the connections to PostgreSQL are used.
+public struct PostgreSQLUse: Sendable, Hashable {
+    /// The largest number of connections.
+    public let maximum: Int
+    /// Open connections.
+    public let open: Int
+    /// Connections that run a call.
+    public let busy: Int
+    /// Calls that wait for a connection now.
+    public let waiting: Int
+    /// Calls that had to wait since the start.
+    public let waits: UInt64
+    /// Calls that were refused since the start, because too many waited.
+    public let refused: UInt64
+    /// Attempts to connect that failed since the start.
+    public let failedConnects: UInt64
+    /// Whether this node hears of other nodes' changes. If not, the caches end by themselves.
+    public let isListening: Bool
+}
+
+extension PostgreSQLStores {
+    /// Seconds by which a node's clock may differ from the server's.
+    public static let maximumClockDifference: Int64 = 30
+
+    /// How the connections are used now.
+    public var use: PostgreSQLUse {
+        let use = database.pool.use
+        return PostgreSQLUse(
+            maximum: database.pool.size, open: use.processes.count, busy: use.busy, waiting: use.waiting,
+            waits: use.waits, refused: use.refused, failedConnects: use.failedConnects,
+            isListening: database.externalChanges.isListening.withLock { $0 })
+    }
+
+    /// Writes a row, as durably as a registration is written, and compares this node's clock with the server's.
+    ///
+    /// - Throws: `StoreError` if the write fails, or the clocks are more than 30 s apart.
+    public func check() async throws(StoreError) {
+        let time = try await database.write { (connection) throws(StoreError) in
+            try connection.row(
+                """
+                INSERT INTO facts (name, value) VALUES ('write_probe', clock_timestamp()::text)
+                ON CONFLICT (name) DO UPDATE SET value = excluded.value
+                RETURNING floor(extract(epoch FROM clock_timestamp()))::bigint AS time
+                """)?.integer("time") ?? 0
+        }
+        let (ahead, overflow) = clock.now.seconds.subtractingReportingOverflow(time)
+        guard !overflow, abs(ahead) <= Self.maximumClockDifference else {
+            throw Self.clocksApart(overflow ? .max : ahead)
+        }
+    }
+
+    /// The failure of a node whose clock is this many seconds ahead of the server's; less than 0: behind.
+    static func clocksApart(_ ahead: Int64) -> StoreError {
+        StoreError(
+            .unavailable,
+            "this node's clock is \(ahead.magnitude) s \(ahead < 0 ? "behind" : "ahead of") PostgreSQL's, and at most \(maximumClockDifference) are allowed: run a time service on both"
+        )
+    }
+
+    /// What the operator should know about the server and the database. It changes nothing.
+    public func diagnose() async -> [StoreFinding] {
+        await Diagnosis(address: address, connections: database.pool.size, clock: clock).findings()
+    }
+
+    /// What the operator should know about the server and the database of a URL, also if the service would not start with it.
+    public static func diagnose(
+        _ url: String, options: Options = Options(), clock: any ServiceClock = SystemClock()
+    ) async -> [StoreFinding] {
+        let address: ServerAddress
+        do throws(PostgreSQLOpenError) { address = try ServerAddress(url) } catch {
+            return [.failure("postgresql_url", error.description, do: "Mend the URL.")]
+        }
+        return await Diagnosis(address: address, connections: options.connections, clock: clock).findings()
+    }
+}

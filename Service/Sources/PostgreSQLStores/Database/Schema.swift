@@ -1,0 +1,284 @@
+/// The tables. A released migration never changes: the next version adds one.
+enum Schema {
+    /// A step from one version of the tables to the next.
+    struct Migration: Sendable {
+        /// The oldest version of this software that works with the tables after this step. Nodes of two adjacent versions run
+        /// side by side, so a step that the version before cannot work with comes one release after the code that can.
+        let oldest: Int64
+        let statements: [String]
+    }
+
+    /// The migrations of the versions 1, 2, 3…
+    static let migrations = [Migration(oldest: 1, statements: first)]
+
+    static var version: Int64 { Int64(migrations.count) }
+
+    /// The table that says which version the database has.
+    static let table = "synheart_auth_schema"
+
+    static let creation = """
+        CREATE TABLE IF NOT EXISTS \(table) (
+          version bigint PRIMARY KEY,
+          oldest bigint NOT NULL,
+          applied_at timestamptz NOT NULL DEFAULT now()
+        )
+        """
+
+    private static let first =
+        [
+            """
+            CREATE TABLE facts (
+              name text COLLATE "C" PRIMARY KEY,
+              value text NOT NULL
+            )
+            """,
+            """
+            CREATE TABLE apps (
+              app_id text COLLATE "C" PRIMARY KEY,
+              record text NOT NULL
+            )
+            """,
+        ] + devices + audit + credentialsAndTokens + proofs + challenges + claims
+
+    private static let devices = [
+        """
+        CREATE TABLE devices (
+          device_id uuid PRIMARY KEY,
+          app_id text COLLATE "C" NOT NULL REFERENCES apps (app_id),
+          platform text COLLATE "C" NOT NULL,
+          status text COLLATE "C" NOT NULL,
+          key bytea NOT NULL,
+          previous_key bytea,
+          previous_key_until bigint,
+          assurance text COLLATE "C" NOT NULL,
+          attested_key_id bytea,
+          attested_public_key bytea,
+          attested_app_id text,
+          attested_environment text,
+          attested_extensions boolean NOT NULL,
+          attested_counter bigint,
+          attested_receipt bytea,
+          attested_receipt_outcome text,
+          attested_risk_metric bigint,
+          receipt_due_at bigint,
+          receipt_asked_at bigint,
+          receipt_exchange_outcome text,
+          receipt_failures bigint NOT NULL,
+          registered_at bigint NOT NULL,
+          key_rotated_at bigint,
+          last_seen bigint,
+          highest_scheme bigint NOT NULL,
+          must_rotate_by bigint,
+          must_rotate_reason text COLLATE "C",
+          admitted_under_observation boolean NOT NULL,
+          local_id text
+        ) WITH (fillfactor = 90)
+        """,
+        """
+        CREATE UNIQUE INDEX devices_attested_key ON devices (app_id, attested_key_id) WHERE attested_key_id IS NOT NULL
+        """,
+        "CREATE INDEX devices_newest ON devices (registered_at DESC, device_id)",
+        "CREATE INDEX devices_of_app ON devices (app_id, registered_at DESC, device_id)",
+        "CREATE INDEX devices_of_status ON devices (app_id, status, registered_at DESC, device_id)",
+        "CREATE INDEX devices_pending ON devices (app_id, assurance) WHERE status = 'pending'",
+        """
+        CREATE INDEX devices_observed ON devices (app_id, device_id)
+          WHERE status = 'registered' AND admitted_under_observation
+        """,
+        """
+        CREATE INDEX devices_risk ON devices (app_id, status, attested_risk_metric)
+          WHERE attested_risk_metric IS NOT NULL
+        """,
+        "CREATE INDEX devices_receipt_due ON devices (status, receipt_due_at) WHERE receipt_due_at IS NOT NULL",
+        // How many devices an app has in a status is the sum of its slots: counting ten million rows takes seconds. A connection
+        // keeps to one slot, so that two registrations at the same time seldom wait for each other.
+        """
+        CREATE TABLE device_counts (
+          app_id text COLLATE "C" NOT NULL,
+          status text COLLATE "C" NOT NULL,
+          slot bigint NOT NULL,
+          devices bigint NOT NULL,
+          PRIMARY KEY (app_id, status, slot)
+        ) WITH (fillfactor = 50)
+        """,
+        // In one order, for two transactions that share a slot.
+        """
+        CREATE FUNCTION count_devices() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF TG_OP = 'INSERT' THEN
+            INSERT INTO device_counts AS known
+              SELECT app_id, status, pg_backend_pid() % 16, count(*) FROM new_devices
+                GROUP BY app_id, status ORDER BY app_id, status
+              ON CONFLICT (app_id, status, slot) DO UPDATE SET devices = known.devices + excluded.devices;
+          ELSE
+            INSERT INTO device_counts AS known
+              SELECT OLD.app_id, change.status, pg_backend_pid() % 16, change.devices
+                FROM (VALUES (OLD.status, -1), (CASE WHEN TG_OP = 'UPDATE' THEN NEW.status END, 1))
+                  AS change (status, devices)
+                WHERE change.status IS NOT NULL ORDER BY change.status
+              ON CONFLICT (app_id, status, slot) DO UPDATE SET devices = known.devices + excluded.devices;
+          END IF;
+          RETURN NULL;
+        END $$
+        """,
+        """
+        CREATE TRIGGER new_devices_are_counted AFTER INSERT ON devices REFERENCING NEW TABLE AS new_devices
+          FOR EACH STATEMENT EXECUTE FUNCTION count_devices()
+        """,
+        """
+        CREATE TRIGGER changed_devices_are_counted AFTER UPDATE OF status ON devices
+          FOR EACH ROW WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION count_devices()
+        """,
+        """
+        CREATE TRIGGER deleted_devices_are_counted AFTER DELETE ON devices
+          FOR EACH ROW EXECUTE FUNCTION count_devices()
+        """,
+        // Every key that is or ever was bound: the primary key is what makes a key unique across apps, for good.
+        """
+        CREATE TABLE keys (
+          thumbprint text COLLATE "C" PRIMARY KEY,
+          device_id uuid NOT NULL REFERENCES devices (device_id),
+          role text COLLATE "C" NOT NULL CHECK (role IN ('current', 'previous', 'retired'))
+        )
+        """,
+        "CREATE INDEX keys_of_device ON keys (device_id, role)",
+    ]
+
+    /// `AuditChain` in the database, so that the lock on the end of the chain is never held over the network.
+    private static let audit = [
+        // Events of committed changes, until they have their place in the chain.
+        """
+        CREATE TABLE audit_waiting (
+          number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+          code text NOT NULL,
+          at bigint NOT NULL,
+          actor text NOT NULL,
+          app_id text,
+          device_id text,
+          detail text NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE audit (
+          sequence bigint PRIMARY KEY,
+          code text COLLATE "C" NOT NULL,
+          at bigint NOT NULL,
+          actor text COLLATE "C" NOT NULL,
+          app_id text COLLATE "C",
+          device_id text COLLATE "C",
+          detail text COLLATE "C" NOT NULL,
+          hash bytea NOT NULL
+        )
+        """,
+        "CREATE INDEX audit_of_app ON audit (app_id, sequence) WHERE app_id IS NOT NULL",
+        "CREATE INDEX audit_of_device ON audit (device_id, sequence) WHERE device_id IS NOT NULL",
+        """
+        CREATE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          RAISE EXCEPTION 'the audit log is append-only';
+        END $$
+        """,
+        """
+        CREATE TRIGGER audit_is_not_changed BEFORE UPDATE OR DELETE ON audit
+          FOR EACH ROW EXECUTE FUNCTION audit_is_append_only()
+        """,
+        """
+        CREATE TRIGGER audit_is_not_shortened BEFORE TRUNCATE ON audit
+          FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only()
+        """,
+        // A member with its length before it. A missing member is told from an empty one.
+        """
+        CREATE FUNCTION audit_member(member text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+          SELECT int8send(coalesce(octet_length(convert_to(member, 'UTF8')), -1)::bigint)
+            || coalesce(convert_to(member, 'UTF8'), '')
+        $$
+        """,
+        """
+        CREATE FUNCTION chain_audit(most bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+        DECLARE
+          event record;
+          last record;
+          number bigint := 0;
+          link bytea := decode(repeat('00', 32), 'hex');
+          done bigint[] := '{}';
+        BEGIN
+          PERFORM \(AdvisoryLock.auditChain.sql);
+          FOR last IN SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1 LOOP
+            number := last.sequence;
+            link := last.hash;
+          END LOOP;
+          FOR event IN SELECT * FROM audit_waiting ORDER BY audit_waiting.number LIMIT most LOOP
+            number := number + 1;
+            link := sha256(
+              convert_to(E'synheart-auth/audit/v1\\n', 'UTF8') || link || int8send(number) || int8send(event.at)
+              || audit_member(event.code) || audit_member(event.actor) || audit_member(event.app_id)
+              || audit_member(event.device_id) || audit_member(event.detail));
+            INSERT INTO audit (sequence, code, at, actor, app_id, device_id, detail, hash)
+            VALUES (number, event.code, event.at, event.actor, event.app_id, event.device_id, event.detail, link);
+            done := done || event.number;
+          END LOOP;
+          DELETE FROM audit_waiting WHERE audit_waiting.number = ANY (done);
+          RETURN cardinality(done);
+        END $$
+        """,
+    ]
+
+    private static let credentialsAndTokens = [
+        """
+        CREATE TABLE credentials (
+          id text COLLATE "C" PRIMARY KEY,
+          name text NOT NULL,
+          role text NOT NULL,
+          apps text NOT NULL,
+          secret_hash bytea NOT NULL,
+          created_at bigint NOT NULL,
+          expires_at bigint NOT NULL,
+          revoked_at bigint
+        )
+        """,
+        "CREATE INDEX credentials_newest ON credentials (created_at DESC, id)",
+        """
+        CREATE TABLE signing_keys (
+          number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+          id text COLLATE "C" NOT NULL UNIQUE,
+          sealed_key bytea NOT NULL,
+          created_at bigint NOT NULL,
+          signs_from bigint
+        )
+        """,
+        """
+        CREATE TABLE revoked_signing_keys (
+          id text COLLATE "C" PRIMARY KEY,
+          revoked_at bigint NOT NULL
+        )
+        """,
+    ]
+
+    private static let proofs = [
+        """
+        CREATE TABLE pending_proofs (
+          device_id text COLLATE "C" PRIMARY KEY,
+          app_id text COLLATE "C" NOT NULL,
+          arrived_at bigint NOT NULL,
+          sealed_request bytea NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE evidence (
+          number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+          id text COLLATE "C" NOT NULL UNIQUE,
+          app_id text COLLATE "C" NOT NULL,
+          device_id text,
+          recorded_at bigint NOT NULL,
+          expires_at bigint NOT NULL,
+          format text NOT NULL,
+          code text NOT NULL,
+          step text NOT NULL,
+          size bigint NOT NULL,
+          sealed bytea NOT NULL
+        )
+        """,
+        "CREATE INDEX evidence_of_app ON evidence (app_id, number) INCLUDE (size)",
+        "CREATE INDEX evidence_expiring ON evidence (expires_at)",
+    ]
+}

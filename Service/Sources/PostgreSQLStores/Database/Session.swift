@@ -1,0 +1,32 @@
+internal import AuthService
+
+/// What the stores do with a connection.
+extension Connection {
+    /// The first row of a statement.
+    func row(_ sql: String, _ parameters: [Parameter] = []) throws(StoreError) -> StoredRow? {
+        try rows(sql, parameters).first
+    }
+
+    /// Whether a query has a row.
+    func exists(_ sql: String, _ parameters: [Parameter]) throws(StoreError) -> Bool {
+        try rows(sql, parameters).count > 0
+    }
+
+    /// Runs one statement and returns the number of changed rows. Unless that is 0, appends the event and tells the other nodes.
+    func change(
+        _ sql: String, _ parameters: [Parameter], recording event: AuditEvent?, telling: Bool = true
+    ) throws(StoreError) -> Int {
+        let count = try rows(sql, parameters).changes
+        guard count > 0 else { return 0 }
+        if let event { append(event) }
+        if telling { tellOtherNodes() }
+        return count
+    }
+
+    /// Tells the other nodes, with the commit, that what they cached may have changed.
+    func tellOtherNodes() {
+        guard transaction?.isTelling == false else { return }
+        transaction?.isTelling = true
+        finally(Statement("SELECT pg_notify('\(ExternalChanges.channel)', $1)", [.text(node.text)]))
+    }
+}

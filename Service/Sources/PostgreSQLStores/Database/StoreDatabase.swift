@@ -1,0 +1,137 @@
+internal import AuthService
+internal import Bytes
+internal import Logging
+
+/// The database: a pool of connections, the chain of the audit log, and what other nodes changed.
+final class StoreDatabase: Sendable {
+    let pool: ConnectionPool
+    let externalChanges: ExternalChanges
+    private let observer: (any StoreObserver)?
+    /// The keys of this process.
+    private struct Keys: Sendable {
+        /// The one that must seal for anything to change; nil: any.
+        var command: ServiceKeyCheck?
+        /// The one that must be listed for something sealed to be written; nil: any.
+        var service: ServiceKeyCheck?
+    }
+
+    private let keys = Locked(Keys())
+    private let chainer: AuditChainer
+
+    init(
+        address: ServerAddress, role: PostgreSQLStores.Role, options: PostgreSQLStores.Options, logger: Logger
+    ) {
+        let settings = SessionSettings.statements(deadline: options.deadline)
+        let node = NodeName()
+        let pool = ConnectionPool(
+            address: address, settings: settings, node: node, size: options.connections, deadline: options.deadline,
+            maximumWaiting: options.maximumWaiting)
+        self.pool = pool
+        observer = options.observer
+        externalChanges = ExternalChanges(
+            address: address, settings: settings, logger: logger, holdsServiceLock: role == .service, node: node)
+        chainer = AuditChainer(pool: pool, logger: logger)
+    }
+
+    /// Reads. Each statement sees what is committed.
+    func read<Value: Sendable>(
+        _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        try await observed(.read) { () async throws(StoreError) in try await pool.run(body) }
+    }
+
+    /// Changes the database in one transaction, which is durable when this returns.
+    ///
+    /// So is what it found to be done already. A commit whose wait for a replica was cancelled has happened, and its caller got a
+    /// failure. The call that tries again changes nothing, and must not succeed before the replica has the first one.
+    ///
+    /// - Parameters:
+    ///   - sealing: whether it writes something that the service key seals.
+    ///   - isLasting: whether it is about rows that a failover must not lose.
+    func write<Value: Sendable>(
+        sealing: Bool = false, isLasting: Bool = true,
+        _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        try await observed(.write) { () async throws(StoreError) in
+            try await transaction(sealing: sealing, isLasting: isLasting, body)
+        }
+    }
+
+    /// Gives a transaction that changed nothing a commit that waits for the replicas. Anyone may call the function.
+    private static let replicate = Statement(
+        """
+        SELECT pg_logical_emit_message(TRUE, 'synheart-auth', '') WHERE pg_current_xact_id_if_assigned() IS NULL
+        """)
+
+    /// Puts every committed event into the chain of the audit log.
+    func chainAll() async throws(StoreError) { try await chainer.chainAll() }
+
+    /// From now on, changes happen only while this key seals. The check is part of each transaction.
+    func allowWrites(whileSealing key: ServiceKeyCheck) { keys.withLock { $0.command = key } }
+
+    /// From now on, nothing sealed is written unless this key is one of the database's.
+    func allowSealing(whileListing key: ServiceKeyCheck) { keys.withLock { $0.service = key } }
+
+    func close() async {
+        externalChanges.finish()
+        await chainer.finish()
+        await pool.close()
+    }
+
+    private func transaction<Value: Sendable>(
+        sealing: Bool, isLasting: Bool,
+        _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        let keys = keys.withLock { $0 }
+        // A change that failed for its caller may have happened, and the caller may have re-read since.
+        let late: @Sendable () -> Void = { [externalChanges] in externalChanges.announce() }
+        return try await pool.run(late: late) { [chainer] (connection) throws(StoreError) in
+            defer { if connection.isOutcomeUnknown { late() } }
+            let (value, hasEvents) = try connection.inTransaction { (connection) throws(StoreError) in
+                if let key = keys.command { try PostgreSQLServiceKeyStore.check(key, seals: connection) }
+                if sealing, let key = keys.service { try PostgreSQLServiceKeyStore.check(key, isListedIn: connection) }
+                let value = try body(connection)
+                if isLasting { connection.finally(Self.replicate) }
+                return (value, connection.transaction?.hasEvents ?? false)
+            }
+            if hasEvents { chainer.wake() }
+            return value
+        }
+    }
+
+    /// Makes a call that the observer sees.
+    func observed<Value: Sendable>(
+        _ operation: StoreOperation, _ call: () async throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        guard let observer else { return try await call() }
+        return try await observer.observing(operation, call)
+    }
+}
+
+/// What each connection sets when it opens.
+enum SessionSettings {
+    /// - Parameter deadline: the longest time of a statement; nil: none.
+    static func statements(deadline: Duration?) -> [Statement] {
+        let milliseconds = deadline.map { Int64($0 / .milliseconds(1)) } ?? 0
+        let values: [(String, String)] = [
+            // The server's own deadline: it ends what a node no longer waits for.
+            ("statement_timeout", "\(milliseconds)"),
+            // A node that stops in the middle of a transaction must not hold its locks.
+            ("idle_in_transaction_session_timeout", "\(milliseconds)"),
+            ("default_transaction_isolation", "read committed"),
+            // Plans are kept. One that was made while a table was empty must not read all of it later.
+            ("enable_seqscan", "off"), ("jit", "off"),
+        ]
+        return [
+            Statement(
+                "SELECT set_config(name, value, false) FROM unnest($1, $2) AS settings (name, value)",
+                [.texts(values.map(\.0)), .texts(values.map(\.1))]),
+            // A stronger setting of the operator's (remote_apply) stays.
+            Statement(
+                """
+                SELECT set_config('synchronous_commit', 'on', false)
+                WHERE current_setting('synchronous_commit') IN ('off', 'local')
+                """),
+        ]
+    }
+}

@@ -1,0 +1,80 @@
+internal import AuthService
+internal import Bytes
+internal import Logging
+
+/// Removes expired challenges and claims in the background, table by table. Of several nodes one does it at a time.
+///
+/// In a service that keeps claims in Redis, it records again and again that the claims here count as lost.
+final class Sweeper: Sendable {
+    static let interval: Duration = .seconds(10)
+
+    private let task = Locked<Task<Void, Never>?>(nil)
+    private let database: StoreDatabase
+    private let clock: any ServiceClock
+    private let maximumBytes: Int64
+    private let clockTolerance: Int64
+    private let keepsClaims: Bool
+    private let logger: Logger
+    /// How many tables kept expired rows after the last sweep.
+    private let remaining = Locked<Int64>(0)
+
+    init(database: StoreDatabase, options: PostgreSQLStores.Options, clock: any ServiceClock, logger: Logger) {
+        (self.database, self.clock, self.logger) = (database, clock, logger)
+        (clockTolerance, keepsClaims) = (options.clockTolerance, options.keepsClaims)
+        let (bytes, overflow) = options.maximumClaims.multipliedReportingOverflow(by: ClaimTable.bytes)
+        maximumBytes = overflow ? .max : Int64(bytes) + Int64(ClaimTable.emptyBytes)
+    }
+
+    func start() {
+        task.withLock { task in
+            task = Task { [self] in
+                while !Task.isCancelled {
+                    do { try await Task.sleep(for: Self.interval) } catch { return }
+                    do throws(StoreError) { try await sweep() } catch { note(error) }
+                }
+            }
+        }
+    }
+
+    func finish() { task.withLock { $0?.cancel() } }
+
+    func note(_ error: StoreError) {
+        logger.warning("Expired challenges and claims stay for now", metadata: ["reason": .string("\(error)")])
+    }
+
+    func sweep() async throws(StoreError) {
+        guard keepsClaims else {
+            let text =
+                "UPDATE claim_history SET identity = 'claims are in Redis' WHERE identity <> 'claims are in Redis'"
+            return try await database.pool.run { (connection) throws(StoreError) in _ = try connection.rows(text) }
+        }
+        let (now, maximumBytes, tolerance) = (clock.now, maximumBytes, clockTolerance)
+        // A truncation waits for the calls under way, and later ones wait for it. So it waits for a moment only.
+        let patience = Statement("SELECT set_config('lock_timeout', '100ms', true)")
+        let claims = Statement(
+            "SELECT sweep_claims($1, $2, $3) AS remaining", [.time(now), .integer(maximumBytes), .integer(tolerance)])
+        let challenges = Statement("SELECT purge_challenges($1)", [.time(now)])
+        let remaining = try await database.pool.run { (connection) throws(StoreError) in
+            let remaining = try connection.inTransaction { (connection) throws(StoreError) in
+                try connection.results([patience, claims]).last?.first?.optionalInteger("remaining")
+            }
+            try connection.inTransaction { (connection) throws(StoreError) in
+                _ = try connection.results([patience, challenges])
+            }
+            return remaining
+        }
+        if let remaining { note(remaining) }
+    }
+
+    /// Tells the operator when expired rows begin to stay.
+    private func note(_ remaining: Int64) {
+        let before = self.remaining.withLock { known in
+            defer { known = remaining }
+            return known
+        }
+        guard before == 0, remaining > 0 else { return }
+        logger.warning(
+            "Expired claims take up space for now: a long transaction reads their tables, such as that of pg_dump, or the user may not TRUNCATE them",
+            metadata: ["tables": "\(remaining)"])
+    }
+}

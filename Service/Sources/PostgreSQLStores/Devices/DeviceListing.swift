@@ -1,0 +1,31 @@
+internal import AuthContract
+internal import AuthService
+
+/// The statement for one page of devices. Each condition continues one of the indexes.
+enum DeviceListing {
+    static func statement(_ query: DeviceQuery) -> Statement {
+        var conditions = ["TRUE"]
+        var parameters: [Parameter] = []
+        func require(_ condition: (String) -> String, _ value: Parameter) {
+            parameters.append(value)
+            conditions.append(condition("$\(parameters.count)"))
+        }
+        if let app = query.appID { require({ "app_id = \($0)" }, .text(app.text)) }
+        if let status = query.status { require({ "status = \($0)" }, .text(status.rawValue)) }
+        if let platform = query.platform { require({ "platform = \($0)" }, .text(platform.rawValue)) }
+        if let from = query.registeredFrom { require({ "registered_at >= \($0)" }, .time(from)) }
+        if let before = query.registeredBefore { require({ "registered_at < \($0)" }, .time(before)) }
+        if let after = query.after {
+            // The index starts from the first comparison. The second one orders devices of one second.
+            require({ "registered_at <= \($0)" }, .time(after.registeredAt))
+            let time = parameters.count
+            require({ "(registered_at < $\(time) OR device_id > \($0))" }, .uuid(after.deviceID))
+        }
+        parameters.append(.integer(Int64(query.limit)))
+        return Statement(
+            """
+            SELECT \(DeviceRecord.selection) FROM devices WHERE \(conditions.joined(separator: " AND "))
+            ORDER BY registered_at DESC, device_id LIMIT $\(parameters.count)
+            """, parameters)
+    }
+}

@@ -1,0 +1,43 @@
+internal import AuthContract
+internal import AuthService
+
+/// The roles of keys. Each statement is part of the transaction of a change.
+enum KeyTable {
+    static func bindings(of thumbprints: [String]) -> Statement {
+        Statement(
+            """
+            SELECT thumbprint, app_id, device_id, role FROM keys JOIN devices USING (device_id)
+            WHERE thumbprint = ANY ($1)
+            """, [.texts(thumbprints)])
+    }
+
+    static func bind(_ key: DevicePublicKey, to device: DeviceID, as role: KeyBinding.Role) -> Statement {
+        Statement(
+            "INSERT INTO keys (thumbprint, device_id, role) VALUES ($1, $2, $3)",
+            [.text(key.thumbprint), .uuid(device), .text(role.rawValue)])
+    }
+
+    static func move(of device: DeviceID, from: KeyBinding.Role, to: KeyBinding.Role) -> Statement {
+        Statement(
+            "UPDATE keys SET role = $1 WHERE device_id = $2 AND role = $3",
+            [.text(to.rawValue), .uuid(device), .text(from.rawValue)])
+    }
+
+    /// Finds another device of the app that has the attested key of this evidence.
+    static func attestedKey(_ evidence: AppAttestEvidence?, app: AppID, device: DeviceID) -> Statement {
+        // Without evidence the comparison with NULL finds none.
+        Statement(
+            "SELECT 1 FROM devices WHERE app_id = $1 AND attested_key_id = $2 AND device_id <> $3",
+            [.text(app.text), .bytes(evidence?.keyID), .uuid(device)])
+    }
+}
+
+extension KeyBinding {
+    init(row: StoredRow) throws(StoreError) {
+        let (app, device, role) = (try row.text("app_id"), try row.text("device_id"), try row.text("role"))
+        self.init(
+            appID: try row.parsed("app_id", app) { try AppID($0) },
+            deviceID: try row.parsed("device_id", device) { try DeviceID($0) },
+            role: try row.parsed("role", role) { KeyBinding.Role(rawValue: $0) })
+    }
+}

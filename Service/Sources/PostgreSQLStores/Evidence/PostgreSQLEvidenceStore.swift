@@ -1,0 +1,97 @@
+internal import AuthContract
+internal import AuthService
+
+/// Sealed evidence of refusals. A number is never reused, so a page continues where the last one ended.
+struct PostgreSQLEvidenceStore: EvidenceStore {
+    let database: StoreDatabase
+
+    private static let columns = "id, app_id, device_id, recorded_at, expires_at, format, code, step"
+
+    func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) async throws(StoreError) {
+        guard evidence.sealed.count <= bounds.bytes, bounds.count > 0 else { return }
+        let summary = evidence.summary
+        try await database.write(sealing: true) { (connection) throws(StoreError) in
+            _ = try connection.results([
+                AdvisoryLock.evidence.statement(of: summary.appID.text),
+                Statement(
+                    """
+                    INSERT INTO evidence (\(Self.columns), size, sealed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                    """,
+                    [
+                        .text(summary.id), .text(summary.appID.text), .text(summary.deviceID?.text),
+                        .integer(summary.recordedAt.seconds), .integer(summary.expiresAt.seconds),
+                        .text(summary.format), .text(summary.code), .text(summary.step),
+                        .integer(Int64(evidence.sealed.count)), .bytes(evidence.sealed),
+                    ]),
+                Statement(
+                    """
+                    DELETE FROM evidence WHERE app_id = $1 AND number IN (
+                      SELECT number FROM (
+                        SELECT number, count(*) OVER newest AS place, sum(size) OVER newest AS bytes
+                        FROM evidence WHERE app_id = $1 WINDOW newest AS (ORDER BY number DESC)) AS kept
+                      WHERE place > $2 OR bytes > $3)
+                    """, [.text(summary.appID.text), .integer(Int64(bounds.count)), .integer(Int64(bounds.bytes))]),
+            ])
+        }
+    }
+
+    func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary] {
+        var conditions = ["TRUE"]
+        var parameters: [Parameter] = [.integer(Int64(max(limit, 0)))]
+        if let app {
+            parameters.append(.text(app.text))
+            conditions.append("app_id = $\(parameters.count)")
+        }
+        if let id {
+            parameters.append(.text(id))
+            conditions.append("number < (SELECT number FROM evidence WHERE id = $\(parameters.count))")
+        }
+        let (sql, values) = (conditions.joined(separator: " AND "), parameters)
+        return try await database.read { (connection) throws(StoreError) in
+            try connection.rows(
+                "SELECT \(Self.columns) FROM evidence WHERE \(sql) ORDER BY number DESC LIMIT $1", values
+            ).rows.map { (row) throws(StoreError) in try EvidenceSummary(row: row) }
+        }
+    }
+
+    func evidence(_ id: String, of app: AppID) async throws(StoreError) -> StoredEvidence? {
+        try await database.read { (connection) throws(StoreError) in
+            let row = try connection.row(
+                "SELECT \(Self.columns), sealed FROM evidence WHERE id = $1 AND app_id = $2",
+                [.text(id), .text(app.text)])
+            guard let row else { return nil }
+            return StoredEvidence(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
+        }
+    }
+
+    func eraseEvidence(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
+        let sql = "DELETE FROM evidence WHERE app_id = $1" + (id == nil ? "" : " AND id = $2")
+        let parameters: [Parameter] = [.text(app.text)] + (id.map { [.text($0)] } ?? [])
+        return try await database.write { (connection) throws(StoreError) in
+            try connection.change(sql, parameters, recording: event, telling: false)
+        }
+    }
+
+    func eraseEvidence(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
+        try await database.write { (connection) throws(StoreError) in
+            try connection.change(
+                """
+                DELETE FROM evidence WHERE number IN
+                  (SELECT number FROM evidence WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+                """, [.time(now), .integer(Int64(max(limit, 0)))], recording: nil, telling: false)
+        }
+    }
+}
+
+extension EvidenceSummary {
+    fileprivate init(row: StoredRow) throws(StoreError) {
+        let app = try row.text("app_id")
+        self.init(
+            id: try row.text("id"), appID: try row.parsed("app_id", app) { try AppID($0) },
+            deviceID: try row.optionalText("device_id").map { text throws(StoreError) in
+                try row.parsed("device_id", text) { try DeviceID($0) }
+            },
+            recordedAt: UnixTime(try row.integer("recorded_at")), expiresAt: UnixTime(try row.integer("expires_at")),
+            format: try row.text("format"), code: try row.text("code"), step: try row.text("step"))
+    }
+}

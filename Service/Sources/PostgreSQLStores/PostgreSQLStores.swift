@@ -1,0 +1,170 @@
+public import AuthService
+internal import Bytes
+public import Logging
+
+/// The stores of a deployment with several nodes: everything in one PostgreSQL database.
+///
+/// Each change is durable when its call returns (`synchronous_commit`), and one transaction with its audit event. Every node
+/// learns of the changes of the others by a notification. <doc:PostgreSQL> says what the operator provides.
+///
+/// With Redis beside it, `challenges` and `replay` refuse every call.
+public final class PostgreSQLStores: Sendable {
+    /// The role of the process that connects.
+    public enum Role: Sendable {
+        /// The service. There may be several.
+        case service
+        /// A tool beside it. `challenges` and `replay` refuse every call.
+        case administration
+    }
+
+    /// Deadlines and bounds.
+    public struct Options: Sendable {
+        /// The longest time that a call takes, the wait for a connection included.
+        public var deadline: Duration = .seconds(2)
+        /// The largest number of connections for calls. One more listens for changes of other nodes.
+        public var connections = 10
+        /// The largest number of calls that wait for a connection. More are refused.
+        public var maximumWaiting = 2000
+        /// The largest number of challenges of all nodes. Beyond it, the oldest of the busiest source is evicted.
+        public var maximumChallenges = 100_000
+        /// The largest number of live replay claims of all nodes. Beyond it, claims are refused.
+        public var maximumClaims = 24_000_000
+        /// Whether replay claims and challenges are in PostgreSQL. If they are in Redis, `challenges` and `replay` refuse every
+        /// call, and the claims in PostgreSQL count as lost: a node that keeps them here later cannot know those in Redis.
+        public var keepsClaims = true
+        /// Whether to create the tables in an empty database.
+        public var createsTables = true
+        /// Sees each call; nil: no observer.
+        public var observer: (any StoreObserver)?
+        /// Seconds by which a clock may differ from the server's. Tests that play with time allow more.
+        var clockTolerance = PostgreSQLStores.maximumClockDifference
+
+        /// The defaults.
+        public init() {}
+    }
+
+    public let apps: any AppStore
+    public let devices: any DeviceStore
+    public let audit: any AuditLog
+    public let challenges: any ChallengeStore
+    public let replay: any ReplayStore
+    public let credentials: any CredentialStore
+    public let signingKeys: any SigningKeyStore
+    public let receipts: any ReceiptStore
+    public let pendingProofs: any PendingProofStore
+    public let evidence: any EvidenceStore
+    public let serviceKeys: any ServiceKeyStore
+
+    /// All stores, as `AuthService` takes them.
+    public var all: AuthService.Stores {
+        AuthService.Stores(
+            challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence)
+    }
+
+    let database: StoreDatabase
+    let address: ServerAddress
+    let clock: any ServiceClock
+    let sweeper: Sweeper?
+
+    /// Connects, and creates the tables in an empty database if the options say so.
+    ///
+    /// It refuses a database whose tables are of an older version (`migrate(_:)` brings them up to date) and one of a newer
+    /// version that this version cannot work with.
+    ///
+    /// - Parameters:
+    ///   - url: libpq's `postgresql://user:password@host:port,host:port/database?parameter=value`.
+    ///   - role: the role of this process.
+    ///   - options: deadlines and bounds.
+    ///   - clock: the service's clock.
+    ///   - logger: logs what fails in the background.
+    public static func connect(
+        _ url: String, role: Role = .service, options: Options = Options(), clock: any ServiceClock = SystemClock(),
+        logger: Logger = Logger(label: "synheart.stores")
+    ) async throws(PostgreSQLOpenError) -> PostgreSQLStores {
+        let address = try ServerAddress(url)
+        try await DatabaseCheck.prepare(address, mayCreate: options.createsTables)
+        let stores = PostgreSQLStores(address: address, role: role, options: options, clock: clock, logger: logger)
+        if role == .service {
+            do throws(StoreError) { try await stores.begin(keepsClaims: options.keepsClaims) } catch {
+                await stores.close()
+                throw PostgreSQLOpenError(.unavailable, "\(error.reason).")
+            }
+        }
+        return stores
+    }
+
+    /// Begins the work in the background, with its first round.
+    private func begin(keepsClaims: Bool) async throws(StoreError) {
+        do throws(StoreError) { try await sweeper?.sweep() } catch {
+            // Requests are refused until a later sweep. But no node may use Redis before the claims here count as lost.
+            guard keepsClaims else { throw error }
+            sweeper?.note(error)
+        }
+        sweeper?.start()
+    }
+
+    /// Creates the tables, or brings them to this version. Nodes of the version before may go on running.
+    ///
+    /// Returns whether there was something to do. Several calls at the same time are safe.
+    @discardableResult
+    public static func migrate(_ url: String) async throws(PostgreSQLOpenError) -> Bool {
+        try await DatabaseCheck.migrate(try ServerAddress(url))
+    }
+
+    private init(
+        address: ServerAddress, role: Role, options: Options, clock: any ServiceClock, logger: Logger
+    ) {
+        let database = StoreDatabase(address: address, role: role, options: options, logger: logger)
+        (self.database, self.address, self.clock) = (database, address, clock)
+        apps = PostgreSQLAppStore(database: database)
+        devices = PostgreSQLDeviceStore(database: database)
+        audit = PostgreSQLAuditLog(database: database)
+        credentials = PostgreSQLCredentialStore(database: database)
+        signingKeys = PostgreSQLSigningKeyStore(database: database)
+        receipts = PostgreSQLReceiptStore(database: database)
+        pendingProofs = PostgreSQLPendingProofStore(database: database)
+        evidence = PostgreSQLEvidenceStore(database: database)
+        serviceKeys = PostgreSQLServiceKeyStore(database: database)
+        guard role == .service else {
+            let refusing = RefusingStores(reason: "opened for administration, not as the service")
+            (challenges, replay, sweeper) = (refusing, refusing, nil)
+            return
+        }
+        sweeper = Sweeper(database: database, options: options, clock: clock, logger: logger)
+        if options.keepsClaims {
+            challenges = PostgreSQLChallengeStore(database: database, clock: clock, maximum: options.maximumChallenges)
+            replay = PostgreSQLReplayStore(
+                database: database, maximumWaiting: options.maximumWaiting, clockTolerance: options.clockTolerance)
+        } else {
+            let refusing = RefusingStores(reason: "opened for a service that keeps claims in Redis")
+            (challenges, replay) = (refusing, refusing)
+        }
+    }
+
+    /// From now on, refuses changes unless this is the key that seals.
+    ///
+    /// For a command beside the service: the key may be rotated after the command was admitted, and what the command seals then
+    /// with the old key could not be opened later.
+    public func allowWrites(whileSealing key: ServiceKeyCheck) { database.allowWrites(whileSealing: key) }
+
+    /// From now on, writes nothing sealed unless this key is one of the database's.
+    ///
+    /// For a node: another one, or a command, may end a rotation of the key that this node knows nothing of.
+    public func allowSealing(whileListing key: ServiceKeyCheck) { database.allowSealing(whileListing: key) }
+
+    /// Closes the connections. Calls under way are answered, later ones refused.
+    public func close() async {
+        sweeper?.finish()
+        await database.close()
+    }
+}
+
+extension PostgreSQLStores {
+    /// Whether a prepared statement finds a row for a number: what a benchmark compares with pgbench.
+    @_spi(Benchmarks) public func finds(_ statement: String, _ number: Int64) async throws(StoreError) -> Bool {
+        try await database.pool.run { (connection) throws(StoreError) in
+            try connection.row(statement, [.integer(number)]) != nil
+        }
+    }
+}

@@ -1,0 +1,122 @@
+internal import AuthService
+
+/// The check values of the service key, and access to every sealed value.
+struct PostgreSQLServiceKeyStore: ServiceKeyStore {
+    let database: StoreDatabase
+
+    private static let fact = "service_key_checks"
+
+    func keyChecks() async throws(StoreError) -> [ServiceKeyCheck] {
+        let text = try await database.read { (connection) throws(StoreError) in
+            try connection.row("SELECT value FROM facts WHERE name = $1", [.text(Self.fact)])?.text("value")
+        }
+        guard let text else { return [] }
+        var checks: [ServiceKeyCheck] = []
+        for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+            // Not an empty list: the service would adopt whatever key it has.
+            guard let check = ServiceKeyCheck(String(word)) else {
+                throw StoreError(.unreadable, "the check value of the service key is damaged")
+            }
+            checks.append(check)
+        }
+        return checks
+    }
+
+    func replaceKeyChecks(
+        _ current: [ServiceKeyCheck], with checks: [ServiceKeyCheck], recording event: AuditEvent?
+    ) async throws(StoreError) -> Bool {
+        let (before, after) = (Self.text(current), Self.text(checks))
+        return try await database.write { (connection) throws(StoreError) in
+            // Waits for the transactions that rely on the present values.
+            _ = try connection.rows("SELECT \(AdvisoryLock.serviceKey.sql)")
+            let sql =
+                before.isEmpty
+                ? "INSERT INTO facts (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+                : "UPDATE facts SET value = $2 WHERE name = $1 AND value = $3"
+            let parameters: [Parameter] = [.text(Self.fact), .text(after)] + (before.isEmpty ? [] : [.text(before)])
+            return try connection.change(sql, parameters, recording: event) > 0
+        }
+    }
+
+    func sealedRows(_ kind: SealedRow.Kind, after id: String, limit: Int) async throws(StoreError) -> [SealedRow] {
+        let place = Self.place(of: kind)
+        return try await database.read { (connection) throws(StoreError) in
+            try connection.rows(
+                """
+                SELECT \(place.id) AS id, \(place.scope) AS scope, \(place.bytes) AS value
+                FROM \(place.table) WHERE \(place.id) > $1 ORDER BY \(place.id) LIMIT $2
+                """, [.text(id), .integer(Int64(max(limit, 0)))]
+            ).rows.map { (row) throws(StoreError) in
+                SealedRow(
+                    kind: kind, id: try row.text("id"), scope: try row.text("scope"), value: try row.bytes("value"))
+            }
+        }
+    }
+
+    func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int {
+        // In one order, so that two of these wait for each other and never both.
+        let rows = rows.sorted { ($0.row.kind.rawValue, $0.row.id) < ($1.row.kind.rawValue, $1.row.id) }
+        return try await database.write { (connection) throws(StoreError) in
+            var count = 0
+            for (row, value) in rows {
+                let place = Self.place(of: row.kind)
+                let new = row.kind == .app ? "convert_from($1, 'UTF8')" : "$1"
+                count += try connection.change(
+                    """
+                    UPDATE \(place.table) SET \(place.value) = \(new)
+                    WHERE \(place.id) = $2 AND \(place.bytes) = $3
+                    """, [.bytes(value), .text(row.id), .bytes(row.value)], recording: nil)
+            }
+            return count
+        }
+    }
+
+    /// Throws unless this key is the one that seals, and keeps it so until the transaction ends.
+    static func check(_ key: ServiceKeyCheck, seals connection: isolated Connection) throws(StoreError) {
+        guard try held(connection).first == key.text else {
+            throw StoreError(
+                .unavailable, "the service key was rotated meanwhile; list the new one first and run the command again")
+        }
+    }
+
+    /// Throws unless this key is one of the database's, and keeps it so until the transaction ends. What another key sealed could not
+    /// be opened any more once a rotation has ended.
+    static func check(_ key: ServiceKeyCheck, isListedIn connection: isolated Connection) throws(StoreError) {
+        guard try held(connection).contains(key.text) else {
+            throw StoreError(.unavailable, "the service key was rotated, and this node does not have the new one")
+        }
+    }
+
+    /// The texts of the check values, which no other transaction can change until this one ends.
+    private static func held(_ connection: isolated Connection) throws(StoreError) -> [String] {
+        let row = try connection.results([
+            Statement("SELECT \(AdvisoryLock.serviceKey.sharedSQL)"),
+            Statement("SELECT value FROM facts WHERE name = $1", [.text(fact)]),
+        ]).last?.first
+        return try row?.text("value").split(separator: " ").map { String($0) } ?? []
+    }
+
+    private static func text(_ checks: [ServiceKeyCheck]) -> String { checks.map(\.text).joined(separator: " ") }
+
+    private struct Place {
+        let table: String
+        let id: String
+        var scope = "''::text"
+        let value: String
+        let bytes: String
+
+        init(_ table: String, _ id: String, scope: String = "''::text", _ value: String, isText: Bool = false) {
+            (self.table, self.id, self.scope, self.value) = (table, id, scope, value)
+            bytes = isText ? "convert_to(\(value), 'UTF8')" : value
+        }
+    }
+
+    private static func place(of kind: SealedRow.Kind) -> Place {
+        switch kind {
+        case .app: Place("apps", "app_id", "record", isText: true)
+        case .signingKey: Place("signing_keys", "id", "sealed_key")
+        case .pendingProof: Place("pending_proofs", "device_id", "sealed_request")
+        case .evidence: Place("evidence", "id", scope: "app_id", "sealed")
+        }
+    }
+}

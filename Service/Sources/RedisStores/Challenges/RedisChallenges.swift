@@ -1,0 +1,73 @@
+internal import AuthContract
+internal import AuthService
+internal import RESP
+
+/// Challenges in Redis: kept by a script (`SET NX PX`), taken by `GETDEL`.
+///
+/// The epoch is a part of the key. So after a loss of history, when a challenge that was taken may be there again, no challenge of
+/// before can be taken.
+struct RedisChallenges: ChallengeStore {
+    let router: Router
+    let clock: any ServiceClock
+    /// The most challenges, of all buckets together.
+    let maximum: Int
+
+    /// Seconds that a key is kept longer, for a node whose clock is behind that of the one that put it.
+    private static let margin = Epoch.nodesApart
+
+    func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError) {
+        let life = challenge.expiresAt + IssuedChallenge.keptAfterExpiry - clock.now
+        guard life >= 0 else { return }
+        let bucket = router.buckets.bucket(of: challenge.bytes)
+        let (session, epoch) = try router.route(bucket)
+        let keys = router.buckets[bucket]
+        // The index must not be made large by a long text.
+        let source = String(source.prefix(64))
+        let name = "\(epoch.id):"
+        let share = max(16, (maximum + router.buckets.count - 1) / router.buckets.count)
+        _ = try await router.run(.putChallenge, bucket, on: session, words: 13) { command in
+            command.add("5")
+            command.add(keys.challenges + name, bytes: challenge.bytes)
+            command.add(keys.prefix + "i:" + source)
+            command.add(keys.prefix + "sources")
+            command.add(keys.prefix + "challenges")
+            command.add(keys.prefix + "ends")
+            command.add(Self.text(challenge))
+            command.add((life + Self.margin) * 1000)
+            command.add(source)
+            command.add(keys.challenges)
+            command.add(keys.prefix + "i:")
+            command.add(name, bytes: challenge.bytes)
+            command.add(Int64(share))
+        }
+    }
+
+    func take(_ bytes: [UInt8]) async throws(StoreError) -> IssuedChallenge? {
+        // The client's bytes may be anything; ours are 32.
+        guard bytes.count == 32 else { return nil }
+        let bucket = router.buckets.bucket(of: bytes)
+        let (session, epoch) = try router.route(bucket)
+        var command = RESPCommand("GETDEL", count: 2)
+        command.add(router.buckets[bucket].challenges + epoch.id + ":", bytes: bytes)
+        let reply = try await router.call(command, bucket, on: session)
+        if case .null = reply { return nil }
+        guard let text = reply.text, let challenge = Self.challenge(text, bytes) else {
+            throw StoreError(.unreadable, "a challenge in Redis is damaged")
+        }
+        guard clock.now <= challenge.expiresAt + IssuedChallenge.keptAfterExpiry else { return nil }
+        return challenge
+    }
+
+    /// App, purpose and expiry. None of them contains a space.
+    private static func text(_ challenge: IssuedChallenge) -> String {
+        "\(challenge.appID.text) \(challenge.purpose.rawValue) \(challenge.expiresAt.seconds)"
+    }
+
+    private static func challenge(_ text: String, _ bytes: [UInt8]) -> IssuedChallenge? {
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 3, let app = try? AppID(String(words[0])),
+            let purpose = ChallengePurpose(rawValue: String(words[1])), let expiry = Int64(words[2])
+        else { return nil }
+        return IssuedChallenge(bytes: bytes, appID: app, purpose: purpose, expiresAt: UnixTime(expiry))
+    }
+}

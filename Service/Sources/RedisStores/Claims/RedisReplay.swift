@@ -1,0 +1,65 @@
+internal import AuthContract
+internal import AuthService
+internal import RESP
+
+/// Replay claims in Redis.
+///
+/// A claim is a key whose value is its expiry. Whether it is taken is judged by the caller's clock. Redis removes it 60 s after its
+/// expiry by its own clock, and from then on the script answers that a claim with this expiry has expired, whatever the caller's
+/// clock says.
+struct RedisReplay: ReplayStore {
+    let router: Router
+
+    func claim(
+        _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
+        futureWindow: Int64
+    ) async throws(StoreError) -> ClaimOutcome {
+        let bucket = router.buckets.bucket(of: device)
+        let (session, epoch) = try router.route(bucket)
+        if let wait = epoch.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
+            return .historyLost(retryAfter: wait)
+        }
+        let keys = router.buckets[bucket]
+        let reply = try await router.run(.claim, bucket, on: session, words: claims.count + 5) { command in
+            command.add(Int64(claims.count + 1))
+            command.add(keys.epoch)
+            command.add(claims, keys)
+            command.add(epoch.id)
+            command.add(expiresAt.seconds)
+            command.add(now.seconds)
+        }
+        return try router.outcome(reply, claims, bucket, session, epoch)
+    }
+}
+
+extension RESPCommand {
+    /// Adds the keys of claims.
+    mutating func add(_ claims: [ReplayClaim], _ keys: Buckets.Keys) {
+        for claim in claims { add(keys.claims, claim.high, claim.low) }
+    }
+}
+
+extension Router {
+    /// The outcome that a script answered.
+    func outcome(
+        _ reply: RESPValue, _ claims: [ReplayClaim], _ bucket: Int, _ session: ServerSession, _ epoch: Epoch
+    ) throws(StoreError) -> ClaimOutcome {
+        guard case .integer(let code) = reply else {
+            throw StoreError(.unreadable, "a script answered in another form")
+        }
+        switch code {
+        case 0:
+            // Taken on a server that may have been replaced before: it proves nothing.
+            guard holds(bucket, session) else {
+                throw StoreError(.unavailable, "Redis answered after its confirmation as the master had ended")
+            }
+            return .claimed
+        case -1:
+            doubtEpoch(bucket, epoch)
+            throw StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
+        case -2: return .expired
+        case 1...Int64(max(1, claims.count)) where !claims.isEmpty: return .taken(claims[Int(code) - 1])
+        default: throw StoreError(.unreadable, "a script answered in another form")
+        }
+    }
+}

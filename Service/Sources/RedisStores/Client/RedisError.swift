@@ -1,0 +1,56 @@
+internal import AuthService
+
+/// An error that a server answered: its first word is the code.
+struct RedisError: Sendable, Hashable {
+    let code: Substring
+    let text: String
+
+    init(_ text: String) {
+        self.text = text
+        code = text.prefix { $0 != " " }
+    }
+
+    /// The slot and the server of `MOVED` and `ASK`; nil for another error.
+    var redirection: (isAsk: Bool, slot: Int, host: String, port: Int)? {
+        let words = text.split(separator: " ")
+        guard words.count == 3, code == "MOVED" || code == "ASK", let slot = Int(words[1]),
+            let colon = words[2].lastIndex(of: ":"), let port = Int(words[2][words[2].index(after: colon)...]),
+            (1...65535).contains(port)
+        else { return nil }
+        return (code == "ASK", slot, String(words[2][..<colon]), port)
+    }
+
+    /// Whether the server that answered is not, or no longer, the right one. The connection is not used again.
+    var meansWrongServer: Bool {
+        ["READONLY", "LOADING", "MASTERDOWN", "MOVED", "CLUSTERDOWN", "NOREPLICAS", "UNKILLABLE", "NOAUTH"].contains(
+            code)
+    }
+
+    /// For a caller, of a login. A server repeats the arguments of a command that it does not know, and the password is among them.
+    /// So the error has nothing that the server wrote but a code that is known.
+    var loginError: StoreError {
+        switch code {
+        case "WRONGPASS", "NOAUTH": StoreError(.unavailable, "Redis refuses the user or the password")
+        case "NOPERM": StoreError(.unavailable, "the user's ACL lacks a right that the login needs")
+        case "BUSY", "CLUSTERDOWN", "DENIED", "LOADING", "MASTERDOWN", "MISCONF":
+            StoreError(.unavailable, "Redis takes no login now (\(code))")
+        case "ERR": StoreError(.unavailable, "Redis refuses a login with user and password (ERR)")
+        default: StoreError(.unavailable, "Redis refuses a login with user and password")
+        }
+    }
+
+    /// For a caller, of the `SELECT` that ends the login.
+    func selectionError(_ database: Int) -> StoreError {
+        code == "ERR" ? StoreError(.unavailable, "Redis refuses database \(database)") : loginError
+    }
+
+    /// For a caller. The text of a server contains no secret of ours, except that some versions name the user.
+    var storeError: StoreError {
+        switch code {
+        case "OOM": StoreError(.unavailable, "Redis is full: \(text)")
+        case "WRONGPASS", "NOAUTH": StoreError(.unavailable, "Redis refuses the user or the password")
+        case "NOPERM": StoreError(.unavailable, "the user's ACL lacks a right: \(text)")
+        default: StoreError(.unavailable, "Redis answered: \(text)")
+        }
+    }
+}

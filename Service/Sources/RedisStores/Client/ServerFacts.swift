@@ -1,0 +1,66 @@
+internal import AuthContract
+internal import AuthService
+internal import RESP
+
+/// What a server says of itself: `INFO` and `TIME`.
+struct ServerFacts: Sendable {
+    /// Which data set this is: the process, its time as a master, and how much of it was evicted. If any of them changes, claims
+    /// may be gone.
+    struct Identity: Sendable, Hashable {
+        var runID: String
+        var replicationID: String
+        var evictedKeys: Int64
+    }
+
+    var identity: Identity
+    /// The replication id before the last promotion; nil: there was none since the backlog was created.
+    var previousReplicationID: String?
+    let role: String
+    let version: String
+    /// The server's clock.
+    let time: UnixTime
+    let info: [String: String]
+
+    /// Whether keys that have not expired can disappear.
+    var evicts: Bool { (info["maxmemory"] ?? "0") != "0" && info["maxmemory_policy"] != "noeviction" }
+    var isLoading: Bool { info["loading"] == "1" }
+    var isClusterNode: Bool { info["cluster_enabled"] == "1" }
+
+    /// Reads them on a connection.
+    init(of connection: RedisConnection) async throws(StoreError) {
+        async let asked = connection.result(RESPCommand("INFO"))
+        async let clock = connection.result(RESPCommand("TIME"))
+        let (info, time) = (try await asked.get(), try await clock.get())
+        guard let text = info.text, let seconds = time.elements?.first?.integer else {
+            throw StoreError(.unreadable, "Redis answered INFO or TIME in another form")
+        }
+        try self.init(info: text, time: UnixTime(seconds))
+    }
+
+    init(info text: String, time: UnixTime) throws(StoreError) {
+        guard (0...(1 << 40)).contains(time.seconds) else {
+            throw StoreError(.unreadable, "Redis answered TIME with a year that does not exist")
+        }
+        var info: [String: String] = [:]
+        for line in text.split(whereSeparator: \.isNewline) where line.first != "#" {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            info[String(line[..<colon])] = String(line[line.index(after: colon)...])
+        }
+        guard let runID = info["run_id"], let replicationID = info["master_replid"], let role = info["role"],
+            let evicted = info["evicted_keys"].flatMap(Int64.init), !runID.isEmpty, !replicationID.isEmpty
+        else { throw StoreError(.unreadable, "INFO of Redis lacks run_id, master_replid, role or evicted_keys") }
+        self.info = info
+        self.role = role
+        self.time = time
+        version = info["valkey_version"] ?? info["redis_version"] ?? "unknown"
+        identity = Identity(runID: runID, replicationID: replicationID, evictedKeys: evicted)
+        previousReplicationID = info["master_replid2"].flatMap { $0.allSatisfy { $0 == "0" } ? nil : $0 }
+    }
+}
+
+extension RedisConnection {
+    /// The reply to a command, or why there is none: for calls that run at once.
+    func result(_ command: RESPCommand) async -> Result<RESPValue, StoreError> {
+        do throws(StoreError) { return .success(try await require(command)) } catch { return .failure(error) }
+    }
+}

@@ -1,0 +1,104 @@
+internal import AuthContract
+internal import AuthService
+internal import Bytes
+internal import RESP
+internal import Synchronization
+
+/// A few connections to one server process, which was a master when each of them was opened.
+///
+/// If one of them ends, all do: a session never moves to another process.
+final class ServerSession: Sendable {
+    let endpoint: RedisURL.Endpoint
+    private let connections: [RedisConnection]
+    private let next = Atomic<Int>(0)
+    private let state: Locked<State>
+
+    private struct State: Sendable {
+        var facts: ServerFacts
+        /// Until when this server is known to be the master.
+        var leaseEnd: ContinuousClock.Instant?
+    }
+
+    private init(_ endpoint: RedisURL.Endpoint, _ connections: [RedisConnection], _ facts: ServerFacts) {
+        self.endpoint = endpoint
+        self.connections = connections
+        state = Locked(State(facts: facts))
+    }
+
+    /// Opens the connections.
+    ///
+    /// - Parameter ended: called once, when the first connection ends.
+    static func open(
+        _ endpoint: RedisURL.Endpoint, connections count: Int, _ settings: ConnectionSettings,
+        ended: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> ServerSession {
+        var connections: [RedisConnection] = []
+        var facts: ServerFacts?
+        do throws(StoreError) {
+            for _ in 0..<max(1, count) {
+                let connection = try await RedisConnection.open(endpoint, settings)
+                connections.append(connection)
+                let found = try await ServerFacts(of: connection)
+                try requireMaster(found, endpoint)
+                guard facts?.identity.runID ?? found.identity.runID == found.identity.runID else {
+                    throw StoreError(.unavailable, "\(endpoint) leads to several servers")
+                }
+                facts = facts ?? found
+            }
+        } catch {
+            for connection in connections { connection.close(because: error) }
+            throw error
+        }
+        guard let facts else { throw StoreError(.unavailable, "no connection to \(endpoint)") }
+        let session = ServerSession(endpoint, connections, facts)
+        let hasEnded = Locked(false)
+        for connection in connections {
+            connection.onClose { [weak session] in
+                session?.close()
+                let isFirst = hasEnded.withLock { hasEnded in
+                    defer { hasEnded = true }
+                    return !hasEnded
+                }
+                if isFirst { ended() }
+            }
+        }
+        return session
+    }
+
+    static func requireMaster(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) throws(StoreError) {
+        guard facts.role == "master" else { throw StoreError(.unavailable, "Redis at \(endpoint) is a replica") }
+        guard !facts.isLoading else { throw StoreError(.unavailable, "Redis at \(endpoint) is loading its data") }
+    }
+
+    var isOpen: Bool { connections.allSatisfy(\.isOpen) }
+    var facts: ServerFacts { state.withLock { $0.facts } }
+
+    /// Whether this server is known to be the master now.
+    var hasLease: Bool { state.withLock { $0.leaseEnd.map { ContinuousClock.now < $0 } ?? false } }
+
+    /// Extends the lease, which never becomes shorter.
+    func extendLease(to end: ContinuousClock.Instant) {
+        state.withLock { state in state.leaseEnd = max(state.leaseEnd ?? end, end) }
+    }
+
+    /// Reads the facts again, and keeps them.
+    func readFacts() async throws(StoreError) -> ServerFacts {
+        guard let connection = connections.first else { throw StoreError(.unavailable, "no connection") }
+        let facts = try await ServerFacts(of: connection)
+        state.withLock { $0.facts = facts }
+        return facts
+    }
+
+    /// Sends a command on one of the connections. A reply that is an error is returned too.
+    func call(_ command: RESPCommand, asking: Bool = false) async throws(StoreError) -> RESPValue {
+        let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
+        return try await connections[Int(UInt(bitPattern: number) % UInt(connections.count))].call(
+            command, asking: asking)
+    }
+
+    /// Ends the session. Calls in flight fail.
+    func close(because error: StoreError = StoreError(.unavailable, "the connections to Redis were closed")) {
+        state.withLock { $0.leaseEnd = nil }
+        for connection in connections { connection.close(because: error) }
+    }
+}

@@ -1,0 +1,270 @@
+internal import AuthContract
+public import AuthService
+internal import RESP
+
+extension RedisStores {
+    /// Checks a deployment in an operator's words, also one that the service could not use: for `doctor` and `config check`.
+    ///
+    /// It writes nothing but one key, which expires after a second.
+    public static func diagnose(
+        _ url: String, options: Options = Options(), clock: any ServiceClock = SystemClock()
+    ) async -> [StoreFinding] {
+        do throws(RedisOpenError) {
+            return await Diagnosis(try Configuration(url, options, clock)).findings()
+        } catch {
+            return [
+                .failure("redis_url", error.description, do: "Correct stores.redis; the documentation lists the forms.")
+            ]
+        }
+    }
+
+    /// Checks the deployment that these stores use.
+    public func diagnose() async -> [StoreFinding] { await Diagnosis(configuration).findings() }
+}
+
+private struct Diagnosis {
+    let configuration: RedisStores.Configuration
+
+    init(_ configuration: RedisStores.Configuration) { self.configuration = configuration }
+
+    func findings() async -> [StoreFinding] {
+        let authority = configuration.authority
+        let (placement, owners): (Placement, [RedisURL.Endpoint])
+        do throws(StoreError) {
+            placement = try await authority.placement()
+            owners = Set(placement.owners.compactMap { $0 }).sorted { $0.description < $1.description }
+            await authority.close()
+            guard !placement.owners.contains(nil) else { return [Self.incompleteCluster] }
+        } catch {
+            await authority.close()
+            return [unreachable(error)]
+        }
+        var findings: [StoreFinding] = []
+        for endpoint in owners { findings += await checks(of: endpoint) }
+        return findings + placementFindings(placement, owners)
+    }
+
+    // MARK: Who the master is
+
+    private func unreachable(_ error: StoreError) -> StoreFinding {
+        let advice =
+            switch configuration.url.form {
+            case .sentinel:
+                "Check that the URL lists all Sentinels, each by an address of its own, and the name of the master; that most of them are reachable; and that their user has the rights that the documentation lists."
+            case .cluster: "Check that the nodes are reachable and form a Cluster (CLUSTER INFO)."
+            case .single:
+                if error.reason.contains("ACL") {
+                    "Give the user the rights that the documentation lists."
+                } else if error.reason.contains("password") {
+                    "Correct user and password in stores.redis."
+                } else {
+                    "Check host, port and TLS (rediss://), and that the certificate is for this host name."
+                }
+            }
+        return .failure(
+            "redis_connection", "Redis at \(configuration.url) cannot be used: \(error.reason).", do: advice)
+    }
+
+    private static let incompleteCluster = StoreFinding.failure(
+        "redis_cluster", "No majority of the Cluster's masters names an owner of every slot.",
+        do: "Repair the Cluster: redis-cli --cluster check.")
+
+    private func placementFindings(
+        _ placement: Placement, _ owners: [RedisURL.Endpoint]
+    ) -> [StoreFinding] {
+        switch configuration.url.form {
+        case .single: []
+        case .sentinel: [sentinelFinding(placement)]
+        case .cluster:
+            owners.count < 3
+                ? [
+                    .failure(
+                        "redis_cluster",
+                        "The Cluster has \(owners.count) masters, too few for a majority beside the one that is named.",
+                        do: "Run at least three masters.")
+                ] : [.good("redis_cluster", "\(owners.count) masters serve all slots.")]
+        }
+    }
+
+    private func sentinelFinding(_ placement: Placement) -> StoreFinding {
+        let listed = configuration.url.endpoints.count
+        let (answering, all) = placement.sentinels ?? (0, listed)
+        guard listed >= 3 else {
+            return .warning(
+                "redis_sentinels", "Only \(listed) Sentinels are listed, so the loss of one can stop the service.",
+                do: "Run at least three, and list all of them, the same on every node.")
+        }
+        guard answering == listed else {
+            return .warning(
+                "redis_sentinels",
+                "\(listed) Sentinels are listed, and \(answering) answer, each process counted once.",
+                do: "Start the others, and list each one by an address that leads to it alone.")
+        }
+        guard all == listed else {
+            return .warning(
+                "redis_sentinels", "\(listed) Sentinels are listed, and they know of \(all).",
+                do: "List all. If one was removed for good, run SENTINEL RESET on the others.")
+        }
+        return .good("redis_sentinels", "A majority of \(listed) Sentinels names the master.")
+    }
+
+    // MARK: One server
+
+    private func checks(of endpoint: RedisURL.Endpoint) async -> [StoreFinding] {
+        do throws(StoreError) {
+            let connection = try await RedisConnection.open(endpoint, configuration.settings.connection)
+            defer { connection.close(because: StoreError(.unavailable, "the check has ended")) }
+            let facts = try await ServerFacts(of: connection)
+            return [
+                version(facts, endpoint), transport(endpoint), role(facts, endpoint), clock(facts, endpoint),
+                eviction(facts, endpoint), persistence(facts, endpoint), mode(facts, endpoint),
+            ] + (await rights(connection, endpoint))
+        } catch { return [unreachable(error)] }
+    }
+
+    private func version(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) -> StoreFinding {
+        let name = facts.info["valkey_version"] == nil ? "Redis" : "Valkey"
+        let major = facts.version.prefix { $0.isNumber }
+        guard let number = Int(major), number >= 7 else {
+            return .failure(
+                "redis_version", "The server at \(endpoint) is \(name) \(facts.version).",
+                do: "Use Redis 7 or later, or Valkey.")
+        }
+        return .good("redis_version", "The server at \(endpoint) is \(name) \(facts.version).")
+    }
+
+    private func transport(_ endpoint: RedisURL.Endpoint) -> StoreFinding {
+        if configuration.url.usesTLS {
+            return .good(
+                "redis_tls", "The connection to \(endpoint) is encrypted, and the certificate is for this host.")
+        }
+        if ["127.0.0.1", "::1", "localhost"].contains(endpoint.host) {
+            return .good("redis_tls", "The connection to \(endpoint) does not leave this machine.")
+        }
+        return .warning(
+            "redis_tls", "The connection to \(endpoint) is not encrypted.",
+            do: "Use rediss:// unless the network between the nodes and Redis is trusted.")
+    }
+
+    private func role(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) -> StoreFinding {
+        facts.role == "master"
+            ? .good("redis_role", "The server at \(endpoint) is a master.")
+            : .failure(
+                "redis_role", "The server at \(endpoint) is a replica.",
+                do: "Give the address of the master, or use redis+sentinel://.")
+    }
+
+    private func clock(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) -> StoreFinding {
+        let apart = configuration.clock.now - facts.time
+        guard abs(apart) <= Epoch.clockTolerance else {
+            return .failure(
+                "redis_clock",
+                "This machine's clock is \(abs(apart)) s \(apart > 0 ? "ahead of" : "behind") the one of \(endpoint).",
+                do:
+                    "Synchronize both clocks (NTP). Beyond \(Epoch.clockTolerance) s the service refuses signed requests."
+            )
+        }
+        return .good("redis_clock", "This machine's clock and the one of \(endpoint) are \(abs(apart)) s apart.")
+    }
+
+    private func eviction(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) -> StoreFinding {
+        let policy = facts.info["maxmemory_policy"] ?? "unknown"
+        if facts.evicts {
+            return .failure(
+                "redis_eviction", "The server at \(endpoint) may evict live claims: maxmemory-policy is \(policy).",
+                do: "Set maxmemory-policy noeviction. Redis is for this service alone.")
+        }
+        if policy != "noeviction" {
+            return .warning(
+                "redis_eviction",
+                "The server at \(endpoint) has maxmemory-policy \(policy), without effect while maxmemory is 0.",
+                do: "Set maxmemory-policy noeviction.")
+        }
+        if facts.info["maxmemory"] == "0" {
+            return .warning(
+                "redis_eviction",
+                "The server at \(endpoint) has no maxmemory, so it may use all memory of its machine.",
+                do: "Set maxmemory: about 150 bytes for each live claim, twice over.")
+        }
+        return .good("redis_eviction", "The server at \(endpoint) evicts nothing.")
+    }
+
+    private func persistence(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) -> StoreFinding {
+        if facts.info["rdb_last_bgsave_status"] == "err" {
+            return .failure(
+                "redis_persistence", "The last snapshot of the server at \(endpoint) failed, and it may refuse writes.",
+                do: "Free disk space, or switch snapshots off with save \"\".")
+        }
+        let isOn = facts.info["aof_enabled"] == "1"
+        // After a restart the service trusts no claim in any case.
+        return .good(
+            "redis_persistence",
+            "The server at \(endpoint) \(isOn ? "appends to a file" : "does not append to a file"); the service needs neither."
+        )
+    }
+
+    private func mode(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) -> StoreFinding {
+        let isCluster = configuration.url.form == .cluster
+        guard facts.isClusterNode != isCluster else {
+            return .good(
+                "redis_mode", "The server at \(endpoint) \(isCluster ? "is a node of a Cluster" : "stands alone").")
+        }
+        return .failure(
+            "redis_mode",
+            isCluster
+                ? "The server at \(endpoint) is not a node of a Cluster."
+                : "The server at \(endpoint) is a node of a Cluster.",
+            do: isCluster ? "Use redis:// or redis+sentinel://." : "Use redis+cluster:// and list some of its nodes.")
+    }
+
+    // MARK: Rights
+
+    /// Runs every kind of command on keys of its own.
+    private func rights(_ connection: RedisConnection, _ endpoint: RedisURL.Endpoint) async -> [StoreFinding] {
+        let key = configuration.buckets[0].prefix + "check"
+        var missing: [String] = []
+        for words in [
+            ["EVAL", Self.probe, "1", key], ["EVALSHA", String(repeating: "0", count: 40), "0"], ["GETDEL", key],
+        ] {
+            guard let reply = try? await connection.call(RESPCommand(words)), case .error(let text) = reply else {
+                continue
+            }
+            let error = RedisError(text)
+            // Nothing has this digest, and the key may be in another server's slot.
+            guard !["NOSCRIPT", "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN", "OOM"].contains(error.code) else { continue }
+            missing.append(text)
+        }
+        guard let first = missing.first else {
+            return [.good("redis_rights", "The user has the rights that the service needs at \(endpoint).")]
+        }
+        return [
+            .failure(
+                "redis_rights", "The server at \(endpoint) refuses a command that the service needs: \(first).",
+                do: "Give the user the rights that the documentation lists.")
+        ]
+    }
+
+    /// Each command that a script runs.
+    private static let probe = """
+        local key = KEYS[1]
+        redis.call('TIME')
+        redis.call('DEL', key)
+        redis.call('HSET', key, 'a', '1')
+        redis.call('HMGET', key, 'a')
+        redis.call('HGETALL', key)
+        redis.call('HDEL', key, 'a')
+        redis.call('ZADD', key, 1, 'a')
+        redis.call('ZSCORE', key, 'a')
+        redis.call('ZCARD', key)
+        redis.call('ZREVRANGE', key, 0, 0)
+        redis.call('ZRANGE', key, 0, 0)
+        redis.call('ZRANGEBYSCORE', key, 2, 3)
+        redis.call('ZREM', key, 'b')
+        redis.call('ZREMRANGEBYSCORE', key, 2, 3)
+        redis.call('EXPIRE', key, 1)
+        redis.call('PEXPIRE', key, 1000)
+        redis.call('ZPOPMIN', key)
+        redis.call('SET', key, '1', 'PX', 1000)
+        return redis.call('GET', key)
+        """
+}

@@ -1,0 +1,127 @@
+internal import AuthContract
+internal import AuthService
+internal import Bytes
+internal import RESP
+
+/// Rates and shares of all nodes, in Redis. A bucket is one key, which expires when the bucket is full again. Time is the server's:
+/// otherwise two nodes with different clocks would fill a bucket by turns.
+struct RedisLimits: LimitStore {
+    let router: Router
+    let observer: (any StoreObserver)?
+    /// For tests; nil: the clock of Redis.
+    let clock: (any ServiceClock)?
+    /// This node, among those that announce their live claims.
+    let node = Hexadecimal.encode(SystemRandom().bytes(8))
+
+    private var time: String { clock.map { "\($0.now.seconds)" } ?? "" }
+
+    func take(_ shared: SharedBucket, at rate: Rate, isQuestion: Bool) async throws(StoreError) -> Int64? {
+        let (bucket, key) = key(shared)
+        let (session, _) = try router.route(bucket)
+        let reply = try await router.run(.take, bucket, on: session, words: 7) { command in
+            command.add("1")
+            command.add(key)
+            command.add(rate)
+            command.add("1")
+            command.add(isQuestion ? "1" : "0")
+            command.add(time)
+        }
+        guard case .integer(let wait) = reply, (0...300).contains(wait) else {
+            throw StoreError(.unreadable, "a script answered in another form")
+        }
+        return wait == 0 ? nil : wait
+    }
+
+    func claim(
+        _ claims: [ReplayClaim], of device: DeviceID, at rate: Rate, timestamp: UnixTime, expiresAt: UnixTime,
+        now: UnixTime, futureWindow: Int64
+    ) async throws(StoreError) -> LimitedClaimOutcome {
+        guard let observer else {
+            return try await claimUnobserved(claims, device, rate, timestamp, expiresAt, now, futureWindow)
+        }
+        return try await observer.observing(.claim) { () async throws(StoreError) in
+            try await claimUnobserved(claims, device, rate, timestamp, expiresAt, now, futureWindow)
+        }
+    }
+
+    private func claimUnobserved(
+        _ claims: [ReplayClaim], _ device: DeviceID, _ rate: Rate, _ timestamp: UnixTime, _ expiresAt: UnixTime,
+        _ now: UnixTime, _ futureWindow: Int64
+    ) async throws(StoreError) -> LimitedClaimOutcome {
+        let bucket = router.buckets.bucket(of: device)
+        let (session, epoch) = try router.route(bucket)
+        if let wait = epoch.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
+            return .judged(.historyLost(retryAfter: wait))
+        }
+        let keys = router.buckets[bucket]
+        let reply = try await router.run(.limitedClaim, bucket, on: session, words: claims.count + 9) { command in
+            command.add(Int64(claims.count + 2))
+            command.add(keys.epoch)
+            command.add(keys.devices, bytes: device.text.utf8)
+            command.add(claims, keys)
+            command.add(epoch.id)
+            command.add(expiresAt.seconds)
+            command.add(now.seconds)
+            command.add(rate)
+            command.add(time)
+        }
+        if case .integer(let code) = reply, (1001...1300).contains(code) { return .limited(code - 1000) }
+        return .judged(try router.outcome(reply, claims, bucket, session, epoch))
+    }
+
+    func exchange(_ liveClaims: [AppID: Int]) async throws(StoreError) -> [AppID: Int] {
+        var (elsewhere, failure) = ([AppID: Int](), StoreError?.none)
+        // A server that cannot be used must not keep the apps of the others from theirs.
+        for (app, count) in liveClaims {
+            do throws(StoreError) { elsewhere[app] = try await exchange(app, count) } catch { failure = error }
+        }
+        if let failure, elsewhere.isEmpty { throw failure }
+        return elsewhere
+    }
+
+    private func exchange(_ app: AppID, _ count: Int) async throws(StoreError) -> Int {
+        let bucket = router.buckets.bucket(of: app.text)
+        let (session, _) = try router.route(bucket)
+        let reply = try await router.run(.exchange, bucket, on: session, words: 5) { command in
+            command.add("1")
+            command.add(router.buckets[bucket].prefix + "s:" + app.text)
+            command.add(node)
+            command.add(Int64(count))
+            command.add(time)
+        }
+        guard case .integer(let sum) = reply, sum >= 0 else {
+            throw StoreError(.unreadable, "a script answered in another form")
+        }
+        return Int(clamping: sum)
+    }
+
+    private func key(_ shared: SharedBucket) -> (bucket: Int, key: String) {
+        switch shared {
+        case .enrolment(let address): named("e:", address)
+        case .failures(let address): named("f:", address)
+        case .device(let device): named("d:", device)
+        case .rotations(let device): named("r:", device)
+        }
+    }
+
+    private func named(_ kind: String, _ address: ClientAddress) -> (Int, String) {
+        // Other text than an address may be of any length.
+        let text = String(address.network.prefix(64))
+        let bucket = router.buckets.bucket(of: text)
+        return (bucket, router.buckets[bucket].prefix + kind + text)
+    }
+
+    private func named(_ kind: String, _ device: DeviceID) -> (Int, String) {
+        let bucket = router.buckets.bucket(of: device)
+        return (bucket, router.buckets[bucket].prefix + kind + device.text)
+    }
+}
+
+extension RESPCommand {
+    /// Adds burst and tokens a minute.
+    fileprivate mutating func add(_ rate: Rate) {
+        for number in [rate.burst, rate.perMinute] {
+            if let whole = Int64(exactly: number) { add(whole) } else { add("\(number)") }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+internal import Bytes
+internal import Crypto
+internal import RESP
+
+/// A Lua script, which Redis runs without anything in between.
+struct Script: Sendable {
+    private let source: String
+    private let digest: String
+
+    init(_ source: String) {
+        self.source = source
+        digest = Hexadecimal.encode(Array(Insecure.SHA1.hash(data: Array(source.utf8))))
+    }
+
+    /// The command that runs it.
+    ///
+    /// - Parameters:
+    ///   - words: how many words `add` adds: the number of keys, the keys, the arguments.
+    ///   - isLoaded: whether the server knows the script.
+    func command(words: Int, isLoaded: Bool = true, _ add: (inout RESPCommand) -> Void) -> RESPCommand {
+        var command = RESPCommand(isLoaded ? ["EVALSHA", digest] : ["EVAL", source], count: words + 2)
+        add(&command)
+        return command
+    }
+}
+
+extension Script {
+    /// Confirms the epoch of a bucket, or begins the next one.
+    ///
+    /// KEYS: the epoch. ARGV: run id, replication id, evicted keys, id of a new epoch, the node's clock, whether there may have been
+    /// claims before (`?`: answer nil if it matters), the replication id that this one continues (or empty), the latest reading of the
+    /// server's clock that the node saw and could not record (or empty).
+    static let beginEpoch = Script(
+        """
+        local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss')
+        local t = tonumber(redis.call('TIME')[1])
+        local at, unrecorded = tonumber(e[5] or ''), tonumber(ARGV[8])
+        local latest = at and math.max(at, unrecorded or at)
+        if e[1] and latest and e[2] == ARGV[1] and e[4] == ARGV[3] and t + 5 >= latest then
+            local isSame = e[3] == ARGV[2]
+            if not isSame and ARGV[7] ~= '' and e[3] == ARGV[7] then
+                redis.call('HSET', KEYS[1], 'rep', ARGV[2])
+                isSame = true
+            end
+            if isSame then
+                -- A full server takes no write, and no claim either.
+                if t > at then (unrecorded and redis.call or redis.pcall)('HSET', KEYS[1], 'at', t) end
+                return {e[1], e[6] or ''}
+            end
+        end
+        local losses, seen = {}, {}
+        local function add(reading)
+            if reading and not seen[reading] and #losses < 16 then
+                seen[reading] = true
+                losses[#losses + 1] = string.format('%d', reading)
+            end
+        end
+        if not e[1] and ARGV[6] == '?' then return false end
+        if e[1] or ARGV[6] ~= '0' then
+            add(t)
+            add(tonumber(ARGV[5]))
+            add(at)
+            add(unrecorded)
+            for reading in string.gmatch(e[6] or '', '%d+') do add(tonumber(reading)) end
+        end
+        local loss = table.concat(losses, ',')
+        redis.call('HSET', KEYS[1], 'id', ARGV[4], 'run', ARGV[1], 'rep', ARGV[2], 'ev', ARGV[3], 'at', t, 'loss', loss)
+        return {ARGV[4], loss}
+        """)
+
+    /// Records the server's clock in an epoch.
+    ///
+    /// KEYS: the epoch.
+    static let recordTime = Script(
+        """
+        local t = tonumber(redis.call('TIME')[1])
+        local at = tonumber(redis.call('HGET', KEYS[1], 'at') or '')
+        if at and t > at then redis.call('HSET', KEYS[1], 'at', t) end
+        return 1
+        """)
+
+    /// A token bucket, as `TokenBuckets` in the service has it. Its time is the server's, in seconds.
+    private static let tokens = """
+        local function take(key, burst, perMinute, cost, now, peek)
+            local kept = redis.call('GET', key)
+            local tokens, at = string.match(kept or '', '^(%S+) (%S+)$')
+            tokens, at = tonumber(tokens) or burst, tonumber(at) or now
+            tokens = math.min(burst, tokens + math.max(0, now - at) * perMinute / 60)
+            local wait = 0
+            if tokens >= cost then
+                if not peek then tokens = tokens - cost end
+            elseif perMinute > 0 then
+                wait = math.max(1, math.min(300, math.ceil((cost - tokens) * 60 / perMinute)))
+            else
+                wait = 300
+            end
+            if not peek then
+                local life = 86400000
+                if perMinute > 0 then life = math.min(life, math.ceil((burst - tokens) * 60000 / perMinute) + 1000) end
+                -- 14 digits: a tenth of a millisecond.
+                redis.call('SET', key, tokens .. ' ' .. now, 'PX', life)
+            end
+            return wait
+        end
+        local function seconds(given)
+            if given ~= '' then return tonumber(given) end
+            local t = redis.call('TIME')
+            return t[1] + t[2] / 1000000
+        end
+
+        """
+
+    /// Takes tokens from a bucket.
+    ///
+    /// KEYS: the bucket. ARGV: burst, tokens a minute, cost, `1` to take none, the time (empty: the server's). Answers the seconds to
+    /// wait, or 0.
+    static let take = Script(
+        tokens + """
+            return take(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), seconds(ARGV[5]), ARGV[4] == '1')
+            """)
+
+    /// Makes all claims or none.
+    private static let claims = """
+        local function claim(first, expiry, now)
+            local t = tonumber(redis.call('TIME')[1])
+            if expiry <= now or expiry + 60 <= t then return -2 end
+            for i = first, #KEYS do
+                local kept = redis.call('GET', KEYS[i])
+                if kept and tonumber(kept) > now then return i - first + 1 end
+            end
+            for i = first, #KEYS do redis.call('SET', KEYS[i], expiry, 'PXAT', (expiry + 60) * 1000) end
+            return 0
+        end
+        local function isCurrent(id)
+            local e = redis.call('HMGET', KEYS[1], 'id', 'at')
+            local t, at = tonumber(redis.call('TIME')[1]), tonumber(e[2] or '')
+            if e[1] ~= id or not at or t + 5 < at then return false end
+            if t > at then redis.call('HSET', KEYS[1], 'at', t) end
+            return true
+        end
+
+        """
+
+    /// Claims.
+    ///
+    /// KEYS: the epoch, the claims. ARGV: the id of the epoch, the expiry, the node's clock. Answers 0 (claimed), the number of the
+    /// claim that was taken, -1 (another epoch) or -2 (expired).
+    static let claim = Script(
+        claims + """
+            if not isCurrent(ARGV[1]) then return -1 end
+            return claim(2, tonumber(ARGV[2]), tonumber(ARGV[3]))
+            """)
+
+    /// Takes a token of the device's bucket, and claims if there was one.
+    ///
+    /// KEYS: the epoch, the bucket, the claims. ARGV: as `claim`, then burst and tokens a minute, and the time as `take` has it.
+    /// Answers as `claim`, or 1000 and the seconds to wait.
+    static let limitedClaim = Script(
+        tokens + claims + """
+            if not isCurrent(ARGV[1]) then return -1 end
+            local wait = take(KEYS[2], tonumber(ARGV[4]), tonumber(ARGV[5]), 1, seconds(ARGV[6]), false)
+            if wait > 0 then return 1000 + wait end
+            return claim(3, tonumber(ARGV[2]), tonumber(ARGV[3]))
+            """)
+
+    /// Keeps the number of live claims of an app on one node, and adds up those of the others.
+    ///
+    /// KEYS: a hash of the app: what each node said last, and when. ARGV: the node, the number, the time as `take` has it. Answers the
+    /// sum of the others. What a node said counts for 960 s: until then its claims have expired.
+    static let exchange = Script(
+        tokens + """
+            local now = seconds(ARGV[3])
+            local sum = 0
+            local all = redis.call('HGETALL', KEYS[1])
+            for i = 1, #all, 2 do
+                local count, at = string.match(all[i + 1], '^(%d+) (%S+)$')
+                if not count or tonumber(at) + 960 < now then
+                    redis.call('HDEL', KEYS[1], all[i])
+                elseif all[i] ~= ARGV[1] then
+                    sum = sum + tonumber(count)
+                end
+            end
+            redis.call('HSET', KEYS[1], ARGV[1], string.format('%d %.17g', tonumber(ARGV[2]), now))
+            redis.call('EXPIRE', KEYS[1], 1000)
+            return sum
+            """)
+
+    /// Keeps a challenge, and evicts the oldest of the busiest source if there are too many.
+    ///
+    /// The index holds what was put within the life of a challenge, also what was taken since. Counts of sources whose challenges have
+    /// ended are corrected first, a few at a time. Nothing is evicted before all counts are right: they would push out live challenges.
+    ///
+    /// KEYS: the challenge, its source's index (a sorted set), the counts of all sources (a sorted set), the sum of the counts, when the
+    /// first challenge of each source ends (a sorted set). ARGV: the value, its life in milliseconds, the source, what the keys of
+    /// challenges and of indexes begin with, the name of the challenge, the maximum.
+    /// Answers 1, or 0 if the challenge is there already.
+    static let putChallenge = Script(
+        """
+        local t = redis.call('TIME')
+        local now = t[1] * 1000 + math.floor(t[2] / 1000)
+        local life, maximum = tonumber(ARGV[2]), tonumber(ARGV[7])
+        if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', life) then return 0 end
+        local function recount(source)
+            local index = ARGV[5] .. source
+            redis.call('ZREMRANGEBYSCORE', index, '-inf', now)
+            local count = redis.call('ZCARD', index)
+            local first = redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')
+            if first[2] then
+                redis.call('ZADD', KEYS[3], count, source)
+                redis.call('ZADD', KEYS[5], first[2], source)
+            else
+                redis.call('ZREM', KEYS[3], source)
+                redis.call('ZREM', KEYS[5], source)
+            end
+            return count
+        end
+        local function total() return tonumber(redis.call('GET', KEYS[4]) or '0') end
+        local function counted(source) return tonumber(redis.call('ZSCORE', KEYS[3], source) or '0') end
+        local ended = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now, 'LIMIT', 0, 16)
+        local corrected = 0
+        for _, source in ipairs(ended) do corrected = corrected - counted(source) + recount(source) end
+        local before = counted(ARGV[3])
+        redis.call('ZADD', KEYS[2], now + life, ARGV[6])
+        redis.call('PEXPIRE', KEYS[2], life + 60000)
+        local all = total() + corrected - before + recount(ARGV[3])
+        local rounds = #ended < 16 and 0 or 8
+        while all > maximum and rounds < 8 do
+            rounds = rounds + 1
+            local busiest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+            if not busiest[1] then
+                all = 0
+                break
+            end
+            local kept = tonumber(busiest[2])
+            local real = recount(busiest[1])
+            all = all - kept + real
+            if all > maximum and real > 0 and real == kept then
+                local oldest = redis.call('ZPOPMIN', ARGV[5] .. busiest[1])
+                if oldest[1] then redis.call('DEL', ARGV[4] .. oldest[1]) end
+                all = all - real + recount(busiest[1])
+            end
+        end
+        redis.call('SET', KEYS[4], string.format('%d', all), 'PX', life + 60000)
+        redis.call('PEXPIRE', KEYS[3], life + 60000)
+        redis.call('PEXPIRE', KEYS[5], life + 60000)
+        return 1
+        """)
+}

@@ -1,0 +1,259 @@
+internal import AuthService
+internal import Bytes
+internal import RESP
+
+/// Knows which server is the master, from a source that cannot name two at once for longer than a lease (*Redis.md*).
+protocol Authority: Sendable {
+    /// The masters now. Throws if no quorum says so.
+    func placement() async throws(StoreError) -> Placement
+    func close() async
+}
+
+/// The master of each bucket.
+struct Placement: Sendable {
+    /// Nil: no quorum names one.
+    var owners: [RedisURL.Endpoint?]
+    /// The process that the authority itself saw at an address.
+    var runIDs: [RedisURL.Endpoint: String] = [:]
+    /// How many Sentinels answered, each process once, and how many there are.
+    var sentinels: (answering: Int, all: Int)?
+}
+
+/// One server at one address. A connection made anew shows where the address leads now.
+struct SingleServer: Authority {
+    let endpoint: RedisURL.Endpoint
+    let settings: ConnectionSettings
+
+    func placement() async throws(StoreError) -> Placement {
+        let connection = try await RedisConnection.open(endpoint, settings)
+        defer { connection.close(because: StoreError(.unavailable, "the probe has ended")) }
+        let facts = try await ServerFacts(of: connection)
+        return Placement(owners: [endpoint], runIDs: [endpoint: facts.identity.runID])
+    }
+
+    func close() {}
+}
+
+/// Connections to servers that are asked now and then, opened when they are needed.
+actor Respondents {
+    private let settings: ConnectionSettings
+    private var connections: [RedisURL.Endpoint: RedisConnection] = [:]
+
+    init(_ settings: ConnectionSettings) { self.settings = settings }
+
+    /// Asks each server at once. What one of them answers is from one connection, and so from one process.
+    func ask(
+        _ endpoints: [RedisURL.Endpoint], _ commands: [RESPCommand]
+    ) async -> [RedisURL.Endpoint: Result<[RESPValue], StoreError>] {
+        await withTaskGroup(of: (RedisURL.Endpoint, RedisConnection?, Result<[RESPValue], StoreError>).self) { group in
+            for endpoint in endpoints {
+                let known = connections[endpoint].flatMap { $0.isOpen ? $0 : nil }
+                group.addTask { [settings] in
+                    var used = known
+                    do throws(StoreError) {
+                        let connection: RedisConnection
+                        if let known {
+                            connection = known
+                        } else {
+                            connection = try await RedisConnection.open(endpoint, settings)
+                            used = connection
+                        }
+                        var replies: [RESPValue] = []
+                        for command in commands { replies.append(try await connection.require(command)) }
+                        return (endpoint, used, .success(replies))
+                    } catch { return (endpoint, used, .failure(error)) }
+                }
+            }
+            var answers: [RedisURL.Endpoint: Result<[RESPValue], StoreError>] = [:]
+            for await (endpoint, connection, answer) in group {
+                connections[endpoint] = connection
+                answers[endpoint] = answer
+            }
+            return answers
+        }
+    }
+
+    /// Closes the connections to all servers but these.
+    func keep(_ endpoints: Set<RedisURL.Endpoint>) {
+        for (endpoint, connection) in connections where !endpoints.contains(endpoint) {
+            connection.close(because: StoreError(.unavailable, "no longer needed"))
+            connections[endpoint] = nil
+        }
+    }
+}
+
+/// The master that a majority of the Sentinels names.
+///
+/// An entry of the list is an address, which may lead to one process now and to another later. So processes are counted, by their
+/// ids, and a majority is one of the list or of all Sentinels that are known, whichever is larger.
+struct Sentinels: Authority {
+    let endpoints: [RedisURL.Endpoint]
+    let master: String
+    let respondents: Respondents
+
+    /// What one Sentinel says.
+    private struct Voice {
+        let id: String
+        let master: RedisURL.Endpoint
+        /// The other Sentinels that it knows.
+        let others: Int
+
+        init?(_ replies: [RESPValue]) {
+            guard replies.count == 3, let id = replies[0].text, (1...64).contains(id.utf8.count),
+                let fields = replies[1].elements, let address = replies[2].elements, address.count == 2,
+                let host = address[0].text, !host.isEmpty, let port = address[1].integer, (1...65535).contains(port),
+                let place = stride(from: 0, to: fields.count - 1, by: 2)
+                    .first(where: { fields[$0].text == "num-other-sentinels" }),
+                let others = fields[place + 1].integer, (0...10_000).contains(others)
+            else { return nil }
+            (self.id, self.others) = (id, Int(others))
+            master = RedisURL.Endpoint(host: host, port: Int(port))
+        }
+    }
+
+    func placement() async throws(StoreError) -> Placement {
+        let answers = await respondents.ask(
+            endpoints,
+            [
+                RESPCommand("SENTINEL", "MYID"), RESPCommand("SENTINEL", "MASTER", master),
+                RESPCommand("SENTINEL", "get-master-addr-by-name", master),
+            ])
+        var (named, all, lacksRight) = ([String: Set<RedisURL.Endpoint>](), endpoints.count, false)
+        for answer in answers.values {
+            switch answer {
+            case .success(let replies):
+                guard let voice = Voice(replies) else { continue }
+                named[voice.id, default: []].insert(voice.master)
+                all = max(all, voice.others + 1)
+            case .failure(let error): lacksRight = lacksRight || error.reason.contains("ACL")
+            }
+        }
+        var votes: [RedisURL.Endpoint: Int] = [:]
+        // A Sentinel that changed its mind between two questions has no vote.
+        for masters in named.values where masters.count == 1 {
+            for master in masters { votes[master, default: 0] += 1 }
+        }
+        guard let (winner, _) = votes.first(where: { $0.value > all / 2 }) else {
+            throw StoreError(
+                .unavailable,
+                "no majority of the \(all) Sentinels names one master for \(master); \(named.count) answer"
+                    + (lacksRight ? ", and the user's ACL lacks a right at one" : ""))
+        }
+        return Placement(owners: [winner], sentinels: (named.count, all))
+    }
+
+    func close() async { await respondents.keep([]) }
+}
+
+/// The owners of slots that a majority of the Cluster's masters names.
+///
+/// A promoted replica takes the seat of its master, and both would vote for themselves. So the vote of a server for itself counts
+/// only where this node used that server last: two majorities then share a server (*Redis.md*).
+final class ClusterMap: Authority {
+    private let seeds: [RedisURL.Endpoint]
+    private let buckets: Buckets
+    private let respondents: Respondents
+    /// The masters of the last map.
+    private let masters = Locked<[RedisURL.Endpoint]>([])
+    /// The owners that this node used last.
+    private let incumbents: Locked<[RedisURL.Endpoint?]>
+
+    init(seeds: [RedisURL.Endpoint], buckets: Buckets, respondents: Respondents) {
+        self.seeds = seeds
+        self.buckets = buckets
+        self.respondents = respondents
+        incumbents = Locked(Array(repeating: nil, count: buckets.count))
+    }
+
+    /// The owner of each range of slots, as one node sees it.
+    struct View: Sendable {
+        let ranges: [(slots: ClosedRange<Int>, owner: RedisURL.Endpoint)]
+
+        var masters: Set<RedisURL.Endpoint> { Set(ranges.map(\.owner)) }
+
+        /// Reads the answer to `CLUSTER SLOTS`.
+        ///
+        /// - Parameter asked: the node that answered. It may leave out its own host.
+        init?(_ value: RESPValue, from asked: RedisURL.Endpoint) {
+            guard let entries = value.elements, !entries.isEmpty else { return nil }
+            var ranges: [(ClosedRange<Int>, RedisURL.Endpoint)] = []
+            for entry in entries {
+                guard let parts = entry.elements, parts.count >= 3, let first = parts[0].integer,
+                    let last = parts[1].integer, 0 <= first, first <= last, last < 16384,
+                    let node = parts[2].elements, node.count >= 2, let port = node[1].integer,
+                    (1...65535).contains(port)
+                else { return nil }
+                let host = node[0].text ?? ""
+                guard host != "?" else { continue }
+                ranges.append(
+                    (
+                        Int(first)...Int(last),
+                        RedisURL.Endpoint(host: host.isEmpty ? asked.host : host, port: Int(port))
+                    ))
+            }
+            self.ranges = ranges
+        }
+
+        func owner(of slot: Int) -> RedisURL.Endpoint? { ranges.first { $0.slots.contains(slot) }?.owner }
+    }
+
+    func placement() async throws(StoreError) -> Placement {
+        var voters = masters.withLock { $0 }
+        if voters.isEmpty { voters = try await discover() }
+        var views = await ask(voters)
+        // Masters that the others name vote too.
+        let others = views.values.reduce(into: Set<RedisURL.Endpoint>()) { $0.formUnion($1.masters) }
+            .subtracting(voters)
+        if !others.isEmpty { views.merge(await ask(Array(others))) { $1 } }
+        let electorate = views.values.map(\.masters.count).max() ?? 0
+        let known = views.values.reduce(into: Set<RedisURL.Endpoint>()) { $0.formUnion($1.masters) }
+        guard electorate > 0, views.keys.count(where: known.contains) > electorate / 2 else {
+            masters.withLock { $0 = [] }
+            throw StoreError(.unavailable, "no majority of the Cluster's masters answers")
+        }
+        let voting = views.filter { known.contains($0.key) }
+        let before = incumbents.withLock { $0 }
+        let owners = zip(buckets.slots, before).map { slot, incumbent in
+            Self.winner(of: slot, voting, electorate: electorate, incumbent: incumbent)
+        }
+        incumbents.withLock { $0 = owners }
+        let owning = Set(owners.compactMap { $0 })
+        masters.withLock { $0 = Array(known) }
+        await respondents.keep(owning.union(known))
+        return Placement(owners: owners)
+    }
+
+    /// The server that more than half of the masters name as the owner of a slot.
+    ///
+    /// - Parameters:
+    ///   - views: what each master says.
+    ///   - electorate: the number of masters.
+    ///   - incumbent: the owner that this node used last.
+    static func winner(
+        of slot: Int, _ views: [RedisURL.Endpoint: View], electorate: Int, incumbent: RedisURL.Endpoint?
+    ) -> RedisURL.Endpoint? {
+        var votes: [RedisURL.Endpoint: Int] = [:]
+        for (voter, view) in views {
+            guard let owner = view.owner(of: slot), owner != voter || owner == incumbent else { continue }
+            votes[owner, default: 0] += 1
+        }
+        let winners = votes.filter { 2 * $0.value > electorate }
+        return winners.count == 1 ? winners.first?.key : nil
+    }
+
+    private func discover() async throws(StoreError) -> [RedisURL.Endpoint] {
+        let views = await ask(seeds)
+        guard let largest = views.values.max(by: { $0.masters.count < $1.masters.count }), !largest.masters.isEmpty
+        else { throw StoreError(.unavailable, "none of the Cluster's nodes answers with a map of slots") }
+        return Array(largest.masters)
+    }
+
+    private func ask(_ endpoints: [RedisURL.Endpoint]) async -> [RedisURL.Endpoint: View] {
+        await respondents.ask(endpoints, [RESPCommand("CLUSTER", "SLOTS")]).reduce(into: [:]) { views, answer in
+            guard case .success(let values) = answer.value, let value = values.first else { return }
+            views[answer.key] = View(value, from: answer.key)
+        }
+    }
+
+    func close() async { await respondents.keep([]) }
+}

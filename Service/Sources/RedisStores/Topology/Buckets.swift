@@ -1,0 +1,63 @@
+@_spi(Service) internal import AuthContract
+
+/// Which keys lie together. Every key belongs to a bucket, and the bucket's number is the hash tag of its key, so that all keys
+/// of one script are in one slot of a Cluster. A device has one bucket.
+///
+/// Each bucket has an epoch of its own. A Cluster has 1024 of them: enough to spread over its servers, and few enough to renew
+/// all epochs of a server in an instant. Elsewhere there is one.
+struct Buckets: Sendable {
+    /// What the keys of one bucket are, or begin with. Put together once, because every request needs them.
+    struct Keys: Sendable {
+        let prefix: String
+        let epoch: String
+        let claims: String
+        let challenges: String
+        let devices: String
+
+        fileprivate init(_ prefix: String) {
+            self.prefix = prefix
+            epoch = prefix + "epoch"
+            claims = prefix + "c:"
+            challenges = prefix + "h:"
+            devices = prefix + "d:"
+        }
+    }
+
+    let count: Int
+    private let keys: [Keys]
+    /// The Cluster's slot of each bucket.
+    let slots: [Int]
+
+    static let ofACluster = 1024
+
+    init(count: Int, prefix: String) {
+        self.count = count
+        keys = (0..<count).map { Keys("\(prefix){\($0)}:") }
+        slots = (0..<count).map { Self.slot(of: "\($0)") }
+    }
+
+    subscript(bucket: Int) -> Keys { keys[bucket] }
+
+    func bucket(of device: DeviceID) -> Int {
+        count == 1 ? 0 : device.uuid.withBytes { Int($0[0]) << 8 | Int($0[1]) } % count
+    }
+
+    /// The bucket of a random value.
+    func bucket(of bytes: [UInt8]) -> Int {
+        count == 1 || bytes.count < 2 ? 0 : (Int(bytes[0]) << 8 | Int(bytes[1])) % count
+    }
+
+    /// The bucket of any text.
+    func bucket(of text: String) -> Int { count == 1 ? 0 : Int(Self.checksum(text.utf8)) % count }
+
+    /// The slot of a hash tag: CRC16 (XMODEM) modulo 16384.
+    ///
+    /// Source: Redis Cluster specification, *Key distribution model*.
+    static func slot(of tag: String) -> Int { Int(checksum(tag.utf8)) % 16384 }
+
+    private static func checksum(_ bytes: some Sequence<UInt8>) -> UInt16 {
+        bytes.reduce(0) { sum, byte in
+            (0..<8).reduce(sum ^ UInt16(byte) << 8) { sum, _ in sum & 0x8000 == 0 ? sum << 1 : sum << 1 ^ 0x1021 }
+        }
+    }
+}

@@ -1,0 +1,458 @@
+internal import AuthContract
+internal import AuthService
+internal import Bytes
+internal import Logging
+internal import RESP
+
+/// Leads each call to the master of its bucket, and keeps the epochs.
+///
+/// A round, once a second or when something failed, asks the authority for the masters, checks each server, and begins or confirms
+/// the epoch of each bucket. A server is used only within `lease` of the beginning of a round that confirmed it.
+final class Router: Sendable {
+    struct Settings: Sendable {
+        var connections = 2
+        /// How long a confirmation of a master holds.
+        var lease: Duration = .seconds(Epoch.lease)
+        var interval: Duration = .seconds(1)
+        var retryInterval: Duration = .milliseconds(50)
+        var connection = ConnectionSettings()
+        /// Whether claims may have been accepted before; asked where there is no epoch.
+        var mayHaveHistory: @Sendable () async -> Bool = { true }
+    }
+
+    /// A server that may be used for a bucket, and the epoch of its data.
+    struct Route: Sendable {
+        let session: ServerSession
+        /// Nil: the epoch must be looked up again.
+        var epoch: Epoch?
+        let identity: ServerFacts.Identity
+    }
+
+    private struct State: Sendable {
+        var routes: [Route?]
+        var sessions: [RedisURL.Endpoint: ServerSession] = [:]
+        /// Whether this node has used the bucket. Then there is history, whatever the deployment says.
+        var wasUsed: [Bool]
+        /// The latest reading of the owner's clock that is not in the epoch of the bucket, although it should be.
+        var unrecorded: [UnixTime?]
+        var watches: [RedisURL.Endpoint: ServerWatch] = [:]
+        /// Why a bucket has no route.
+        var trouble = StoreError(.unavailable, "Redis was not reached yet")
+        var isClosed = false
+    }
+
+    let buckets: Buckets
+    private let authority: any Authority
+    private let settings: Settings
+    private let clock: any ServiceClock
+    private let logger: Logger
+    private let state: Locked<State>
+    private let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+
+    init(
+        _ authority: any Authority, buckets: Buckets, settings: Settings, clock: any ServiceClock, logger: Logger
+    ) {
+        self.authority = authority
+        self.buckets = buckets
+        self.settings = settings
+        self.clock = clock
+        self.logger = logger
+        state = Locked(
+            State(
+                routes: Array(repeating: nil, count: buckets.count),
+                wasUsed: Array(repeating: false, count: buckets.count),
+                unrecorded: Array(repeating: nil, count: buckets.count)))
+    }
+
+    // MARK: Calls
+
+    /// The route of a bucket. Throws if no server may be used for it now.
+    func route(_ bucket: Int) throws(StoreError) -> (session: ServerSession, epoch: Epoch) {
+        let (route, trouble) = state.withLock { ($0.routes[bucket], $0.trouble) }
+        guard let route, let epoch = route.epoch else { throw trouble }
+        guard route.session.hasLease else { throw trouble }
+        return (route.session, epoch)
+    }
+
+    /// Whether a server could still be used for a bucket when its answer had arrived.
+    func holds(_ bucket: Int, _ session: ServerSession) -> Bool {
+        state.withLock { $0.routes[bucket]?.session === session } && session.hasLease
+    }
+
+    /// Sends a command for a bucket, and follows a Cluster's `ASK` once.
+    ///
+    /// - Throws: also if the server answers an error. `NOSCRIPT` is the exception: it is returned.
+    func call(_ command: RESPCommand, _ bucket: Int, on session: ServerSession) async throws(StoreError) -> RESPValue {
+        var (answering, reply) = (session, try await session.call(command))
+        if case .error(let text) = reply, let asked = RedisError(text).redirection, asked.isAsk {
+            let host = asked.host.isEmpty ? session.endpoint.host : asked.host
+            answering = try await importing(RedisURL.Endpoint(host: host, port: asked.port))
+            reply = try await answering.call(command, asking: true)
+        }
+        guard case .error(let text) = reply else { return reply }
+        let error = RedisError(text)
+        if error.code == "NOSCRIPT" { return reply }
+        if error.meansWrongServer {
+            // A Cluster's server stays the right one for its other slots.
+            if error.code == "MOVED" || error.code == "CLUSTERDOWN" {
+                dropRoute(bucket, to: session)
+            } else {
+                answering.close(because: error.storeError)
+            }
+            wake.yield()
+        }
+        throw error.storeError
+    }
+
+    /// Runs a script for a bucket.
+    func run(
+        _ script: Script, _ bucket: Int, on session: ServerSession, words: Int,
+        _ add: (inout RESPCommand) -> Void
+    ) async throws(StoreError) -> RESPValue {
+        let reply = try await call(script.command(words: words, add), bucket, on: session)
+        guard case .error = reply else { return reply }
+        // The server has lost its scripts. This brings it back.
+        let again = try await call(script.command(words: words, isLoaded: false, add), bucket, on: session)
+        if case .error(let text) = again { throw RedisError(text).storeError }
+        return again
+    }
+
+    /// The epoch of a bucket turned out not to be the server's. No claim is made until a round has found out why.
+    func doubtEpoch(_ bucket: Int, _ epoch: Epoch) {
+        state.withLock { state in
+            guard state.routes[bucket]?.epoch?.id == epoch.id else { return }
+            state.routes[bucket]?.epoch = nil
+            state.trouble = StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
+        }
+        wake.yield()
+    }
+
+    private func dropRoute(_ bucket: Int, to session: ServerSession) {
+        state.withLock { state in
+            if state.routes[bucket]?.session === session { state.routes[bucket] = nil }
+        }
+    }
+
+    /// The session to a server that imports a slot. It is in use for other slots, or there is none yet.
+    private func importing(_ endpoint: RedisURL.Endpoint) async throws(StoreError) -> ServerSession {
+        if let known = state.withLock({ $0.sessions[endpoint] }), known.isOpen { return known }
+        throw StoreError(.unavailable, "a slot is being moved to \(endpoint), which has no other slots yet")
+    }
+
+    /// The open sessions, for checks.
+    var sessions: [ServerSession] { state.withLock { Array($0.sessions.values) } }
+
+    /// Throws the reason why a bucket cannot be used; nothing if all can.
+    func requireAllRoutes() throws(StoreError) {
+        let (routes, trouble) = state.withLock { ($0.routes, $0.trouble) }
+        guard routes.allSatisfy({ $0?.epoch != nil && $0?.session.hasLease == true }) else { throw trouble }
+    }
+
+    // MARK: Rounds
+
+    /// Runs rounds until the task is cancelled. Closes everything then.
+    func run() async {
+        var failures = 0
+        var iterator = wakes.makeAsyncIterator()
+        let timer = Locked<Task<Void, Never>?>(nil)
+        while !Task.isCancelled {
+            let pause: Duration
+            do throws(StoreError) {
+                try await confirm()
+                if failures > 0 { logger.notice("Redis is usable again") }
+                (failures, pause) = (0, settings.interval)
+            } catch {
+                if failures == 0 { logger.warning("Redis cannot be used: \(error)") }
+                failures += 1
+                // With jitter, so that many nodes do not return at one instant.
+                let longest = min(settings.interval, settings.retryInterval * (1 << min(failures, 6)))
+                pause = longest * Double.random(in: 0.5...1)
+            }
+            timer.withLock { timer in
+                timer?.cancel()
+                timer = Task { [wake] in
+                    guard (try? await Task.sleep(for: pause)) != nil else { return }
+                    wake.yield()
+                }
+            }
+            // A failure must not make rounds follow each other without a pause.
+            if failures > 0 { try? await Task.sleep(for: settings.retryInterval) }
+            guard await iterator.next() != nil else { break }
+        }
+        timer.withLock { $0?.cancel() }
+        await close()
+    }
+
+    /// One round. Throws if a bucket has no route afterwards.
+    func confirm() async throws(StoreError) {
+        let started = ContinuousClock.now
+        do throws(StoreError) {
+            let placement = try await authority.placement()
+            let (sessions, failure) = await checkedSessions(of: placement)
+            let (routes, loss) = await routes(placement, sessions)
+            guard publish(routes, sessions, failure ?? loss) else {
+                for session in sessions.values { session.close() }
+                return
+            }
+            // Only now: a bucket that moved must not be used on its old server under the new lease.
+            for session in sessions.values { session.extendLease(to: started + settings.lease) }
+            if let failure = failure ?? loss { throw failure }
+            guard routes.allSatisfy({ $0 != nil }) else {
+                throw StoreError(.unavailable, "no majority of the Cluster's masters names an owner of every slot")
+            }
+        } catch {
+            state.withLock { $0.trouble = error }
+            throw error
+        }
+    }
+
+    private func publish(
+        _ routes: [Route?], _ sessions: [RedisURL.Endpoint: ServerSession], _ trouble: StoreError?
+    ) -> Bool {
+        let (isPublished, unused) = state.withLock { state -> (Bool, [ServerSession]) in
+            guard !state.isClosed else { return (false, []) }
+            let unused = state.sessions.values.filter { old in !sessions.values.contains { $0 === old } }
+            state.routes = routes
+            for bucket in routes.indices where routes[bucket] != nil { state.wasUsed[bucket] = true }
+            state.sessions = sessions
+            if let trouble { state.trouble = trouble }
+            return (true, unused)
+        }
+        for session in unused { session.close() }
+        return isPublished
+    }
+
+    /// An open session to each master, checked now. A master that cannot be used is left out.
+    private func checkedSessions(
+        of placement: Placement
+    ) async -> ([RedisURL.Endpoint: ServerSession], StoreError?) {
+        let known = state.withLock { $0.sessions }
+        return await withTaskGroup(
+            of: (RedisURL.Endpoint, Result<ServerSession, StoreError>).self
+        ) { group in
+            for endpoint in Set(placement.owners.compactMap { $0 }) {
+                let session = known[endpoint].flatMap { $0.isOpen ? $0 : nil }
+                group.addTask {
+                    do throws(StoreError) {
+                        let session = try await self.checked(session, endpoint, placement)
+                        return (endpoint, .success(session))
+                    } catch {
+                        session?.close(because: error)
+                        return (endpoint, .failure(error))
+                    }
+                }
+            }
+            var (sessions, failure) = ([RedisURL.Endpoint: ServerSession](), StoreError?.none)
+            for await (endpoint, result) in group {
+                switch result {
+                case .success(let session): sessions[endpoint] = session
+                case .failure(let error): failure = error
+                }
+            }
+            return (sessions, failure)
+        }
+    }
+
+    private func checked(
+        _ known: ServerSession?, _ endpoint: RedisURL.Endpoint, _ placement: Placement
+    ) async throws(StoreError) -> ServerSession {
+        let runID = placement.runIDs[endpoint]
+        let asked = ContinuousClock.now
+        if let known {
+            let before = known.facts.identity
+            // After a longer pause this node cannot know what the server was in between.
+            let wasWatched = known.hasLease
+            let facts = try await known.readFacts()
+            try await watch(facts, asked: asked, on: known, placement)
+            // After a promotion there is a previous id. Without one, the master has only begun a new backlog for replicas.
+            let wasPromoted =
+                facts.identity.replicationID != before.replicationID
+                && (facts.previousReplicationID != nil || !wasWatched)
+            if !wasPromoted, facts.identity.runID == runID ?? facts.identity.runID {
+                try require(facts, endpoint)
+                return known
+            }
+            known.close(because: StoreError(.unavailable, "Redis at \(endpoint) was promoted or replaced"))
+        }
+        let session = try await ServerSession.open(
+            endpoint, connections: settings.connections, settings.connection
+        ) { [wake] in wake.yield() }
+        do throws(StoreError) {
+            try await watch(session.facts, asked: asked, on: session, placement)
+            guard session.facts.identity.runID == runID ?? session.facts.identity.runID else {
+                throw StoreError(.unavailable, "\(endpoint) leads to several servers")
+            }
+            try require(session.facts, endpoint)
+        } catch {
+            session.close(because: error)
+            throw error
+        }
+        return session
+    }
+
+    /// Compares what a server says with what it said before. If its clock may have jumped ahead, the reading is recorded in every
+    /// epoch of the server before anything else: Redis may remove claims early until the clock comes back, and a bucket in which no
+    /// claim is made meanwhile would not show it.
+    private func watch(
+        _ facts: ServerFacts, asked: ContinuousClock.Instant, on session: ServerSession, _ placement: Placement
+    ) async throws(StoreError) {
+        let (endpoint, answered, now) = (session.endpoint, ContinuousClock.now, clock.now)
+        let mustRecord = state.withLock { state in
+            if state.watches[endpoint]?.runID != facts.identity.runID {
+                state.watches[endpoint] = ServerWatch(runID: facts.identity.runID)
+            }
+            let mustRecord = state.watches[endpoint]?.mustRecord(
+                facts.time, asked: asked, answered: answered, clockOfNode: now)
+            return mustRecord ?? false
+        }
+        guard mustRecord else { return }
+        let affected: [Int] = state.withLock { state in
+            let affected = placement.owners.indices.filter { bucket in
+                (placement.owners[bucket] ?? state.routes[bucket]?.session.endpoint) == endpoint
+            }
+            for bucket in affected {
+                state.unrecorded[bucket] = max(state.unrecorded[bucket] ?? facts.time, facts.time)
+            }
+            return affected
+        }
+        let failure = await withTaskGroup(of: StoreError?.self) { group in
+            for bucket in affected {
+                group.addTask {
+                    do throws(StoreError) {
+                        _ = try await self.run(.recordTime, bucket, on: session, words: 2) { command in
+                            command.add("1")
+                            command.add(self.buckets[bucket].epoch)
+                        }
+                        self.state.withLock { state in
+                            if state.unrecorded[bucket] == facts.time { state.unrecorded[bucket] = nil }
+                        }
+                        return nil
+                    } catch { return error }
+                }
+            }
+            var failure: StoreError?
+            for await error in group { failure = error ?? failure }
+            return failure
+        }
+        if let failure { throw failure }
+        state.withLock { $0.watches[endpoint]?.recorded(at: answered) }
+    }
+
+    private func require(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) throws(StoreError) {
+        try ServerSession.requireMaster(facts, endpoint)
+        guard !facts.evicts else {
+            throw StoreError(
+                .unavailable, "Redis at \(endpoint) may evict live claims: set maxmemory-policy to noeviction")
+        }
+        let apart = abs(clock.now - facts.time)
+        guard apart <= Epoch.clockTolerance else {
+            throw StoreError(.unavailable, "this node's clock and the one of Redis at \(endpoint) are \(apart) s apart")
+        }
+    }
+
+    // MARK: Epochs
+
+    /// The routes of all buckets, with their epochs.
+    private func routes(
+        _ placement: Placement, _ sessions: [RedisURL.Endpoint: ServerSession]
+    ) async -> ([Route?], StoreError?) {
+        let known = state.withLock { $0.routes }
+        let hasHistory = OnceAsked(settings.mayHaveHistory)
+        return await withTaskGroup(of: (Int, Result<Route, StoreError>).self) { group in
+            var (routes, failure) = ([Route?](repeating: nil, count: buckets.count), StoreError?.none)
+            for (bucket, owner) in placement.owners.enumerated() {
+                guard let owner, let session = sessions[owner] else { continue }
+                let before = known[bucket].flatMap { $0.session === session ? $0 : nil }
+                let identity = session.facts.identity
+                if let before, before.epoch != nil, before.identity == identity {
+                    routes[bucket] = before
+                    continue
+                }
+                group.addTask {
+                    do throws(StoreError) {
+                        let epoch = try await self.epoch(
+                            bucket, session, identity, adopting: before?.identity, hasHistory)
+                        return (bucket, .success(Route(session: session, epoch: epoch, identity: identity)))
+                    } catch { return (bucket, .failure(error)) }
+                }
+            }
+            for await (bucket, result) in group {
+                switch result {
+                case .success(let route): routes[bucket] = route
+                case .failure(let error): failure = error
+                }
+            }
+            return (routes, failure)
+        }
+    }
+
+    /// Confirms the epoch of a bucket, or begins another one if the server's data are not those of the epoch.
+    ///
+    /// - Parameter adopted: the identity that the server had before, under which this node used it without interruption.
+    private func epoch(
+        _ bucket: Int, _ session: ServerSession, _ identity: ServerFacts.Identity,
+        adopting adopted: ServerFacts.Identity?, _ hasHistory: OnceAsked
+    ) async throws(StoreError) -> Epoch {
+        let newID = Epoch.newID()
+        let (wasUsed, unrecorded) = state.withLock { ($0.wasUsed[bucket], $0.unrecorded[bucket]) }
+        for isAsked in [false, true] {
+            let history = wasUsed ? "1" : isAsked ? (await hasHistory.value ? "1" : "0") : "?"
+            let reply = try await run(.beginEpoch, bucket, on: session, words: 10) { command in
+                command.add("1")
+                command.add(buckets[bucket].epoch)
+                command.add(identity.runID)
+                command.add(identity.replicationID)
+                command.add(identity.evictedKeys)
+                command.add(newID)
+                command.add(clock.now.seconds)
+                command.add(history)
+                command.add(adopted?.replicationID ?? "")
+                command.add(unrecorded.map { "\($0.seconds)" } ?? "")
+            }
+            if case .null = reply { continue }
+            guard let words = reply.elements, words.count == 2, let epoch = Epoch(words) else {
+                throw StoreError(
+                    .unreadable, "the epoch in Redis is damaged: delete the key \(buckets[bucket].epoch)")
+            }
+            state.withLock { state in
+                if state.unrecorded[bucket] == unrecorded { state.unrecorded[bucket] = nil }
+            }
+            if epoch.id == newID, !epoch.losses.isEmpty {
+                logger.warning(
+                    "The replay store lost history; requests of that time are refused for a while",
+                    metadata: ["server": "\(session.endpoint)", "bucket": "\(bucket)"])
+            }
+            return epoch
+        }
+        throw StoreError(.unreadable, "Redis did not begin an epoch")
+    }
+
+    func close() async {
+        let sessions = state.withLock { state in
+            state.isClosed = true
+            state.routes = Array(repeating: nil, count: buckets.count)
+            state.trouble = StoreError(.unavailable, "the stores in Redis are closed")
+            defer { state.sessions = [:] }
+            return state.sessions.values
+        }
+        for session in sessions { session.close() }
+        await authority.close()
+        wake.finish()
+    }
+}
+
+/// A question that is asked at most once.
+private actor OnceAsked {
+    private let ask: @Sendable () async -> Bool
+    private var asked: Task<Bool, Never>?
+
+    init(_ ask: @escaping @Sendable () async -> Bool) { self.ask = ask }
+
+    var value: Bool {
+        get async {
+            let task = asked ?? Task { await ask() }
+            asked = task
+            return await task.value
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import AuthServer
+import AuthService
+import PostgreSQLStores
+import RedisStores
+
+/// Checks of the servers that keep the service's state.
+struct ServerStoreChecks {
+    let postgresql: String
+    let redis: String?
+
+    /// What PostgreSQL and Redis say of themselves, and whether the service could work with them.
+    func findings() async -> [StoreFinding] {
+        let database = await PostgreSQLStores.diagnose(postgresql)
+        guard let redis else { return database }
+        return database + (await RedisStores.diagnose(redis))
+    }
+
+    /// Runs all checks, and those of the content if the key opens it.
+    func run(_ key: ServiceKey?, _ diagnosis: inout Diagnosis) async {
+        for finding in await findings() { diagnosis.add(finding) }
+        guard let key, let stores = try? await ServerStores.forCommand(postgresql: postgresql, creating: false) else {
+            return
+        }
+        do {
+            try await ServiceKeyRules(store: stores.serviceKeys, key: key).inspect()
+            diagnosis.ok("service_key", "\(key.checks[0]) is the database's")
+            await ContentChecks(service: AuthService(stores: stores.all, key: key), stores: stores.all).run(&diagnosis)
+        } catch {
+            diagnosis.fail(
+                "service_key", "the key \(error)", do: "nothing starts under this key: configure the right one")
+        }
+        await stores.close()
+    }
+}
+
+extension Diagnosis {
+    /// Adds what a store found out about itself.
+    mutating func add(_ finding: StoreFinding) {
+        let advice = finding.advice ?? "see the page PostgreSQL and Redis of the documentation"
+        switch finding.level {
+        case .good: ok(finding.check, finding.sentence)
+        case .warning: warn(finding.check, finding.sentence, do: advice)
+        case .failure: fail(finding.check, finding.sentence, do: advice)
+        }
+    }
+}

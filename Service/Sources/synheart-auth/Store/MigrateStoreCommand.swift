@@ -1,0 +1,104 @@
+import ArgumentParser
+import AuthService
+import Foundation
+import PostgreSQLStores
+import SQLiteStores
+import StrictJSON
+
+/// Moves a deployment from SQLite to PostgreSQL.
+struct MigrateStoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "migrate-store", abstract: "Move a deployment from a SQLite file to PostgreSQL.",
+        discussion: """
+            Copies apps, devices, keys, credentials, signing keys, pending proofs, evidence and the audit log with its chain into
+            an empty database, in one transaction, and verifies the chain there. The file stays as it is. Stop the service
+            first, and start the nodes with the same service key: the content of <database>.key, or the value of service_key.
+            Do not start a service on the file again.
+
+            Challenges and replay claims stay behind. A client whose challenge is gone starts again, and the first node refuses
+            requests from before the move for some minutes, as after any loss of history.
+
+              synheart-auth migrate-store --from sqlite:/var/lib/synheart-auth/db.sqlite --to postgresql://auth@db.example.com/auth
+            """)
+    @Option(help: "sqlite: and the path of the file.") var from: String
+    @Option(
+        help: ArgumentHelp(
+            "The URL of an empty PostgreSQL database. Default: $SYNHEART_AUTH_STORES_POSTGRESQL.",
+            discussion: "Every process can read a flag: give a URL with a password in the variable."))
+    var to: String?
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        try await reporting {
+            let (path, url) = (try file(), try target())
+            guard FileManager.default.fileExists(atPath: path) else {
+                throw CommandFailure(.impossible, "there is no database at \(path)")
+            }
+            let database = try SQLiteStores.resolvedPath(path)
+            let source = try SQLiteStores(path: database, role: .administration)
+            try await closing(source.close) {
+                if let broken = try await source.audit.firstBrokenLink() {
+                    throw CommandFailure(
+                        .refused,
+                        "the audit log of \(database) is changed at event \(broken): nothing was moved. Compare it with a backup"
+                    )
+                }
+                var moved: [StoredTable: Int] = [:]
+                let isUnserved = try await source.lock.withoutService {
+                    moved = try await PostgreSQLStores.fill(url, from: source.export) { table, count in
+                        Self.tell("\(table.rawValue): \(count)")
+                    }
+                }
+                guard isUnserved else {
+                    throw CommandFailure(.impossible, "a service uses \(database): stop it first")
+                }
+                try await verify(url, against: source)
+                try report(moved, database)
+            }
+        }
+    }
+
+    private func file() throws -> String {
+        guard from.hasPrefix("sqlite:"), from.count > "sqlite:".count else {
+            throw CommandFailure(
+                .impossible, "--from is sqlite: and a path, such as sqlite:/var/lib/synheart-auth/db.sqlite")
+        }
+        return String(from.dropFirst("sqlite:".count))
+    }
+
+    private func target() throws -> String {
+        guard let url = to ?? ProcessInfo.processInfo.environment["SYNHEART_AUTH_STORES_POSTGRESQL"] else {
+            throw CommandFailure(
+                .impossible, "--to is the URL of an empty database, such as postgresql://auth@db.example.com/auth")
+        }
+        return url
+    }
+
+    /// The chain as it arrived is whole, and ends where the file's does.
+    private func verify(_ url: String, against source: SQLiteStores) async throws {
+        let target = try await PostgreSQLStores.connect(url, role: .administration)
+        try await closing(target.close) {
+            let (broken, end) = (try await target.audit.firstBrokenLink(), try await target.audit.link(at: nil))
+            guard broken == nil, end == (try await source.audit.link(at: nil)) else {
+                throw CommandFailure(
+                    .refused,
+                    "the audit log is not whole after the move" + (broken.map { ", from event \($0) on" } ?? "")
+                        + ". Empty the PostgreSQL database before another attempt")
+            }
+        }
+    }
+
+    private func report(_ moved: [StoredTable: Int], _ database: String) throws {
+        let counts = StoredTable.allCases.map { ($0.rawValue, moved[$0] ?? 0) }
+        let sentence = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+        try output.done(
+            "moved \(sentence). Start the nodes with this database's service key (\(database).key, unless service_key is "
+                + "configured), and never a service on \(database) again",
+            JSONObject(counts.map { ($0.0, .integer(Int64($0.1))) }))
+    }
+
+    /// Progress goes to standard error: it is for a person who waits.
+    private static func tell(_ line: String) {
+        if isatty(STDERR_FILENO) == 1 { FileHandle.standardError.write(Data("\r\(line)\u{1B}[K".utf8)) }
+    }
+}

@@ -1,0 +1,59 @@
+import AuthServer
+import AuthService
+import Foundation
+import Logging
+import SQLiteStores
+
+/// The stores that a configuration names, opened, and the key that seals what they hold.
+struct OpenedStores {
+    let engine: any StoreEngine
+    let key: StoreKey
+
+    /// Opens the stores for the service. SQLite's file and its key are created if there are none.
+    static func forService(
+        _ configuration: ServiceConfiguration, observer: any StoreObserver, logger: Logger
+    ) async throws -> OpenedStores {
+        try configuration.checkDatabasePlace()
+        let place = try configuration.storePlace()
+        // The key first: if the process ends in between, no database lacks its key.
+        let key = try StoreKey(configuration, of: place, creating: true)
+        switch place {
+        case .file(let path):
+            var options = SQLiteStores.Options()
+            options.observer = observer
+            return OpenedStores(engine: try SQLiteStores(path: path, options: options), key: key)
+        case .servers(let postgresql, let redis):
+            let engine = try await ServerStores.forService(
+                postgresql: postgresql, redis: redis, observer: observer, logger: logger)
+            return OpenedStores(engine: engine, key: key)
+        }
+    }
+
+    /// Opens the stores for a command beside a service that may be running.
+    ///
+    /// - Parameter creating: whether to create a SQLite file and its key if there are none.
+    static func forCommand(_ configuration: ServiceConfiguration, creating: Bool = false) async throws -> OpenedStores {
+        let place = try configuration.storePlace()
+        if let path = place.file {
+            try configuration.checkDatabasePlace()
+            guard creating || FileManager.default.fileExists(atPath: path) else {
+                throw CommandFailure(
+                    .impossible,
+                    "there is no database at \(configuration.databasePath): start `serve` or `apps add` first")
+            }
+        }
+        let key = try StoreKey(configuration, of: place, creating: creating)
+        switch place {
+        case .file(let path):
+            // A person can wait longer for a busy database than a request.
+            var options = SQLiteStores.Options()
+            options.deadline = .seconds(60)
+            options.busyTimeout = .seconds(30)
+            return OpenedStores(
+                engine: try SQLiteStores(path: path, role: .administration, options: options), key: key)
+        case .servers(let postgresql, _):
+            return OpenedStores(
+                engine: try await ServerStores.forCommand(postgresql: postgresql, creating: creating), key: key)
+        }
+    }
+}

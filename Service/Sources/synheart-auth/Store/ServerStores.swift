@@ -1,0 +1,96 @@
+import AuthServer
+import AuthService
+import Logging
+import PostgreSQLStores
+import RedisStores
+
+/// Stores on servers that several nodes share: PostgreSQL, and Redis for challenges, claims and rates where one is named.
+struct ServerStores: StoreEngine {
+    let postgresql: PostgreSQLStores
+    let redis: RedisStores?
+
+    /// Connects as a node of the service.
+    static func forService(
+        postgresql url: String, redis: String?, observer: any StoreObserver, logger: Logger
+    ) async throws -> ServerStores {
+        var options = PostgreSQLStores.Options()
+        options.observer = observer
+        options.keepsClaims = redis == nil
+        let postgresql = try await PostgreSQLStores.connect(url, options: options, logger: logger)
+        guard let redis else { return ServerStores(postgresql: postgresql, redis: nil) }
+        do {
+            var options = RedisStores.Options()
+            options.observer = observer
+            // Where no device was ever registered, no claim can be lost.
+            options.mayHaveHistory = { (try? await postgresql.devices.devices(DeviceQuery(limit: 1)).isEmpty) != true }
+            return ServerStores(
+                postgresql: postgresql, redis: try await RedisStores.connect(redis, options: options, logger: logger))
+        } catch {
+            await postgresql.close()
+            throw error
+        }
+    }
+
+    /// Connects as a command beside the service. It needs no Redis: challenges and claims are the service's alone.
+    ///
+    /// - Parameter creating: whether to create the tables in an empty database.
+    static func forCommand(postgresql url: String, creating: Bool) async throws -> ServerStores {
+        var options = PostgreSQLStores.Options()
+        // A person can wait longer for a busy database than a request.
+        options.deadline = .seconds(60)
+        options.connections = 2
+        options.createsTables = creating
+        return ServerStores(
+            postgresql: try await PostgreSQLStores.connect(url, role: .administration, options: options), redis: nil)
+    }
+
+    var all: AuthService.Stores {
+        var all = postgresql.all
+        guard let redis else { return all }
+        (all.challenges, all.replay, all.limits) = (redis.challenges, redis.replay, redis.limits)
+        return all
+    }
+
+    var receipts: any ReceiptStore { postgresql.receipts }
+    var serviceKeys: any ServiceKeyStore { postgresql.serviceKeys }
+    var lock: any ServiceLock { postgresql.lock }
+
+    var readiness: [Readiness.Check] {
+        let database = Readiness.Check("postgresql") { [postgresql] in try await postgresql.check() }
+        guard let redis else { return [database] }
+        return [database, Readiness.Check("redis") { try await redis.check() }]
+    }
+
+    var metrics: [MetricsSource] {
+        let pool = postgresql
+        return [
+            MetricsSource("synheart_postgresql_connections", help: "Open connections to PostgreSQL.") {
+                Double(pool.use.open)
+            },
+            MetricsSource("synheart_postgresql_connections_busy", help: "Connections to PostgreSQL that run a call.") {
+                Double(pool.use.busy)
+            },
+            MetricsSource("synheart_postgresql_calls_waiting", help: "Calls that wait for a connection to PostgreSQL.")
+            {
+                Double(pool.use.waiting)
+            },
+            MetricsSource(
+                "synheart_postgresql_calls_refused_total", kind: .counter,
+                help: "Calls that were refused because too many waited for PostgreSQL."
+            ) { Double(pool.use.refused) },
+            MetricsSource(
+                "synheart_postgresql_listening",
+                help: "1 while PostgreSQL tells this node about changes of other nodes."
+            ) { pool.use.isListening ? 1 : 0 },
+        ]
+    }
+
+    func serviceSeals(with key: ServiceKeyCheck) { postgresql.allowSealing(whileListing: key) }
+
+    func allowWrites(whileSealing key: ServiceKeyCheck) { postgresql.allowWrites(whileSealing: key) }
+
+    func close() async {
+        await redis?.close()
+        await postgresql.close()
+    }
+}

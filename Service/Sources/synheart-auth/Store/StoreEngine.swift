@@ -1,0 +1,31 @@
+import AuthServer
+import AuthService
+import SQLiteStores
+
+/// The opened stores of the service, whichever engine keeps them.
+protocol StoreEngine: Sendable {
+    /// All stores, as `AuthService` takes them.
+    var all: AuthService.Stores { get }
+    var receipts: any ReceiptStore { get }
+    var serviceKeys: any ServiceKeyStore { get }
+    /// Excludes services while the service key changes.
+    var lock: any ServiceLock { get }
+    /// The checks of the engine itself.
+    var readiness: [Readiness.Check] { get }
+    var metrics: [MetricsSource] { get }
+
+    /// The service seals with this key from now on. An engine that another process may change meanwhile refuses what it seals once
+    /// the key is none of its own any more.
+    func serviceSeals(with key: ServiceKeyCheck)
+
+    /// From now on, refuses changes unless this is the key that seals.
+    func allowWrites(whileSealing key: ServiceKeyCheck)
+
+    /// Ends the work with the stores. Calls under way are answered.
+    func close() async
+}
+
+extension SQLiteStores: StoreEngine {
+    /// Nothing to do: the service's lock keeps everybody from changing the key.
+    func serviceSeals(with key: ServiceKeyCheck) {}
+}

@@ -1,0 +1,79 @@
+import AuthServer
+import AuthService
+import SQLiteStores
+
+/// The service key that a command or the service uses, and its source.
+struct StoreKey {
+    let key: ServiceKey
+    /// The source of the key, for messages.
+    private let source: String
+    /// What the key seals, for messages.
+    private let place: StorePlace
+
+    /// The configured key, or else the key in the file beside a SQLite database.
+    ///
+    /// - Parameter creating: whether to create the key file if neither a key nor a database exists. An existing database was sealed
+    ///   with a key, and a new key could not open it.
+    init(_ configuration: ServiceConfiguration, of place: StorePlace, creating: Bool) throws {
+        self.place = place
+        // Check this before the key: another process that creates both creates the key first.
+        let hasDatabase = place.file.map { SQLiteStores.hasDatabase(at: $0) } ?? true
+        if let key = try configuration.serviceKey {
+            (self.key, source) = (key, "service_key of \(configuration.origin(of: .serviceKey))")
+            return
+        }
+        guard let database = place.file else {
+            throw CommandFailure(.impossible, "there is no service_key (\(ConfigurationKey.serviceKey.variable))")
+        }
+        let file = ServiceKeyFile(database: database)
+        source = file.path
+        if let key = try file.load() {
+            self.key = key
+            return
+        }
+        guard creating, !hasDatabase else {
+            // If the file is not a database, say that instead.
+            if hasDatabase { try SQLiteStores.checkFile(database) }
+            throw CommandFailure(
+                .impossible,
+                "there is no service key for \(database): neither \(file.path) nor service_key "
+                    + "(\(ConfigurationKey.serviceKey.variable)). Configure the key that the service uses, or put the file "
+                    + "back from your backup; no key is created beside an existing database")
+        }
+        try file.create()
+        guard let key = try file.load() else {
+            throw CommandFailure(.impossible, "\(file.path) was removed while it was created")
+        }
+        self.key = key
+    }
+
+    /// The rules for this key over the stores that it seals.
+    func rules(_ stores: any StoreEngine) -> ServiceKeyRules { ServiceKeyRules(store: stores.serviceKeys, key: key) }
+
+    /// Runs `body`. If the key is refused, the error names the key's source and what it does not open.
+    func explaining<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do { return try await body() } catch let error as ServiceKeyError {
+            throw CommandFailure(.impossible, "the service key (\(source)) for \(place) \(error)")
+        }
+    }
+
+    /// Throws if the stores were sealed with another key. For the service.
+    func admitService(to stores: any StoreEngine) async throws {
+        try await explaining { try await rules(stores).admit(writing: true) }
+        stores.serviceSeals(with: key.checks[0])
+    }
+
+    /// Throws if the stores were sealed with another key, or if a running service does not know a new first key. For commands
+    /// beside a service.
+    func admitCommand(to stores: any StoreEngine, writing: Bool) async throws {
+        try await explaining { try await rules(stores).admit(writing: writing, lock: stores.lock) }
+        // The key may be rotated between this check and the change.
+        if writing { stores.allowWrites(whileSealing: key.checks[0]) }
+    }
+}
+
+extension ServiceConfiguration {
+    fileprivate func origin(of key: ConfigurationKey) -> String {
+        all.first { $0.key == key }?.origin.description ?? "the configuration"
+    }
+}

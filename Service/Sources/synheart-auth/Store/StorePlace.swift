@@ -1,0 +1,38 @@
+import AuthServer
+import SQLiteStores
+
+/// Where the service's state is.
+enum StorePlace: CustomStringConvertible {
+    /// A SQLite file, by its resolved path. Its other files lie beside it.
+    case file(String)
+    /// Servers that several nodes share: PostgreSQL, and Redis for what lives for minutes, by their URLs.
+    case servers(postgresql: String, redis: String?)
+
+    /// The path of the SQLite file; nil: there is none.
+    var file: String? {
+        switch self {
+        case .file(let path): path
+        case .servers: nil
+        }
+    }
+
+    /// For messages: without secrets.
+    var description: String {
+        switch self {
+        case .file(let path): path
+        case .servers(_, redis: nil): "PostgreSQL"
+        case .servers: "PostgreSQL and Redis"
+        }
+    }
+}
+
+extension ServiceConfiguration {
+    /// The path of the SQLite database as configured.
+    var databasePath: String { text(.database) ?? "synheart-auth.sqlite" }
+
+    /// The place that the settings name.
+    func storePlace() throws -> StorePlace {
+        guard let postgresql = secret(.postgresql) else { return .file(try SQLiteStores.resolvedPath(databasePath)) }
+        return .servers(postgresql: postgresql, redis: secret(.redis))
+    }
+}

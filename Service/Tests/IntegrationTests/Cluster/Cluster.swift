@@ -1,0 +1,135 @@
+import Foundation
+import StoreServers
+import Testing
+
+/// Two nodes on one PostgreSQL, and on one Redis or not, with clients that use both nodes at once.
+final class Cluster: Sendable {
+    let postgresql: PostgreSQLServer
+    /// Of PostgreSQL: what is acknowledged is on its disk too.
+    let replica: PostgreSQLServer?
+    let redis: RedisProcess?
+    let fixture: ServiceFixture
+    let history = History()
+
+    /// The most time in which a store that kept its data is used again after its return.
+    static let recovery: Duration = .seconds(5)
+    /// After a loss of history: 65 s and the app's window, with time for a busy machine.
+    static let afterLoss: Duration = .seconds(110)
+
+    private let database: String
+
+    /// Starts the servers, and makes the app and a credential.
+    ///
+    /// - Parameters:
+    ///   - hasRedis: whether there is a Redis, or PostgreSQL alone.
+    ///   - sentinels: what watches the Redis; nil: nothing does.
+    ///   - hasReplica: whether PostgreSQL has a synchronous streaming replica.
+    ///   - futureWindow: the app's. If it is short, the service accepts again soon after a loss of history.
+    init(
+        hasRedis: Bool = true, sentinels: Sentinels? = nil, hasReplica: Bool = false, futureWindow: Int = 5
+    ) async throws {
+        postgresql = try PostgreSQLServer()
+        try postgresql.start()
+        let url = try postgresql.database()
+        database = url.split(separator: "/").last.map(String.init) ?? ""
+        if hasReplica {
+            let replica = try PostgreSQLServer(.replica(of: postgresql))
+            try replica.start()
+            try postgresql.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            try postgresql.sql("SELECT pg_reload_conf()")
+            self.replica = replica
+        } else {
+            replica = nil
+        }
+        redis =
+            if let sentinels { sentinels.master } else if hasRedis {
+                try await RedisProcess(port: PostgreSQLServer.freePort())
+            } else { nil }
+        var stores = ["--postgresql", Self.url(database, [postgresql, replica].compactMap { $0?.port })]
+        if let address = sentinels?.url ?? redis?.url { stores += ["--redis", address] }
+        fixture = try await ServiceFixture(
+            stores: stores,
+            environment: ["SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 7, count: 32).base64EncodedString()],
+            app: """
+                {"app_id":"\(DevelopmentDevice.appID)","build_channel":"dev","development_integrity_allowed":true,
+                 "signature":{"future_window_seconds":\(futureWindow)},
+                 "ios":{"app_ids":["TEAMID1234.\(DevelopmentDevice.appID)"]}}
+                """)
+    }
+
+    private static func url(_ database: String, _ ports: [Int]) -> String {
+        let hosts = ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")
+        return "postgresql://auth@\(hosts)/\(database)" + (ports.count > 1 ? "?target_session_attrs=read-write" : "")
+    }
+
+    func node(_ environment: [String: String] = [:]) async throws -> RunningService {
+        try await fixture.start(environment: environment)
+    }
+
+    /// A node that reaches its stores by these networks.
+    func node(postgresql: FaultyNetwork, redis: FaultyNetwork) async throws -> RunningService {
+        try await fixture.start(stores: [
+            "--postgresql", Self.url(database, [postgresql.port]), "--redis", "redis://127.0.0.1:\(redis.port)",
+        ])
+    }
+
+    /// Lets clients use the nodes while `faults` runs, and returns them with what they know.
+    func load(
+        _ nodes: [RunningService], clients count: Int = 4, seed: UInt64 = .random(in: 1...1_000_000),
+        during faults: @escaping @Sendable () async throws -> Void
+    ) async throws -> [ClusterClient] {
+        let isOver = Flag()
+        return try await withThrowingTaskGroup(of: ClusterClient?.self) { group in
+            for number in 0..<count {
+                var client = ClusterClient(fixture, history, seed: seed &+ UInt64(number))
+                group.addTask {
+                    await client.run(nodes) { isOver.isRaised }
+                    return client
+                }
+            }
+            group.addTask {
+                defer { isOver.raise() }
+                try await faults()
+                return nil
+            }
+            return try await group.reduce(into: []) { if let client = $1 { $0.append(client) } }
+        }
+    }
+
+    /// Waits until each node has accepted so many requests, sent from now on.
+    func awaitAcceptance(by nodes: [RunningService], within limit: Duration) async throws {
+        let start = ContinuousClock.now
+        for node in nodes.indices {
+            while await history.firstAcceptance(by: node, after: start) == nil {
+                guard ContinuousClock.now < start + limit else {
+                    return await history.problem("node \(node) accepted nothing for \(limit) after the return")
+                }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+    }
+
+    /// Holds every node to what was acknowledged, and records whatever rule was broken.
+    func judge(_ clients: [ClusterClient], _ nodes: [RunningService], revocationLimit: Duration = .seconds(1)) async {
+        for var client in clients { await client.check(nodes) }
+        let violations = await history.violations(revocationLimit: revocationLimit)
+        #expect(violations.isEmpty, "\(violations.prefix(10))")
+        func sum(_ count: (LoadClient.Tally) -> Int) -> Int { clients.reduce(0) { $0 + count($1.tally) } }
+        print(
+            "acknowledged \(sum(\.registrations)) registrations, \(sum(\.rotations)) rotations,",
+            "\(sum(\.revocations)) revocations, \(sum(\.accepted)) requests; \(sum(\.refusedReplays)) replays refused,",
+            "\(clients.reduce(0) { $0 + $1.unanswered }) acts unanswered")
+        #expect(sum(\.registrations) > 0 && sum(\.accepted) > 0 && sum(\.refusedReplays) > 0)
+    }
+}
+
+/// Something that is raised once.
+private final class Flag: @unchecked Sendable {
+    // Unchecked: the lock guards `raised`.
+    private let lock = NSLock()
+    private var raised = false
+
+    var isRaised: Bool { lock.withLock { raised } }
+
+    func raise() { lock.withLock { raised = true } }
+}

@@ -1,0 +1,259 @@
+import Foundation
+import StoreServers
+import Testing
+
+/// Two nodes under load while their stores and they themselves fail. A history of all answers is judged.
+///
+/// `CLUSTER_EVERY_FAULT=1` adds those that take a minute or more.
+@Suite(.serialized) struct ClusterTests {
+    private static let hasTime = ProcessInfo.processInfo.environment["CLUSTER_EVERY_FAULT"] != nil
+
+    /// Long enough for each client to do some dozen things.
+    private func calm() async throws { try await Task.sleep(for: .seconds(2)) }
+
+    @Test func `two nodes without a fault agree`() async throws {
+        let cluster = try await Cluster()
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) { try await calm() }
+        await cluster.judge(clients, nodes)
+    }
+
+    @Test func `two nodes on PostgreSQL alone agree`() async throws {
+        let cluster = try await Cluster(hasRedis: false)
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) { try await calm() }
+        await cluster.judge(clients, nodes)
+    }
+
+    /// A minute each, so usually only the harder one.
+    @Test(arguments: hasTime ? [false, true] : [true])
+    func `Redis is killed and comes back, with its data and without`(isEmpty: Bool) async throws {
+        let cluster = try await Cluster()
+        let redis = try #require(cluster.redis)
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            try await calm()
+            redis.kill()
+            await cluster.history.begins("Redis was down")
+            try await calm()
+            if isEmpty { try redis.erase() }
+            await cluster.history.ends("Redis was down")
+            try await redis.start()
+            // Another process is another history, whatever it has on its disk: it may lack the last writes.
+            try await cluster.awaitAcceptance(by: nodes, within: Cluster.afterLoss)
+            try await calm()
+        }
+        await cluster.judge(clients, nodes)
+    }
+
+    @Test func `Redis is paused`() async throws {
+        let cluster = try await Cluster()
+        let redis = try #require(cluster.redis)
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            try await calm()
+            redis.signal(SIGSTOP)
+            await cluster.history.begins("Redis was paused")
+            try await Task.sleep(for: .seconds(4))
+            await cluster.history.ends("Redis was paused")
+            redis.signal(SIGCONT)
+            try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
+        }
+        await cluster.judge(clients, nodes)
+    }
+
+    @Test func `PostgreSQL is killed and comes back`() async throws {
+        let cluster = try await Cluster()
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            try await calm()
+            try cluster.postgresql.kill()
+            try await calm()
+            try cluster.postgresql.start()
+            try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
+            try await calm()
+        }
+        await cluster.judge(clients, nodes, revocationLimit: .seconds(5))
+    }
+
+    @Test func `PostgreSQL hangs`() async throws {
+        let cluster = try await Cluster()
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            try await calm()
+            try cluster.postgresql.pause()
+            try await Task.sleep(for: .seconds(4))
+            try cluster.postgresql.resume()
+            try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
+            try await calm()
+        }
+        await cluster.judge(clients, nodes, revocationLimit: .seconds(5))
+    }
+
+    @Test func `PostgreSQL alone is killed and comes back`() async throws {
+        let cluster = try await Cluster(hasRedis: false)
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            try await calm()
+            try cluster.postgresql.kill()
+            await cluster.history.begins("PostgreSQL was down")
+            try await calm()
+            await cluster.history.ends("PostgreSQL was down")
+            try cluster.postgresql.start()
+            try await calm()
+        }
+        await cluster.judge(clients, nodes, revocationLimit: .seconds(5))
+    }
+
+    @Test func `a node's listening connection drops again and again`() async throws {
+        let cluster = try await Cluster()
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            for _ in 0..<10 {
+                try await Task.sleep(for: .milliseconds(400))
+                try cluster.postgresql.sql(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query ILIKE 'LISTEN%'")
+            }
+        }
+        await cluster.judge(clients, nodes, revocationLimit: .seconds(5))
+    }
+
+    @Test func `a node is killed, and another one takes its place`() async throws {
+        let cluster = try await Cluster()
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            try await calm()
+            nodes[0].kill()
+            try await calm()
+        }
+        await cluster.judge(clients, [nodes[1], try await cluster.node()])
+    }
+
+    @Test func `a node is paused and goes on`() async throws {
+        let cluster = try await Cluster()
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            try await calm()
+            nodes[0].signal(SIGSTOP)
+            try await Task.sleep(for: .seconds(Self.hasTime ? 60 : 8))
+            nodes[0].signal(SIGCONT)
+            try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
+        }
+        // A request that waited in the paused node's socket was sent before the revocation was acknowledged, or after it: the
+        // node reads the row again once it runs.
+        await cluster.judge(clients, nodes)
+    }
+
+    @Test func `PostgreSQL fails over to its streaming replica`() async throws {
+        let cluster = try await Cluster(hasReplica: true)
+        let replica = try #require(cluster.replica)
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            try await calm()
+            try cluster.postgresql.kill()
+            try replica.promote()
+            try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
+            try await calm()
+        }
+        await cluster.judge(clients, nodes, revocationLimit: .seconds(5))
+    }
+
+    @Test(.enabled(if: hasTime)) func `a replica of Redis that lags is promoted`() async throws {
+        let sentinels = try await Sentinels()
+        let cluster = try await Cluster(sentinels: sentinels)
+        let nodes = [try await cluster.node(), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            try await calm()
+            // What the master accepts from now on is lost with it.
+            sentinels.replica.signal(SIGSTOP)
+            try await calm()
+            sentinels.master.kill()
+            sentinels.replica.signal(SIGCONT)
+            try await cluster.awaitAcceptance(by: nodes, within: Cluster.afterLoss)
+            try await calm()
+        }
+        #expect(try await sentinels.replica.command("ROLE").hasPrefix("master"))
+        await cluster.judge(clients, nodes)
+    }
+
+    // MARK: The network
+
+    /// The networks of the first node; the second reaches its stores directly.
+    private func networks(_ cluster: Cluster) throws -> (postgresql: FaultyNetwork, redis: FaultyNetwork) {
+        (
+            try FaultyNetwork(to: cluster.postgresql.port),
+            try FaultyNetwork(to: try #require(cluster.redis).port)
+        )
+    }
+
+    @Test(arguments: [FaultyNetwork.Weather.slow(.milliseconds(40)), .lossy(seed: 7)])
+    func `a node's network is slow, or loses packets`(_ weather: FaultyNetwork.Weather) async throws {
+        let cluster = try await Cluster()
+        let (postgresql, redis) = try networks(cluster)
+        let nodes = [try await cluster.node(postgresql: postgresql, redis: redis), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            for network in [postgresql, redis] { network.turn(weather) }
+            try await Task.sleep(for: .seconds(4))
+            for network in [postgresql, redis] { network.turn(.calm) }
+            try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
+        }
+        await cluster.judge(clients, nodes, revocationLimit: .seconds(5))
+        for network in [postgresql, redis] { network.close() }
+    }
+
+    @Test func `a node is parted from both stores`() async throws {
+        let cluster = try await Cluster()
+        let (postgresql, redis) = try networks(cluster)
+        let nodes = [try await cluster.node(postgresql: postgresql, redis: redis), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            try await calm()
+            for network in [postgresql, redis] { network.turn(.parted) }
+            await cluster.history.begins("it was parted from its stores", for: 0)
+            try await Task.sleep(for: .seconds(6))
+            await cluster.history.ends("it was parted from its stores")
+            for network in [postgresql, redis] { network.turn(.calm) }
+            try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
+        }
+        await cluster.judge(clients, nodes, revocationLimit: .seconds(5))
+        for network in [postgresql, redis] { network.close() }
+    }
+
+    /// It still has its claims and its cache of devices; what it does not hear are revocations.
+    @Test func `a node is parted from PostgreSQL alone`() async throws {
+        let cluster = try await Cluster()
+        let (postgresql, redis) = try networks(cluster)
+        let nodes = [try await cluster.node(postgresql: postgresql, redis: redis), try await cluster.node()]
+        let clients = try await cluster.load(nodes) {
+            try await calm()
+            postgresql.turn(.parted)
+            try await Task.sleep(for: .seconds(8))
+            postgresql.turn(.calm)
+            try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
+        }
+        await cluster.judge(clients, nodes, revocationLimit: .seconds(5))
+        for network in [postgresql, redis] { network.close() }
+    }
+
+    // MARK: Clocks
+
+    @Test func `the clocks of two nodes are 30 s apart`() async throws {
+        let cluster = try await Cluster(futureWindow: 60)
+        let nodes = [
+            try await cluster.node(Self.clock(apartBy: -15)), try await cluster.node(Self.clock(apartBy: 15)),
+        ]
+        let clients = try await cluster.load(nodes) { try await calm() }
+        await cluster.judge(clients, nodes)
+    }
+
+    /// What makes a process see another time of day (Debian's libfaketime).
+    private static func clock(apartBy seconds: Int) throws -> [String: String] {
+        let libraries = ["x86_64", "aarch64"].map { "/usr/lib/\($0)-linux-gnu/faketime/libfaketimeMT.so.1" }
+        let library = try #require(
+            libraries.first { FileManager.default.fileExists(atPath: $0) },
+            "libfaketime is not installed: run scripts/prepare libfaketime")
+        return [
+            "LD_PRELOAD": library, "FAKETIME": seconds < 0 ? "\(seconds)s" : "+\(seconds)s",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        ]
+    }
+}

@@ -1,0 +1,143 @@
+import Foundation
+import StoreServers
+
+/// The network between one node and one store: a proxy that holds bytes back, delays them, or ends connections.
+///
+/// What is held back arrives late and in order, as TCP delivers what it had to send again.
+///
+/// `@unchecked`: `condition` guards what changes.
+final class FaultyNetwork: @unchecked Sendable {
+    enum Weather: Sendable {
+        case calm
+        /// Every piece takes this long, in each direction.
+        case slow(Duration)
+        /// One piece in twenty has to be sent again, which takes 200 ms; one in two hundred ends its connection.
+        case lossy(seed: UInt64)
+        /// Nothing arrives, in neither direction. New connections are accepted and stay silent.
+        case parted
+    }
+
+    let port: Int
+    private let target: Int
+    private let listener: Int32
+    private let condition = NSCondition()
+    private var weather = Weather.calm
+    private var random = SeededGenerator(seed: 0)
+    private var isOver = false
+
+    /// Listens on a free port of the loopback interface, and connects each client to this one.
+    init(to target: Int) throws {
+        self.target = target
+        let free = try PostgreSQLServer.freePort()
+        port = free
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var reuse: Int32 = 1
+        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<Int32>.size))
+        let listener = listener
+        guard Self.withLoopback(free, { bind(listener, $0, $1) }) == 0, listen(listener, 64) == 0 else {
+            throw CocoaError(.fileNoSuchFile)
+        }
+        Thread.detachNewThread { [self] in accept() }
+    }
+
+    /// Ends every connection.
+    func close() {
+        condition.withLock {
+            isOver = true
+            condition.broadcast()
+        }
+        shutdown(listener, Int32(SHUT_RDWR))
+    }
+
+    func turn(_ weather: Weather) {
+        condition.withLock {
+            self.weather = weather
+            if case .lossy(let seed) = weather { random = SeededGenerator(seed: seed) }
+            condition.broadcast()
+        }
+    }
+
+    private static func withLoopback(_ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(truncatingIfNeeded: port).bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
+    private func accept() {
+        while true {
+            let client = Glibc.accept(listener, nil, nil)
+            guard client >= 0 else { break }
+            let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            guard Self.withLoopback(target, { connect(server, $0, $1) }) == 0 else {
+                Glibc.close(client)
+                Glibc.close(server)
+                continue
+            }
+            var noDelay: Int32 = 1
+            for descriptor in [client, server] {
+                setsockopt(
+                    descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, socklen_t(MemoryLayout<Int32>.size))
+            }
+            let pair = Pair(client, server)
+            Thread.detachNewThread { [self] in carry(from: client, to: server, pair) }
+            Thread.detachNewThread { [self] in carry(from: server, to: client, pair) }
+        }
+        Glibc.close(listener)
+    }
+
+    /// Both ends of one connection: closed when the threads of both directions have ended.
+    private final class Pair: Sendable {
+        private let descriptors: [Int32]
+
+        init(_ descriptors: Int32...) { self.descriptors = descriptors }
+
+        func end() { for descriptor in descriptors { shutdown(descriptor, Int32(SHUT_RDWR)) } }
+
+        deinit { for descriptor in descriptors { Glibc.close(descriptor) } }
+    }
+
+    private func carry(from source: Int32, to target: Int32, _ pair: Pair) {
+        defer { pair.end() }
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = recv(source, &piece, piece.count, 0)
+            guard count > 0, passes() else { return }
+            var sent = 0
+            while sent < count {
+                let written = piece.withUnsafeBytes { raw in
+                    raw.baseAddress.map { send(target, $0 + sent, count - sent, Int32(MSG_NOSIGNAL)) } ?? -1
+                }
+                guard written > 0 else { return }
+                sent += written
+            }
+        }
+    }
+
+    /// Waits as long as the weather says; false if the connection ends.
+    private func passes() -> Bool {
+        condition.lock()
+        defer { condition.unlock() }
+        switch weather {
+        case .calm, .parted: break
+        case .slow(let delay): hold(delay)
+        case .lossy:
+            let fate = Int.random(in: 0..<200, using: &random)
+            if fate == 0 { return false }
+            if fate < 10 { hold(.milliseconds(200)) }
+        }
+        while case .parted = weather, !isOver { condition.wait() }
+        return !isOver
+    }
+
+    private func hold(_ delay: Duration) {
+        condition.unlock()
+        usleep(UInt32(delay / .microseconds(1)))
+        condition.lock()
+    }
+}

@@ -1,0 +1,128 @@
+import AuthContract
+import AuthService
+import StoreServers
+import Testing
+
+@testable import PostgreSQLStores
+
+extension AgainstPostgreSQL {
+    /// What one node changes, another one hears of.
+    @Suite(.timeLimit(.minutes(2)))
+    struct ChangesTests {
+        private struct Pair {
+            let url: String
+            let one: PostgreSQLStores
+            let other: PostgreSQLStores
+            let device: DeviceRecord
+
+            init() async throws {
+                url = try await PostgreSQLServer.shared().database()
+                (one, other) = (try await open(url), try await open(url))
+                device = try sampleDevice()
+                try await one.add(device)
+            }
+
+            func revoke() async throws {
+                _ = try await one.devices.setStatus(
+                    device.deviceID, of: device.appID, from: [.registered, .revoked], to: .revoked,
+                    recording: sampleEvent(.deviceRevoked, device: device))
+            }
+
+            func close() async {
+                await one.close()
+                await other.close()
+            }
+        }
+
+        @Test func `a revocation reaches another node within a second`() async throws {
+            let pair = try await Pair()
+            var changes = pair.other.devices.externalChanges().makeAsyncIterator()
+            // Listening begins with a signal.
+            _ = await changes.next()
+            for _ in 0..<3 {
+                let began = ContinuousClock.now
+                try await pair.revoke()
+                _ = await changes.next()
+                #expect(began.duration(to: .now) < .seconds(1))
+            }
+            await pair.close()
+            #expect(await changes.next() == nil)
+        }
+
+        @Test func `an app's change reaches another node`() async throws {
+            let pair = try await Pair()
+            var changes = pair.other.devices.externalChanges().makeAsyncIterator()
+            _ = await changes.next()
+            let app = StoredApp(appID: pair.device.appID, sealedJSON: "{}")
+            #expect(try await pair.one.apps.replace(app, with: app, recording: sampleEvent(.appChanged)))
+            _ = await changes.next()
+            await pair.close()
+        }
+
+        @Test func `a node hears nothing of its own changes and of registrations`() async throws {
+            let pair = try await Pair()
+            var changes = pair.one.devices.externalChanges().makeAsyncIterator()
+            _ = await changes.next()
+            try await pair.revoke()
+            try await pair.other.add(try sampleDevice())
+            let heard = Counter()
+            let listening = Task {
+                for await _ in pair.one.devices.externalChanges() { _ = heard.next() }
+            }
+            // The other node's change comes after all of these on the same channel, and is the one that is heard.
+            _ = try await pair.other.devices.lowerScheme(
+                pair.device.deviceID, of: pair.device.appID, to: .one, recording: sampleEvent())
+            _ = await changes.next()
+            #expect(heard.count <= 1)
+            await pair.close()
+            await listening.value
+        }
+
+        @Test func `a change of another node counts, whatever process of the server it comes from`() async throws {
+            let pair = try await Pair()
+            var changes = pair.one.devices.externalChanges().makeAsyncIterator()
+            _ = await changes.next()
+            // Once, nodes said nothing in their notifications.
+            for text in ["another", ""] {
+                try await pair.one.database.write { (connection) throws(StoreError) in
+                    _ = try connection.rows("SELECT pg_notify('\(ExternalChanges.channel)', $1)", [.text(text)])
+                }
+                _ = await changes.next()
+            }
+            await pair.close()
+            #expect(await changes.next() == nil)
+        }
+
+        @Test func `a listener that lost its connection tells of changes once it listens again`() async throws {
+            let pair = try await Pair()
+            let server = try await PostgreSQLServer.shared()
+            var changes = pair.other.devices.externalChanges().makeAsyncIterator()
+            _ = await changes.next()
+            let ended = try server.sql(
+                """
+                SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                WHERE datname = current_database() AND query LIKE 'LISTEN%'
+                """, in: pair.url)
+            #expect(ended == "1")
+            _ = await changes.next()
+            try await pair.revoke()
+            _ = await changes.next()
+            await pair.close()
+        }
+
+        @Test func `a key that was rotated keeps a command from writing`() async throws {
+            let pair = try await Pair()
+            let checks = try (0..<2).map { byte in
+                try #require(ServiceKey([UInt8](repeating: UInt8(byte), count: 32))?.checks.first)
+            }
+            #expect(try await pair.one.serviceKeys.replaceKeyChecks([], with: [checks[0]], recording: nil))
+            pair.other.allowWrites(whileSealing: checks[0])
+            try await pair.other.audit.append(sampleEvent())
+            #expect(try await pair.one.serviceKeys.replaceKeyChecks([checks[0]], with: [checks[1]], recording: nil))
+            await #expect(throws: StoreError.self) { try await pair.other.audit.append(sampleEvent()) }
+            // Reading goes on.
+            #expect(try await pair.other.apps.app(pair.device.appID) != nil)
+            await pair.close()
+        }
+    }
+}

@@ -1,0 +1,328 @@
+import AuthContract
+import AuthService
+import StoreServers
+import Testing
+
+@testable import PostgreSQLStores
+
+extension AgainstPostgreSQL {
+    @Suite
+    struct ClaimTests {
+        private let server: PostgreSQLServer
+        private let url: String
+        private let device: DeviceRecord
+        private let now = FixedClock().now
+
+        init() async throws {
+            server = try await PostgreSQLServer.shared()
+            url = try server.database()
+            device = try sampleDevice()
+        }
+
+        private func claim(
+            _ claims: [ReplayClaim], on stores: PostgreSQLStores, at time: UnixTime? = nil, now: UnixTime? = nil,
+            futureWindow: Int64 = 60
+        ) async throws -> ClaimOutcome {
+            let time = time ?? self.now
+            return try await stores.replay.claim(
+                claims, of: device.deviceID, timestamp: time, expiresAt: time + 660, now: now ?? time,
+                futureWindow: futureWindow)
+        }
+
+        @Test func `of 64 callers on two nodes that claim one pair in either order, one succeeds`() async throws {
+            let nodes = [try await open(url), try await open(url)]
+            for _ in 0..<4 {
+                let pair = [sampleClaim(device), sampleClaim(device)]
+                let outcomes = try await withThrowingTaskGroup(of: ClaimOutcome.self) { group in
+                    for number in 0..<64 {
+                        group.addTask {
+                            let claims = number % 3 == 0 ? pair.reversed() : pair
+                            return try await claim(
+                                claims, on: nodes[number % 2], at: now + Int64(number % 5) * 200, now: now)
+                        }
+                    }
+                    return try await group.reduce(into: [ClaimOutcome]()) { $0.append($1) }
+                }
+                #expect(outcomes.count { $0 == .claimed } == 1)
+                #expect(outcomes.count { if case .taken = $0 { true } else { false } } == 63)
+            }
+            for node in nodes { await node.close() }
+        }
+
+        @Test func `the sweep purges what has expired by both clocks, and refuses what it no longer knows`()
+            async throws
+        {
+            let stores = try await open(url)
+            let (old, live) = (sampleClaim(device), sampleClaim(device))
+            #expect(try await claim([old], on: stores, at: now - 3000) == .claimed)
+            #expect(try await claim([live], on: stores) == .claimed)
+            try await stores.sweeper?.sweep()
+            #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "1")
+            #expect(try await claim([live], on: stores) == .taken(live))
+            // A clock that steps back does not bring the purged claim back.
+            #expect(try await claim([old], on: stores, at: now - 3000) == .expired)
+            await stores.close()
+        }
+
+        @Test func `a node whose clock is far ahead frees no claim of the others`() async throws {
+            let stores = try await open(url)
+            let claim = sampleClaim(device)
+            #expect(try await self.claim([claim], on: stores) == .claimed)
+            // The server's own clock does not agree: nothing that is live by it is purged.
+            try server.sql("UPDATE claim_slots SET stretch = 3000000000 / 512 WHERE stretch IS NOT NULL", in: url)
+            let ahead = try await open(url, clock: FixedClock(now: UnixTime(4_000_000_000)))
+            try await ahead.sweeper?.sweep()
+            #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "1")
+            await ahead.close()
+            await stores.close()
+        }
+
+        @Test func `a claim that cannot share its table is refused, not forgotten`() async throws {
+            let stores = try await open(url)
+            #expect(try await claim([sampleClaim(device)], on: stores) == .claimed)
+            await #expect(throws: StoreError.self) {
+                try await claim(
+                    [sampleClaim(device)], on: stores, at: now + Int64(ClaimTable.slots * ClaimTable.stretch))
+            }
+            await stores.close()
+        }
+
+        @Test func `a full store refuses and keeps every claim`() async throws {
+            var options = PostgreSQLStores.Options.patient
+            options.maximumClaims = 10
+            let stores = try await open(url, options: options)
+            let claims = (0..<5000).map { _ in sampleClaim(device) }
+            try await withThrowingDiscardingTaskGroup { group in
+                for part in 0..<50 {
+                    group.addTask {
+                        for claim in claims[part * 100..<part * 100 + 100] {
+                            let outcome = try await self.claim([claim], on: stores)
+                            #expect(outcome == .claimed)
+                        }
+                    }
+                }
+            }
+            try await stores.sweeper?.sweep()
+            await #expect(throws: StoreError.self) { try await claim([sampleClaim(device)], on: stores) }
+            for claim in claims.prefix(50) { #expect(try await self.claim([claim], on: stores) == .taken(claim)) }
+            await stores.close()
+        }
+
+        @Test func `a loss refuses the dates around each reading, up to the app's future window`() async throws {
+            let stores = try await open(url)
+            #expect(try await claim([sampleClaim(device)], on: stores, at: now - 100) == .claimed)
+            let marked = "UPDATE claim_history SET identity = 'another server', clock = \(now.seconds)"
+            try server.sql(marked, in: url)
+            // The first call finds the loss at `now + 1000`. Clocks may be 30 s apart.
+            #expect(try await claim([sampleClaim(device)], on: stores, at: now + 1000) == .historyLost(retryAfter: 91))
+            for (date, window, seconds) in [
+                (-690, 60, 781), (0, 60, 91), (90, 60, 1), (89, 200, 142), (310, 300, 1021), (1090, 60, 1), (35, 0, 1),
+            ] as [(Int64, Int64, Int64)] {
+                let outcome = try await claim(
+                    [sampleClaim(device)], on: stores, at: now + date, futureWindow: window)
+                #expect(outcome == .historyLost(retryAfter: seconds), "dated \(date) with a window of \(window)")
+            }
+            for (date, window) in [(-691, 60), (91, 60), (309, 60), (1091, 60), (36, 0)] as [(Int64, Int64)] {
+                let outcome = try await claim(
+                    [sampleClaim(device)], on: stores, at: now + date, futureWindow: window)
+                #expect(outcome == .claimed, "dated \(date) with a window of \(window)")
+            }
+            await stores.close()
+        }
+
+        @Test func `a loss is recorded once, whichever node finds it`() async throws {
+            let nodes = [try await open(url), try await open(url)]
+            try server.sql("UPDATE claim_history SET identity = 'another server'", in: url)
+            try await withThrowingDiscardingTaskGroup { group in
+                for number in 0..<32 {
+                    group.addTask {
+                        let outcome = try await claim([sampleClaim(device)], on: nodes[number % 2])
+                        guard case .historyLost = outcome else {
+                            Issue.record("a call got \(outcome)")
+                            return
+                        }
+                    }
+                }
+            }
+            #expect(try server.sql("SELECT cardinality(lost_from) FROM claim_history", in: url) == "3")
+            for node in nodes { await node.close() }
+        }
+
+        private func isLost(_ outcome: ClaimOutcome) -> Bool { if case .historyLost = outcome { true } else { false } }
+
+        @Test func `after a move from another engine, requests that it may have accepted are refused`() async throws {
+            _ = try await PostgreSQLStores.fill(url, from: { _ in })
+            let (stores, now) = (try await open(url, clock: SystemClock()), SystemClock().now)
+            for date in [now - 300, now, now + 60] {
+                #expect(isLost(try await claim([sampleClaim(device)], on: stores, at: date, now: now)))
+            }
+            #expect(try await claim([sampleClaim(device)], on: stores, at: now + 200) == .claimed)
+            await stores.close()
+        }
+
+        @Test func `claims that were in Redis count as lost once they are here`() async throws {
+            let (here, now) = (try await open(url, clock: SystemClock()), SystemClock().now)
+            #expect(try await claim([sampleClaim(device)], on: here, at: now) == .claimed)
+            var options = PostgreSQLStores.Options.patient
+            options.keepsClaims = false
+            let inRedis = try await open(url, options: options, clock: SystemClock())
+            await #expect(throws: StoreError.self) { try await claim([sampleClaim(device)], on: inRedis) }
+            // A node that still keeps them here refuses from now on.
+            #expect(isLost(try await claim([sampleClaim(device)], on: here, at: now)))
+            await here.close()
+            // While a node uses Redis, the loss is recorded again and again.
+            try await inRedis.sweeper?.sweep()
+            await inRedis.close()
+            try server.sql("UPDATE claim_history SET lost_from = '{}', lost_to = '{}'", in: url)
+            let after = try await open(url, clock: SystemClock())
+            #expect(isLost(try await claim([sampleClaim(device)], on: after, at: now)))
+            await after.close()
+        }
+
+        @Test(arguments: [-3600, -40, 40, 3600] as [Int64])
+        func `a node whose clock is wrong claims nothing, and stops no other node`(_ ahead: Int64) async throws {
+            var options = PostgreSQLStores.Options()
+            options.deadline = .seconds(20)
+            let now = SystemClock().now
+            let stores = try await open(url, options: options, clock: SystemClock())
+            await #expect {
+                try await claim([sampleClaim(device)], on: stores, at: now + ahead)
+            } throws: {
+                ($0 as? StoreError)?.reason.contains(ahead < 0 ? "behind PostgreSQL's" : "ahead of PostgreSQL's")
+                    == true
+            }
+            #expect(try server.sql("SELECT count(stretch) FROM claim_slots", in: url) == "0")
+            let wrong = try await open(url, options: options, clock: FixedClock(now: now + ahead))
+            try server.sql("UPDATE claim_slots SET stretch = 0", in: url)
+            try await wrong.sweeper?.sweep()
+            #expect(try server.sql("SELECT count(stretch) FROM claim_slots", in: url) == "8")
+            try server.sql("UPDATE claim_slots SET stretch = NULL", in: url)
+            #expect(try await claim([sampleClaim(device)], on: stores, at: now) == .claimed)
+            await wrong.close()
+            await stores.close()
+        }
+
+        @Test func `after the server's clock was ahead, claims work again and none is forgotten`() async throws {
+            let (stores, now) = (try await open(url, clock: SystemClock()), SystemClock().now)
+            let (right, wrong) = (sampleClaim(device), sampleClaim(device))
+            #expect(try await claim([right], on: stores, at: now) == .claimed)
+            // For an hour the server's clock, and this node's, were ten hours ahead. All before was purged.
+            let (first, last) = (now + 36_000, now + 39_600)
+            #expect(try await claim([wrong], on: stores, at: last) == .claimed)
+            try server.sql(
+                """
+                DELETE FROM claims;
+                UPDATE claim_slots SET stretch = \(last.seconds + 660) / 512;
+                UPDATE claim_history SET clock = \(last.seconds), purged_to = \(last.seconds - 60),
+                  runs_from = '{\(first.seconds)}', runs_to = '{\(last.seconds)}'
+                """, in: url)
+            #expect(try await claim([right], on: stores, at: now) == .expired)
+            try await stores.sweeper?.sweep()
+            #expect(isLost(try await claim([right], on: stores, at: now)))
+            #expect(try await claim([sampleClaim(device)], on: stores, at: now + 200) == .claimed)
+            for date in [first, first + 1800, last, last + 60] {
+                #expect(isLost(try await claim([wrong], on: stores, at: date)))
+            }
+            // Dates whose claims are in different tables of the ring, at any time of day.
+            #expect(try await claim([sampleClaim(device)], on: stores, at: now + 30_000) == .claimed)
+            #expect(try await claim([sampleClaim(device)], on: stores, at: last + 3408) == .claimed)
+            await stores.close()
+        }
+
+        @Test func `a long transaction that reads the tables does not stop claims`() async throws {
+            let (stores, now) = (try await open(url), now)
+            let (old, next) = (sampleClaim(device), sampleClaim(device))
+            #expect(try await claim([old], on: stores, at: now - 3000) == .claimed)
+            // As pg_dump does.
+            let dump = Connection(address: try ServerAddress(url), settings: [], name: "dump")
+            try await dump.read("BEGIN; LOCK TABLE claims IN ACCESS SHARE MODE")
+            try await stores.sweeper?.sweep()
+            #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "1")
+            // What could not be removed accepts no replay, and its table serves the next turn of the ring.
+            #expect(try await claim([old], on: stores, at: now - 3000) == .expired)
+            let turn = Int64(ClaimTable.slots * ClaimTable.stretch)
+            #expect(try await claim([next], on: stores, at: now - 3000 + turn) == .claimed)
+            #expect(try await claim([old], on: stores, at: now - 3000 + turn) == .claimed)
+            #expect(try await claim([next], on: stores, at: now - 3000 + turn) == .taken(next))
+            await dump.close()
+            dump.thread.finish()
+            await stores.close()
+        }
+
+        @Test func `rows that stayed are removed later, and no claim with them`() async throws {
+            let stores = try await open(url)
+            #expect(try await claim([sampleClaim(device)], on: stores, at: now - 3000) == .claimed)
+            let dump = Connection(address: try ServerAddress(url), settings: [], name: "dump")
+            try await dump.read("BEGIN; LOCK TABLE claims IN ACCESS SHARE MODE")
+            try await stores.sweeper?.sweep()
+            let live = sampleClaim(device)
+            #expect(try await claim([live], on: stores) == .claimed)
+            await dump.close()
+            dump.thread.finish()
+            // Not before a pause: each attempt makes claims wait.
+            try await stores.sweeper?.sweep()
+            #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "2")
+            try server.sql("UPDATE claim_slots SET left_at = 0 WHERE left_at IS NOT NULL", in: url)
+            try await stores.sweeper?.sweep()
+            #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "1")
+            #expect(try await claim([live], on: stores) == .taken(live))
+            await stores.close()
+        }
+
+        @Test func `a user who may not truncate still claims, and the operator hears of it`() async throws {
+            let first = try await open(url)
+            #expect(try await claim([sampleClaim(device)], on: first, at: now - 3000) == .claimed)
+            await first.close()
+            let name = String(url.split(separator: "/").last ?? "")
+            try server.sql(
+                """
+                CREATE ROLE poor_\(name) LOGIN;
+                GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO poor_\(name)
+                """, in: url)
+            let poor = url.replacing("auth@", with: "poor_\(name)@")
+            let stores = try await open(poor)
+            try await stores.sweeper?.sweep()
+            #expect(try server.sql("SELECT count(stretch) FROM claim_slots", in: url) == "0")
+            let found = await stores.diagnose().first { $0.check == "postgresql_rights" }
+            #expect(found?.level == .failure && found?.sentence.contains("claims_0") == true, "\(found as Any)")
+            await stores.close()
+        }
+
+        @Test func `a node that starts frees what ended while none ran`() async throws {
+            let before = try await open(url)
+            #expect(try await claim([sampleClaim(device)], on: before, at: now - 4096) == .claimed)
+            await before.close()
+            let stores = try await open(url)
+            #expect(try await claim([sampleClaim(device)], on: stores) == .claimed)
+            await stores.close()
+        }
+
+        @Test func `a copy of the database on the same server is a loss of history`() async throws {
+            let stores = try await open(url)
+            #expect(try await claim([sampleClaim(device)], on: stores) == .claimed)
+            await stores.close()
+            let name = String(url.split(separator: "/").last ?? "")
+            try server.sql("CREATE DATABASE copy_\(name) TEMPLATE \(name)")
+            let copy = try await open(server.url("copy_\(name)"))
+            #expect(isLost(try await claim([sampleClaim(device)], on: copy)))
+            await copy.close()
+        }
+
+        @Test func `intervals of long ago are forgotten`() async throws {
+            let stores = try await open(url)
+            try server.sql("UPDATE claim_history SET lost_from = '{0}', lost_to = '{1000}'", in: url)
+            try await stores.sweeper?.sweep()
+            #expect(try server.sql("SELECT cardinality(lost_from) FROM claim_history", in: url) == "0")
+            await stores.close()
+        }
+    }
+}
+
+extension Connection {
+    /// Runs statements, and leaves the connection as they leave it.
+    fileprivate func read(_ statements: String) throws {
+        begin(nil, deadline: .now + .seconds(20))
+        try open()
+        for statement in statements.split(separator: "; ") { _ = try rows(String(statement)) }
+    }
+}

@@ -1,0 +1,96 @@
+import AuthContract
+import AuthService
+import StoreServers
+import Testing
+
+@testable import PostgreSQLStores
+
+extension AgainstPostgreSQL {
+    @Suite
+    struct DiagnosisTests {
+        /// The checks that found something.
+        private func complaints(
+            _ url: String, connections: Int = 10, clock: any ServiceClock = SystemClock()
+        ) async -> [String: StoreFinding.Level] {
+            var options = PostgreSQLStores.Options()
+            options.connections = connections
+            let findings = await PostgreSQLStores.diagnose(url, options: options, clock: clock)
+            for finding in findings where finding.level != .good { #expect(finding.advice != nil) }
+            return findings.filter { $0.level != .good }.reduce(into: [:]) { $0[$1.check] = $1.level }
+        }
+
+        /// A user that owns its database and has no other rights, and the URL of the database.
+        private func ordinaryUser() async throws -> String {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            let name = String(url.split(separator: "/").last ?? "")
+            try server.sql("CREATE ROLE user_\(name) LOGIN; ALTER DATABASE \(name) OWNER TO user_\(name)")
+            return url.replacing("auth@", with: "user_\(name)@")
+        }
+
+        @Test func `a user without special rights can do everything, and nothing is wrong`() async throws {
+            let url = try await ordinaryUser()
+            #expect(await complaints(url) == ["postgresql_schema": .warning, "postgresql_durability": .failure])
+            let stores = try await open(url, clock: SystemClock())
+            // The tests' server has fsync off.
+            #expect(await complaints(url) == ["postgresql_durability": .failure])
+            #expect(await stores.diagnose().contains { $0.check == "postgresql_schema" && $0.level == .good })
+            let device = try sampleDevice()
+            try await stores.add(device)
+            let now = SystemClock().now
+            for time in [now - 3000, now] {
+                let outcome = try await stores.replay.claim(
+                    [sampleClaim(device)], of: device.deviceID, timestamp: time, expiresAt: time + 660, now: time,
+                    futureWindow: 60)
+                #expect(outcome == .claimed)
+            }
+            try await stores.sweeper?.sweep()
+            try await stores.check()
+            #expect(try await stores.audit.firstBrokenLink() == nil)
+            #expect(stores.use.open > 0)
+            await stores.close()
+        }
+
+        @Test func `a clock that is apart is named, and makes the node unready`() async throws {
+            let url = try await PostgreSQLServer.shared().database()
+            let now = SystemClock().now
+            for (seconds, level) in [(10, .warning), (-100, .failure)] as [(Int64, StoreFinding.Level)] {
+                let clock = FixedClock(now: now + seconds)
+                #expect(await complaints(url, clock: clock)["postgresql_clock"] == level)
+            }
+            let stores = try await open(url, clock: FixedClock(now: now - 100))
+            await #expect(throws: StoreError.self) { try await stores.check() }
+            await stores.close()
+        }
+
+        @Test func `missing rights, a migration that waits and a small server are named`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try await ordinaryUser()
+            let name = String(url.split(separator: "/").last ?? "")
+            let owner = server.url(name)
+            let found = await complaints(url, connections: 10_000)
+            #expect(found["postgresql_connections"] == .warning)
+            try await PostgreSQLStores.migrate(owner)
+            #expect(await complaints(url) == ["postgresql_rights": .failure])
+            try server.sql("GRANT SELECT ON synheart_auth_schema TO user_\(name)", in: owner)
+            #expect(await complaints(url)["postgresql_rights"] == .failure)
+            try server.sql("UPDATE synheart_auth_schema SET version = 0", in: owner)
+            #expect(await complaints(url)["postgresql_schema"] == .failure)
+        }
+
+        @Test func `a database that takes no writes is named`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            try await PostgreSQLStores.migrate(url)
+            let name = String(url.split(separator: "/").last ?? "")
+            try server.sql("ALTER DATABASE \(name) SET default_transaction_read_only = on")
+            #expect(await complaints(url)["postgresql_connection"] == .failure)
+            #expect(await complaints(url + "?target_session_attrs=primary")["postgresql_writes"] == .failure)
+        }
+
+        @Test func `a server that does not answer, and a malformed URL, are findings too`() async throws {
+            #expect(await complaints("postgresql://127.0.0.1:1/auth") == ["postgresql_connection": .failure])
+            #expect(await complaints("nonsense") == ["postgresql_url": .failure])
+        }
+    }
+}

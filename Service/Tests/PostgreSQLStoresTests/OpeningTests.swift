@@ -1,0 +1,217 @@
+import AuthContract
+import AuthService
+import Foundation
+import StoreServers
+import Testing
+
+@testable import PostgreSQLStores
+
+extension AgainstPostgreSQL {
+    @Suite
+    struct OpeningTests {
+        private func refusal(_ url: String, options: PostgreSQLStores.Options = .init()) async -> PostgreSQLOpenError? {
+            do throws(PostgreSQLOpenError) {
+                await (try PostgreSQLStores.connect(url, options: options, logger: silent)).close()
+                return nil
+            } catch { return error }
+        }
+
+        @Test func `several nodes that start at once create the tables once`() async throws {
+            let url = try await PostgreSQLServer.shared().database()
+            try await withThrowingDiscardingTaskGroup { group in
+                for _ in 0..<6 { group.addTask { await (try open(url)).close() } }
+                for _ in 0..<2 { group.addTask { try await PostgreSQLStores.migrate(url) } }
+            }
+            #expect(try await PostgreSQLServer.shared().sql("SELECT version FROM synheart_auth_schema", in: url) == "1")
+            #expect(try await !PostgreSQLStores.migrate(url))
+        }
+
+        @Test func `an empty database is refused where the tables must be there`() async throws {
+            let url = try await PostgreSQLServer.shared().database()
+            var options = PostgreSQLStores.Options()
+            options.createsTables = false
+            let error = try #require(await refusal(url, options: options))
+            #expect(error.code == .needsMigration)
+            #expect(error.description.contains("synheart-auth migrate"))
+            #expect(try await PostgreSQLStores.migrate(url))
+            #expect(await refusal(url, options: options) == nil)
+        }
+
+        @Test func `tables of a newer version open only if it says that this version works with them`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            try await PostgreSQLStores.migrate(url)
+            try server.sql("INSERT INTO synheart_auth_schema (version, oldest) VALUES (2, 1)", in: url)
+            #expect(await refusal(url) == nil)
+            try server.sql("INSERT INTO synheart_auth_schema (version, oldest) VALUES (3, 2)", in: url)
+            #expect(await refusal(url)?.code == .newerVersion)
+            await #expect(throws: PostgreSQLOpenError.self) { try await PostgreSQLStores.migrate(url) }
+        }
+
+        @Test func `tables of an older version are refused with what to do`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            try await PostgreSQLStores.migrate(url)
+            try server.sql("UPDATE synheart_auth_schema SET version = 0", in: url)
+            let error = try #require(await refusal(url))
+            #expect(error.code == .needsMigration)
+            #expect(error.description.contains("version 0"))
+        }
+
+        @Test func `tables are created and filled durably, whatever the database's settings are`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let name = "careless_\(SystemRandom().bytes(4).map { String($0) }.joined(separator: "_"))"
+            try server.sql("CREATE DATABASE \(name)")
+            for setting in ["synchronous_commit = off", "statement_timeout = 200"] {
+                try server.sql("ALTER DATABASE \(name) SET \(setting)")
+            }
+            let address = try ServerAddress(server.url(name))
+            let found = try await DatabaseCheck.filling(address) { connection in
+                _ = try connection.rows("SELECT pg_sleep(0.3)")
+                return try connection.row("SELECT current_setting('synchronous_commit') AS value")?.text("value")
+            }
+            #expect(found == "on")
+            // A trigger sees the settings of the session that creates the tables.
+            try server.sql(
+                """
+                CREATE TABLE seen (value text);
+                CREATE FUNCTION see() RETURNS event_trigger LANGUAGE plpgsql AS
+                  $$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); END $$;
+                CREATE EVENT TRIGGER see ON ddl_command_end EXECUTE FUNCTION see();
+                """, in: server.url(name))
+            #expect(try await PostgreSQLStores.migrate(server.url(name)))
+            #expect(try server.sql("SELECT DISTINCT value FROM seen", in: server.url(name)) == "on")
+        }
+
+        @Test func `tables of another program are refused, and stay`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            try server.sql("CREATE TABLE devices (id int)", in: url)
+            #expect(await refusal(url)?.code == .notADatabase)
+            #expect(try server.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", in: url) == "1")
+        }
+
+        @Test func `a user without rights is refused with what to do`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            let name = String(url.split(separator: "/").last ?? "")
+            try server.sql("CREATE ROLE poor_\(name) LOGIN", in: url)
+            #expect(await refusal(url.replacing("auth@", with: "poor_\(name)@"))?.code == .notAllowed)
+        }
+
+        @Test func `a database that is not UTF-8 is refused`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            try server.sql("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+            #expect(await refusal(server.url("latin"))?.code == .unsupported)
+        }
+
+        @Test(arguments: [
+            "", "localhost:5432/auth", "host=localhost dbname=auth", "mysql://localhost/auth",
+            "postgresql://auth:p%zzhunter2@localhost/auth", "postgresql://auth:hunter2@localhost/auth?passwrod=hunter2",
+            "postgresql://auth:hunter2@a,b:1,c:2/auth?port=1,2",
+            "postgresql://auth:hunter2@localhost/?connect_timeout=0",
+        ])
+        func `a malformed URL is refused without a word of its password`(_ url: String) async throws {
+            let error = try #require(await refusal(url))
+            #expect(error.code == .malformedURL)
+            #expect(!error.description.contains("hunter2"))
+        }
+
+        @Test func `no error names the password`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            for url in [
+                "postgresql://auth:hunter2@127.0.0.1:1/auth",
+                "postgresql://nobody:hunter2@127.0.0.1:\(server.port)/postgres",
+                "postgresql://auth:hunter2@127.0.0.1:\(server.port)/hunter3?sslmode=require",
+            ] {
+                let error = try #require(await refusal(url))
+                #expect(error.code == .unreachable)
+                #expect(!error.description.contains("hunter2"))
+                for finding in await PostgreSQLStores.diagnose(url) {
+                    #expect(!finding.sentence.contains("hunter2"))
+                }
+            }
+        }
+
+        @Test func `a host elsewhere is verified unless the URL says otherwise`() throws {
+            func modes(_ url: String) throws -> [String?] {
+                try ServerAddress(url, defaults: [:]).servers.map { $0.parameters["sslmode"] }
+            }
+            #expect(try modes("postgresql://db.example.com/auth") == ["verify-full"])
+            #expect(try modes("postgresql://10.0.0.1,127.0.0.1/auth") == ["verify-full", "prefer"])
+            #expect(try modes("postgresql://%2Fvar%2Frun/auth") == ["prefer"])
+            #expect(try modes("postgresql:///auth") == ["prefer"])
+            #expect(try modes("postgresql://[::1]/auth") == ["prefer"])
+            #expect(try modes("postgresql://127.0.0.1.example.com/auth") == ["verify-full"])
+            #expect(try modes("postgresql://db.example.com/auth?sslmode=require") == ["require"])
+            #expect(try modes("postgresql://localhost/auth?hostaddr=10.0.0.1") == ["verify-full"])
+        }
+
+        @Test(arguments: [
+            ("postgresql:///auth", ["host": "10.0.0.1"], "verify-full"),
+            ("postgresql:///auth", ["host": "/var/run"], "prefer"),
+            ("postgresql:///auth", ["hostaddr": "10.0.0.1"], "verify-full"),
+            ("postgresql://localhost/auth", ["hostaddr": "10.0.0.1"], "verify-full"),
+            ("postgresql://localhost/auth", ["host": "db.example.com"], "prefer"),
+            ("postgresql://localhost/auth", ["hostaddr": "127.0.0.1"], "prefer"),
+            ("postgresql://localhost/auth?hostaddr=127.0.0.1", ["hostaddr": "10.0.0.1"], "prefer"),
+            ("postgresql:///auth?hostaddr=10.0.0.1", [:], "verify-full"),
+            ("postgresql:///auth?host=", ["host": "10.0.0.1"], "verify-full"),
+            ("postgresql://localhost/auth", ["service": "elsewhere"], "verify-full"),
+            ("postgresql://localhost/auth?service=elsewhere", [:], "verify-full"),
+            ("postgresql:///auth?service=elsewhere", ["host": "/var/run"], "verify-full"),
+            ("postgresql:///auth?service=elsewhere&sslmode=require", [:], "require"),
+        ])
+        func `where libpq connects with its environment decides about TLS`(
+            _ url: String, _ defaults: [String: String], _ mode: String
+        ) throws {
+            let servers = try ServerAddress(url, defaults: defaults).servers
+            #expect(servers.map { $0.parameters["sslmode"] } == [mode])
+            #expect(servers.map { $0.parameters["gssencmode"] } == ["disable"])
+            #expect(servers.map(\.isLocal) == [mode == "prefer"])
+        }
+
+        @Test func `several hosts of the environment are several servers`() throws {
+            let defaults = ["host": "db.example.com,/var/run", "port": "1,2"]
+            let servers = try ServerAddress("postgresql:///auth", defaults: defaults).servers
+            #expect(servers.map(\.name) == ["db.example.com:1", "/var/run:2"])
+            #expect(servers.map { $0.parameters["sslmode"] } == ["verify-full", "prefer"])
+            // One of our hosts may be empty too.
+            let mixed = try ServerAddress("postgresql://localhost,:2/auth?port=1,2", defaults: defaults).servers
+            #expect(mixed.map { $0.parameters["sslmode"] } == ["prefer", "verify-full"])
+        }
+
+        @Test func `the real environment is read`() throws {
+            // No other test names a server without a host, so none sees this.
+            setenv("PGHOST", "db.example.com", 1)
+            defer { unsetenv("PGHOST") }
+            let server = try #require(try ServerAddress("postgresql:///auth").servers.first)
+            #expect(server.name == "db.example.com")
+            #expect(server.isVerified)
+        }
+
+        @Test func `GSSAPI's encryption cannot take the place of TLS`() {
+            #expect(throws: PostgreSQLOpenError.self) {
+                try ServerAddress("postgresql://db.example.com/auth?gssencmode=prefer")
+            }
+        }
+
+        @Test(arguments: ["any", "read-only", "standby", "prefer-standby", "nonsense"])
+        func `a URL cannot ask for a server that takes no writes`(_ value: String) throws {
+            #expect {
+                try ServerAddress("postgresql://a@h1,h2/d?target_session_attrs=\(value)")
+            } throws: {
+                ($0 as? PostgreSQLOpenError)?.description.contains("target_session_attrs") == true
+            }
+            let primary = try ServerAddress("postgresql://a@h1/d?target_session_attrs=primary")
+            #expect(primary.servers.map { $0.parameters["target_session_attrs"] } == ["primary"])
+        }
+
+        @Test func `each of several hosts has its port, and writes are asked for`() throws {
+            let address = try ServerAddress("postgresql://a@h1:1,h2:2/d?application_name=mine")
+            #expect(address.servers.map(\.name) == ["h1:1", "h2:2"])
+            #expect(address.servers.map { $0.parameters["target_session_attrs"] } == ["read-write", "read-write"])
+            #expect(address.servers[1].parameters["application_name"] == "mine")
+        }
+    }
+}

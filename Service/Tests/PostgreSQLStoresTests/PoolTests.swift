@@ -1,0 +1,191 @@
+import AuthContract
+import AuthService
+import Bytes
+import StoreServers
+import Testing
+
+@testable import PostgreSQLStores
+
+extension AgainstPostgreSQL {
+    @Suite
+    struct PoolTests {
+        private func pool(
+            _ url: String, size: Int = 2, deadline: Duration = .seconds(10), maximumWaiting: Int = 100
+        ) throws -> ConnectionPool {
+            ConnectionPool(
+                address: try ServerAddress(url), settings: [], size: size, deadline: deadline,
+                maximumWaiting: maximumWaiting)
+        }
+
+        private func sleep(_ seconds: Double) -> @Sendable (isolated Connection) throws(StoreError) -> Void {
+            { (connection) throws(StoreError) in _ = try connection.rows("SELECT pg_sleep(\(seconds))") }
+        }
+
+        @Test func `the server never sees more connections than the pool has`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let pool = try pool(try server.database(), size: 3)
+            let most = try await withThrowingTaskGroup(of: Int64.self) { group in
+                for _ in 0..<60 {
+                    group.addTask {
+                        try await pool.run { (connection) throws(StoreError) in
+                            try connection.row(
+                                "SELECT count(*) AS open FROM pg_stat_activity WHERE datname = current_database()")?
+                                .integer("open") ?? 0
+                        }
+                    }
+                }
+                return try await group.reduce(0, max)
+            }
+            #expect(most <= 3)
+            // A call is answered before its connection is idle again; `close` waits for that.
+            await pool.close()
+            #expect(pool.use.busy == 0)
+            #expect(pool.use.waiting == 0)
+        }
+
+        @Test func `calls that wait for a connection end at their deadline, and leave no trace`() async throws {
+            let pool = try pool(try await PostgreSQLServer.shared().database(), size: 1, deadline: .milliseconds(400))
+            await withDiscardingTaskGroup { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        await #expect { try await pool.run(self.sleep(60)) } throws: {
+                            ($0 as? StoreError)?.code == .tooSlow
+                        }
+                    }
+                }
+            }
+            try await answers(pool)
+            await pool.close()
+        }
+
+        @Test func `calls beyond the bound are refused at once`() async throws {
+            let pool = try pool(try await PostgreSQLServer.shared().database(), size: 1, maximumWaiting: 2)
+            let refused = await withTaskGroup(of: Bool.self) { group in
+                for _ in 0..<10 {
+                    group.addTask {
+                        do throws(StoreError) { try await pool.run(self.sleep(0.3)); return false } catch {
+                            return error.code == .tooSlow
+                        }
+                    }
+                }
+                return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            }
+            #expect(refused == 7)
+            #expect(pool.use.refused == 7)
+            await pool.close()
+        }
+
+        @Test func `a cancelled call ends at once, and so does its statement`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            let pool = try pool(url, size: 1, deadline: .seconds(60))
+            let began = OnceValue<Void>()
+            let running = Task {
+                try await pool.run { (connection) throws(StoreError) in
+                    _ = try connection.rows("SELECT 1")
+                    began.give(())
+                    _ = try connection.rows("SELECT pg_sleep(60)")
+                }
+            }
+            let waiting = Task { try await pool.run(sleep(60)) }
+            await began.value
+            running.cancel()
+            waiting.cancel()
+            for task in [running, waiting] {
+                await #expect(throws: StoreError.self) { try await task.value }
+            }
+            // The one connection serves again, long before the statement would have ended.
+            try await answers(pool)
+            await pool.close()
+        }
+
+        @Test func `no key for cancelling goes to a server elsewhere`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database("?sslmode=disable")
+            // A service counts as elsewhere, and libpq's environment has none.
+            let pool = ConnectionPool(
+                address: try ServerAddress(url, defaults: ["service": "elsewhere"]), settings: [], size: 1,
+                deadline: .milliseconds(500), maximumWaiting: 10)
+            await #expect { try await pool.run(sleep(60)) } throws: { ($0 as? StoreError)?.code == .tooSlow }
+            try await answers(pool)
+            let ended = try server.sql(
+                """
+                SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT pg_sleep%'
+                """, in: url)
+            #expect(ended == "1")
+            await pool.close()
+        }
+
+        @Test func `a cancellation never hits the next call`() async throws {
+            let pool = try pool(try await PostgreSQLServer.shared().database(), size: 1, deadline: .seconds(30))
+            for round in 0..<50 {
+                let task = Task { try await pool.run(sleep(Double(round % 5) * 0.002)) }
+                await Task.yield()
+                task.cancel()
+                _ = try? await task.value
+                try await answers(pool)
+            }
+            await pool.close()
+        }
+
+        @Test func `a failed statement leaves its connection open, and its transaction rolled back`() async throws {
+            let pool = try pool(try await PostgreSQLServer.shared().database(), size: 1)
+            try await pool.run { (connection) throws(StoreError) in _ = try connection.rows("CREATE TABLE t (id int)") }
+            let before = pool.processes
+            await #expect(throws: StoreError.self) {
+                try await pool.run { (connection) throws(StoreError) in
+                    try connection.inTransaction { (connection) throws(StoreError) in
+                        _ = try connection.rows("INSERT INTO t VALUES (1)")
+                        _ = try connection.rows("SELECT 1 / 0")
+                    }
+                }
+            }
+            try await pool.run { (connection) throws(StoreError) in
+                #expect(try connection.rows("SELECT 1 FROM t").count == 0)
+            }
+            #expect(pool.processes == before)
+            await pool.close()
+        }
+
+        @Test func `a deadlock is retried`() async throws {
+            let pool = try pool(try await PostgreSQLServer.shared().database(), size: 2)
+            try await pool.run { (connection) throws(StoreError) in
+                _ = try connection.rows("CREATE TABLE t (id int PRIMARY KEY, n int)")
+                _ = try connection.rows("INSERT INTO t VALUES (1, 0), (2, 0)")
+            }
+            try await withThrowingDiscardingTaskGroup { group in
+                for order in [[1, 2], [2, 1]] {
+                    group.addTask {
+                        try await pool.run { (connection) throws(StoreError) in
+                            try connection.inTransaction { (connection) throws(StoreError) in
+                                for id in order {
+                                    _ = try connection.rows("UPDATE t SET n = n + 1 WHERE id = \(id)")
+                                    _ = try connection.rows("SELECT pg_sleep(0.2)")
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            try await pool.run { (connection) throws(StoreError) in
+                #expect(try connection.row("SELECT sum(n) AS n FROM t")?.integer("n") == 4)
+            }
+            await pool.close()
+        }
+
+        @Test func `a closed pool refuses calls`() async throws {
+            let pool = try pool(try await PostgreSQLServer.shared().database())
+            try await answers(pool)
+            await pool.close()
+            await #expect(throws: StoreError.self) { try await pool.run(sleep(0)) }
+        }
+
+        private func answers(_ pool: ConnectionPool) async throws {
+            let sum = try await pool.run { (connection) throws(StoreError) in
+                try connection.row("SELECT 1::bigint + $1 AS sum", [.integer(41)])?.integer("sum")
+            }
+            #expect(sum == 42)
+        }
+    }
+}

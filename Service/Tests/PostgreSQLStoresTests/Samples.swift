@@ -1,0 +1,67 @@
+import AuthContract
+import AuthService
+import Crypto
+import Foundation
+import Logging
+import StoreConformance
+import StoreServers
+import Testing
+
+@testable import PostgreSQLStores
+
+struct FixedClock: ServiceClock {
+    var now = UnixTime(1_750_000_000)
+}
+
+let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+extension PostgreSQLStores {
+    /// The stores as the conformance suite takes them.
+    var underTest: StoresUnderTest {
+        StoresUnderTest(
+            challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit, receipts: receipts,
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
+            serviceKeys: serviceKeys, now: clock.now)
+    }
+
+    /// Inserts a device, and its app if that is not there.
+    func add(_ device: DeviceRecord) async throws {
+        _ = try await apps.insert(
+            StoredApp(appID: device.appID, sealedJSON: "{}"), recording: sampleEvent(.appAdded, device: device))
+        let outcome = try await devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))
+        try #require(outcome == .inserted)
+    }
+}
+
+func sampleDevice(_ app: String = "com.example.app") throws -> DeviceRecord {
+    DeviceRecord(
+        appID: try AppID(app), deviceID: DeviceID(from: SystemRandom()), platform: .android, status: .registered,
+        key: DevicePublicKey(P256.Signing.PrivateKey().publicKey),
+        assurance: Assurance(app: .playIntegrity, key: .strongbox), registeredAt: FixedClock().now)
+}
+
+func sampleEvent(_ code: AuditEvent.Code = .securityEvent, device: DeviceRecord? = nil) -> AuditEvent {
+    AuditEvent(code, at: FixedClock().now, actor: "test", appID: device?.appID, deviceID: device?.deviceID)
+}
+
+/// The tests that need a server. One after the other: several servers that start, crash and hang at once would only measure
+/// the machine.
+@Suite(.enabled(if: PostgreSQLServer.isAvailable), .serialized)
+enum AgainstPostgreSQL {}
+
+/// Opens the stores of a node, with a deadline that a busy machine keeps.
+func open(
+    _ url: String, options: PostgreSQLStores.Options = .patient, clock: any ServiceClock = FixedClock()
+) async throws -> PostgreSQLStores {
+    try await PostgreSQLStores.connect(url, options: options, clock: clock, logger: silent)
+}
+
+extension PostgreSQLStores.Options {
+    static var patient: Self {
+        var options = Self()
+        options.deadline = .seconds(20)
+        // The tests play with time.
+        options.clockTolerance = 1 << 40
+        return options
+    }
+}

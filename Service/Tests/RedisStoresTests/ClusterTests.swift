@@ -1,0 +1,173 @@
+import AuthContract
+import AuthService
+import Foundation
+import RESP
+import Testing
+
+@testable import RedisStores
+
+@Suite("In a Cluster", .enabled(if: RedisInstallation.isHere))
+struct ClusterTests {
+    /// Three masters, and replicas if wanted.
+    private struct Deployment {
+        var nodes: [RedisServer] = []
+
+        init(replicas: Int = 0) async throws {
+            for _ in 0..<(3 + 3 * replicas) {
+                nodes.append(
+                    try await RedisServer.start([
+                        "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout",
+                        "1500",
+                        "--cluster-require-full-coverage", "no",
+                    ]))
+            }
+            try await RedisServer.cli(
+                ["--cluster", "create"] + nodes.map { "127.0.0.1:\($0.port)" }
+                    + ["--cluster-replicas", "\(replicas)", "--cluster-yes"])
+            for node in nodes {
+                try await eventually("the Cluster is complete", within: .seconds(40)) {
+                    let info = try await node.command("CLUSTER", "INFO").text ?? ""
+                    let masters = try await node.command("CLUSTER", "SLOTS").elements ?? []
+                    return info.contains("cluster_state:ok") && masters.count == 3
+                        && masters.allSatisfy { ($0.elements?.count ?? 0) == 3 + replicas }
+                }
+            }
+        }
+
+        var url: String { "redis+cluster://127.0.0.1:\(nodes[0].port),127.0.0.1:\(nodes[1].port)" }
+
+        /// The node that serves a slot, as the first living node sees it.
+        func owner(of slot: Int, asking node: RedisServer) async throws -> RedisServer {
+            let reply = try await node.command("CLUSTER", "SLOTS")
+            let port = ClusterMap.View(reply, from: node.endpoint)?.owner(of: slot)?.port
+            guard let owner = nodes.first(where: { $0.port == port }) else { throw TestFailure("no owner of \(slot)") }
+            return owner
+        }
+
+        func id(_ node: RedisServer) async throws -> String { try await node.command("CLUSTER", "MYID").text ?? "" }
+    }
+
+    @Test func `hash slots are Redis' own`() async throws {
+        #expect(Buckets.slot(of: "123456789") == 0x31C3)
+        #expect(Buckets.slot(of: "foo") == 12182)
+        let buckets = Buckets(count: Buckets.ofACluster, prefix: "p:")
+        #expect(Set(buckets.slots).count > 950)
+    }
+
+    @Test
+    func `two nodes never count disjoint majorities: a server's own vote counts only for the node that used it last`()
+        throws
+    {
+        func endpoint(_ port: Int) -> RedisURL.Endpoint { RedisURL.Endpoint(host: "h", port: port) }
+        func view(_ owner: Int) throws -> ClusterMap.View {
+            let slots = RESPValue.array([
+                .array([.integer(0), .integer(10), .array([.simple("h"), .integer(Int64(owner))])])
+            ])
+            return try #require(ClusterMap.View(slots, from: endpoint(owner)))
+        }
+        func winner(_ votes: [(Int, Int)], incumbent: Int? = nil) throws -> Int? {
+            let views = Dictionary(uniqueKeysWithValues: try votes.map { (endpoint($0.0), try view($0.1)) })
+            return ClusterMap.winner(of: 5, views, electorate: 3, incumbent: incumbent.map(endpoint))?.port
+        }
+        // 1 was the master; 4 is its promoted replica; 2 still believes in 1.
+        #expect(try winner([(1, 1), (2, 1)], incumbent: 1) == 1)
+        #expect(try winner([(4, 4), (3, 4)]) == nil)
+        #expect(try winner([(1, 1), (2, 1), (4, 4), (3, 4)], incumbent: 1) == 1)
+        // Once 2 knows, a new node uses 4, and no node uses 1.
+        #expect(try winner([(4, 4), (3, 4), (2, 4)]) == 4)
+        #expect(try winner([(1, 1), (2, 4), (3, 4), (4, 4)], incumbent: 1) == 4)
+        // A new node needs both others.
+        #expect(try winner([(1, 1), (2, 1)]) == nil)
+        #expect(try winner([(2, 1), (3, 1)]) == 1)
+        #expect(try winner([(1, 1)], incumbent: 1) == nil)
+    }
+
+    @Test func `the stores keep every guarantee`() async throws {
+        let deployment = try await Deployment()
+        let stores = try await RedisStores.forTest(deployment.url)
+        try await ConformanceTests.run(on: stores)
+        // Devices of all servers.
+        let requests = (0..<60).map { _ in SampleRequest() }
+        for request in requests { #expect(try await stores.claim(request) == .claimed) }
+        for request in requests { #expect(try await stores.claim(request) == .taken(request.claims[0])) }
+        for node in deployment.nodes { #expect(try await node.command("DBSIZE").integer ?? 0 > 10) }
+        try await stores.check()
+        let other = try await RedisStores.forTest(deployment.url)
+        for request in requests { #expect(try await other.claim(request) == .taken(request.claims[0])) }
+        let address = SharedBucket.enrolment(ClientAddress("192.0.2.1"))
+        #expect(try await stores.limits.take(address, at: Rate(burst: 1, perMinute: 0), isQuestion: false) == nil)
+        #expect(try await other.limits.take(address, at: Rate(burst: 1, perMinute: 0), isQuestion: false) == 300)
+        for stores in [stores, other] { await stores.close() }
+    }
+
+    @Test func `a slot that moves is refused while it moves, is asked for at both servers, and counts as lost after`()
+        async throws
+    {
+        let deployment = try await Deployment()
+        let stores = try await RedisStores.forTest(deployment.url)
+        let challenge = IssuedChallenge(
+            bytes: SystemRandom().bytes(32), appID: try AppID("com.example.app"), purpose: .register,
+            expiresAt: SystemClock().now + 90)
+        try await stores.challenges.put(challenge, source: "192.0.2.1")
+        let buckets = stores.router.buckets
+        let bucket = buckets.bucket(of: challenge.bytes)
+        let slot = buckets.slots[bucket]
+        var request = SampleRequest()
+        while buckets.bucket(of: request.device) != bucket { request = SampleRequest() }
+        #expect(try await stores.claim(request) == .claimed)
+        let elsewhere = SampleRequest()
+        #expect(try await stores.claim(elsewhere) == .claimed)
+
+        let source = try await deployment.owner(of: slot, asking: deployment.nodes[0])
+        let target = try #require(deployment.nodes.first { $0.port != source.port })
+        let (sourceID, targetID) = (try await deployment.id(source), try await deployment.id(target))
+        try await target.command("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", sourceID)
+        try await source.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", targetID)
+        // A new claim has keys on neither side: nothing is accepted.
+        var new = SampleRequest()
+        while buckets.bucket(of: new.device) != bucket { new = SampleRequest() }
+        #expect((try? await stores.claim(new)) == nil)
+        let connection = try await RedisConnection.open(source.endpoint, ConnectionSettings())
+        let keys = try await connection.require(RESPCommand("CLUSTER", "GETKEYSINSLOT", "\(slot)", "1000"))
+        for key in keys.elements ?? [] {
+            var migrate = RESPCommand("MIGRATE", "127.0.0.1", "\(target.port)", count: 6)
+            migrate.add(bytes: key.bytes ?? [])
+            migrate.add("0")
+            migrate.add("5000")
+            try await connection.require(migrate)
+        }
+        connection.close(because: StoreError(.unavailable, "done"))
+        // The challenge is at the target, which answers only after ASKING.
+        #expect(try await stores.challenges.take(challenge.bytes) == challenge)
+        for node in [target, source] + deployment.nodes {
+            try await node.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", targetID)
+        }
+        #expect(try await stores.claimOnceAvailable(request).isHistoryLost)
+        #expect(try await stores.claim(elsewhere) == .taken(elsewhere.claims[0]))
+        await stores.close()
+    }
+
+    @Test func `a promoted replica loses the history of its slots alone`() async throws {
+        let deployment = try await Deployment(replicas: 1)
+        let stores = try await RedisStores.forTest(deployment.url)
+        let requests = (0..<30).map { _ in SampleRequest() }
+        for request in requests { #expect(try await stores.claim(request) == .claimed) }
+        let victim = deployment.nodes[0]
+        var lost: [Bool] = []
+        for request in requests {
+            let slot = stores.router.buckets.slots[stores.router.buckets.bucket(of: request.device)]
+            lost.append(try await deployment.owner(of: slot, asking: deployment.nodes[1]).port == victim.port)
+        }
+        #expect(lost.contains(true) && lost.contains(false))
+        victim.kill()
+        for (request, isLost) in zip(requests, lost) {
+            var outcome: ClaimOutcome?
+            try await eventually("the stores answer", within: .seconds(40)) {
+                outcome = try? await stores.claim(request)
+                return outcome != nil
+            }
+            #expect(isLost ? outcome?.isHistoryLost == true : outcome == .taken(request.claims[0]))
+        }
+        await stores.close()
+    }
+}

@@ -1,0 +1,83 @@
+import AuthContract
+import AuthService
+import RESP
+import Testing
+
+@testable import RedisStores
+
+@Suite("Diagnosis", .enabled(if: RedisInstallation.isHere))
+struct DiagnosisTests {
+    private func levels(_ findings: [StoreFinding]) -> [String: StoreFinding.Level] {
+        Dictionary(findings.map { ($0.check, $0.level) }) { first, _ in first }
+    }
+
+    @Test func `a good server has good findings, and an open maxmemory is a warning`() async throws {
+        let server = try await RedisServer.start()
+        var findings = await RedisStores.diagnose(server.url)
+        #expect(levels(findings)["redis_eviction"] == .warning)
+        #expect(findings.filter { $0.level != .good }.count == 1, "\(findings)")
+        try await server.command("CONFIG", "SET", "maxmemory", "100mb")
+        let stores = try await RedisStores.forTest(server.url)
+        findings = await stores.diagnose()
+        #expect(findings.allSatisfy { $0.level == .good }, "\(findings)")
+        #expect(Set(findings.map(\.check)).count == findings.count)
+        await stores.close()
+    }
+
+    @Test func `eviction, a clock apart, a replica and missing rights are failures`() async throws {
+        let (server, replica) = (try await RedisServer.start(), try await RedisServer.start())
+        try await server.command("CONFIG", "SET", "maxmemory", "100mb")
+        try await server.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        let clock = MovableClock()
+        clock.move(by: -45)
+        var found = levels(await RedisStores.diagnose(server.url, clock: clock))
+        #expect(found["redis_eviction"] == .failure && found["redis_clock"] == .failure)
+        #expect(found["redis_version"] == .good && found["redis_role"] == .good)
+
+        try await replica.command("REPLICAOF", "127.0.0.1", "\(server.port)")
+        found = levels(await RedisStores.diagnose(replica.url))
+        #expect(found["redis_role"] == .failure)
+
+        let rights = TLSTests.rights.split(separator: " ").map(String.init)
+        try await server.command(
+            ["ACL", "SETUSER", "few", "on", ">hush", "resetkeys", "-@all"] + rights + ["-zpopmin"])
+        let few = await RedisStores.diagnose("redis://few:hush@127.0.0.1:\(server.port)")
+        #expect(levels(few)["redis_rights"] == .failure)
+        #expect(!few.contains { $0.sentence.contains("hush") })
+        try await server.command(["ACL", "SETUSER", "few", "-info"])
+        #expect(
+            levels(await RedisStores.diagnose("redis://few:hush@127.0.0.1:\(server.port)"))["redis_connection"]
+                == .failure)
+    }
+
+    @Test func `a wrong URL, a closed port and a Cluster's node are failures`() async throws {
+        #expect(levels(await RedisStores.diagnose("http://host")) == ["redis_url": .failure])
+        let port = try RedisServer.freePort()
+        #expect(levels(await RedisStores.diagnose("redis://127.0.0.1:\(port)")) == ["redis_connection": .failure])
+        #expect(
+            levels(await RedisStores.diagnose("redis+sentinel://127.0.0.1:\(port)/m")) == ["redis_connection": .failure]
+        )
+        let node = try await RedisServer.start(["--cluster-enabled", "yes"])
+        #expect(levels(await RedisStores.diagnose(node.url))["redis_mode"] == .failure)
+    }
+}
+
+@Suite("Diagnosis of Valkey")
+struct ValkeyDiagnosisTests {
+    @Test func `Valkey is named by its own version, and not by the one of Redis that it claims`() async throws {
+        let info = FakeServer.info.replacing(
+            "redis_version:7.0.15", with: "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1")
+        let server = try await FakeServer { words in
+            switch words.first {
+            case "INFO": .text("$\(info.utf8.count)\r\n\(info)\r\n")
+            case "TIME": .text("*2\r\n$10\r\n\(SystemClock().now.seconds)\r\n$1\r\n0\r\n")
+            default: nil
+            }
+        }
+        let findings = await RedisStores.diagnose("redis://127.0.0.1:\(server.endpoint.port)")
+        let version = try #require(findings.first { $0.check == "redis_version" })
+        #expect(version.level == .good && version.sentence.hasSuffix("is Valkey 8.0.1."), "\(version)")
+        #expect(findings.first { $0.check == "redis_clock" }?.level == .good)
+        await server.close()
+    }
+}

@@ -1,0 +1,216 @@
+import AuthContract
+import AuthService
+import Bytes
+import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import RESP
+import Testing
+
+@testable import RedisStores
+
+/// Whether Debian's redis-server is here. Where it must be (CI), its absence fails.
+enum RedisInstallation {
+    static let server = ["/usr/bin/redis-server", "/usr/local/bin/redis-server", "/opt/homebrew/bin/redis-server"]
+        .first { FileManager.default.isExecutableFile(atPath: $0) }
+
+    static var isHere: Bool { server != nil }
+
+    static var isRequired: Bool { ProcessInfo.processInfo.environment["SYNHEART_AUTH_STRICT"] != nil }
+}
+
+@Suite("The installation")
+struct RedisInstallationTests {
+    @Test("redis-server is installed where the tests are strict: apt-get install redis-server redis-tools")
+    func installed() {
+        #expect(RedisInstallation.isHere || !RedisInstallation.isRequired)
+    }
+}
+
+struct TestFailure: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// A folder that is removed with its owner.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "/redis-stores-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// A redis-server process that the test owns.
+final class RedisServer: Sendable {
+    let port: Int
+    let folder: TemporaryFolder
+    /// How a test's own commands log in.
+    let settings: ConnectionSettings
+    private let arguments: [String]
+    /// Variables of the environment beside those of the tests.
+    private let environment: [String: String]
+    private let process: Locked<UncheckedProcess?>
+
+    private struct UncheckedProcess: @unchecked Sendable {
+        // Unchecked: only the test's task uses it.
+        let process: Process
+    }
+
+    /// Starts a server, and waits until it answers.
+    static func start(
+        _ arguments: [String] = [], port: Int? = nil, settings: ConnectionSettings = ConnectionSettings(),
+        environment: [String: String] = [:], answers: Bool = true
+    ) async throws -> RedisServer {
+        let server = try RedisServer(port: port ?? freePort(), arguments, settings, environment)
+        try await server.launch(waiting: answers)
+        return server
+    }
+
+    private init(
+        port: Int, _ arguments: [String], _ settings: ConnectionSettings, _ environment: [String: String]
+    ) throws {
+        self.port = port
+        self.environment = environment
+        self.arguments = arguments
+        self.settings = settings
+        folder = try TemporaryFolder()
+        process = Locked(nil)
+    }
+
+    deinit { kill() }
+
+    var endpoint: RedisURL.Endpoint { RedisURL.Endpoint(host: "127.0.0.1", port: port) }
+    var url: String { "redis://127.0.0.1:\(port)" }
+
+    /// Starts the process again, with what it has on its disk.
+    func launch(waiting: Bool = true) async throws {
+        guard let path = RedisInstallation.server else { throw TestFailure("redis-server is not installed") }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: path)
+        let hasPort = arguments.contains("--port") || arguments.contains("--sentinel")
+        process.arguments =
+            arguments + (hasPort ? [] : ["--port", "\(port)"])
+            + (arguments.contains("--sentinel")
+                ? []
+                : [
+                    "--bind", "127.0.0.1", "--dir", folder.path, "--enable-debug-command", "yes",
+                    "--repl-diskless-sync-delay", "0",
+                ])
+            + (arguments.contains("--save") || arguments.contains("--sentinel") ? [] : ["--save", ""])
+        if !environment.isEmpty {
+            process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        }
+        process.standardOutput = FileHandle(forWritingAtPath: "/dev/null")
+        process.standardError = FileHandle(forWritingAtPath: "/dev/null")
+        try process.run()
+        self.process.withLock { $0 = UncheckedProcess(process: process) }
+        guard waiting else { return }
+        try await eventually("redis-server on port \(port) answers") {
+            guard let connection = try? await RedisConnection.open(self.endpoint, self.settings) else { return false }
+            defer { connection.close(because: StoreError(.unavailable, "done")) }
+            if self.arguments.contains("--sentinel") {
+                return (try? await connection.require(RESPCommand("PING"))) != nil
+            }
+            guard let facts = try? await ServerFacts(of: connection) else { return false }
+            // Another server may have been faster at the port.
+            guard facts.info["process_id"] == self.identifier.map({ "\($0)" }) else {
+                throw TestFailure("another server has port \(self.port)")
+            }
+            return !facts.isLoading
+        }
+    }
+
+    var identifier: Int32? { process.withLock { $0?.process.processIdentifier } }
+
+    func signal(_ signal: Int32) {
+        if let identifier { Foundation.kill(identifier, signal) }
+    }
+
+    /// Ends the process without a word.
+    func kill() {
+        process.withLock { running in
+            guard let process = running?.process else { return }
+            Foundation.kill(process.processIdentifier, SIGCONT)
+            Foundation.kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+            running = nil
+        }
+    }
+
+    /// Runs a command, on a connection of its own.
+    @discardableResult
+    func command(_ words: String...) async throws -> RESPValue { try await command(words) }
+
+    @discardableResult
+    func command(_ words: [String]) async throws -> RESPValue {
+        let connection = try await RedisConnection.open(endpoint, settings)
+        defer { connection.close(because: StoreError(.unavailable, "done")) }
+        return try await connection.require(RESPCommand(words))
+    }
+
+    private static let given = Locked<Set<Int>>([])
+
+    /// Runs redis-cli to its end.
+    static func cli(_ arguments: [String]) async throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["redis-cli"] + arguments
+        process.standardOutput = FileHandle(forWritingAtPath: "/dev/null")
+        process.standardError = FileHandle(forWritingAtPath: "/dev/null")
+        process.standardInput = FileHandle(forReadingAtPath: "/dev/null")
+        let status = try await withCheckedThrowingContinuation { continuation in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            do { try process.run() } catch { continuation.resume(throwing: error) }
+        }
+        guard status == 0 else { throw TestFailure("redis-cli ended with \(status)") }
+    }
+
+    static func freePort() throws -> Int {
+        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(socket) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(socket, address, length) == 0 && getsockname(socket, address, &length) == 0
+            }
+        }
+        let port = Int(UInt16(bigEndian: address.sin_port))
+        guard bound else { throw TestFailure("no free port") }
+        // A Cluster's bus is 10,000 above. No test gets a port that another one got.
+        return port < 50_000 && given.withLock({ $0.insert(port).inserted }) ? port : try freePort()
+    }
+}
+
+/// Polls until a condition holds.
+func eventually(
+    _ what: String, within limit: Duration = .seconds(20), _ condition: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + limit
+    while try await !condition() {
+        guard ContinuousClock.now < end else { throw TestFailure("not within \(limit): \(what)") }
+        try await Task.sleep(for: .milliseconds(10))
+    }
+}
+
+let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+extension RedisStores {
+    /// The stores of a test: nothing was accepted before it.
+    static func forTest(
+        _ url: String, clock: any ServiceClock = SystemClock(), _ change: (inout Options) -> Void = { _ in }
+    ) async throws -> RedisStores {
+        var options = Options()
+        options.mayHaveHistory = { false }
+        change(&options)
+        return try await connect(url, options: options, clock: clock, logger: silent)
+    }
+}

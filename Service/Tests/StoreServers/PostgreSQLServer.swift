@@ -1,0 +1,254 @@
+import Foundation
+
+/// A PostgreSQL server of the tests' own: in a temporary folder, on a free port of the loopback interface.
+///
+/// PostgreSQL refuses to run as root. There the server's programs run as the user `postgres`.
+package final class PostgreSQLServer: Sendable {
+    package let folder: String
+    package let port: Int
+
+    /// What a server starts from.
+    package enum Origin {
+        case empty
+        /// A streaming replica of another server.
+        case replica(of: PostgreSQLServer)
+    }
+
+    package struct Unusable: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Where Debian, and others, keep the programs.
+    package static let programs: String? = {
+        let files = FileManager.default
+        let versions = (try? files.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []
+        let folders =
+            versions.compactMap { Int($0) }.filter { $0 >= 15 }.sorted(by: >).map { "/usr/lib/postgresql/\($0)/bin" }
+            + ["/opt/homebrew/opt/postgresql@15/bin", "/usr/local/bin", "/usr/bin"]
+        return folders.first { files.isExecutableFile(atPath: "\($0)/initdb") }
+    }()
+
+    /// Whether the tests run. Where everything must be tested, missing programs are a failure, not a reason to skip.
+    package static var isAvailable: Bool {
+        programs != nil || ProcessInfo.processInfo.environment["SYNHEART_AUTH_STRICT"] != nil
+    }
+
+    /// One server for the tests that do not break it.
+    package static func shared() async throws -> PostgreSQLServer { try await SharedServer.instance.server() }
+
+    package init(_ origin: Origin = .empty, settings: [String: String] = [:], access: String? = nil) throws {
+        guard Self.programs != nil else {
+            throw Unusable(description: "PostgreSQL 15 or newer is not installed: run scripts/prepare postgresql")
+        }
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("postgresql-\(UUID())").path
+        port = try Self.freePort()
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+        try Self.own(folder)
+        switch origin {
+        case .empty:
+            try run("initdb", ["-D", data, "-U", "auth", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"])
+        case .replica(let primary):
+            try run(
+                "pg_basebackup",
+                ["-h", "127.0.0.1", "-p", "\(primary.port)", "-U", "auth", "-D", data, "-R", "-c", "fast", "--no-sync"])
+        }
+        var settings = settings
+        settings.merge(
+            [
+                "listen_addresses": "'127.0.0.1'", "unix_socket_directories": "''", "max_connections": "200",
+                "shared_buffers": "'64MB'", "port": "\(port)", "logging_collector": "off",
+                // Recovery syncs every file; one call for the file system is quicker.
+                "recovery_init_sync_method": "syncfs",
+            ]
+        ) { given, _ in given }
+        let lines = settings.map { "\($0) = \($1)\n" }.sorted().joined()
+        try Self.append(lines, to: "\(data)/postgresql.conf")
+        if let access { try access.write(toFile: "\(data)/pg_hba.conf", atomically: false, encoding: .utf8) }
+    }
+
+    deinit {
+        stop("immediate")
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    package var data: String { "\(folder)/data" }
+
+    /// A URL of a database of this server.
+    package func url(_ database: String = "postgres", _ parameters: String = "") -> String {
+        "postgresql://auth@127.0.0.1:\(port)/\(database)\(parameters)"
+    }
+
+    // MARK: Life
+
+    package func start() throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while true {
+            do {
+                // pg_ctl waits until the server takes connections.
+                try run("pg_ctl", ["-D", data, "-l", "\(folder)/log", "-w", "-t", "60", "start"])
+                return
+            } catch {
+                // After a crash a child of the old server may hold its shared memory for a moment.
+                guard ContinuousClock.now < end else {
+                    let log = (try? String(contentsOfFile: "\(folder)/log", encoding: .utf8)) ?? ""
+                    throw Unusable(description: "\(error): \(log.suffix(1000))")
+                }
+                usleep(50_000)
+            }
+        }
+    }
+
+    package func stop(_ mode: String = "fast") { _ = try? run("pg_ctl", ["-D", data, "-m", mode, "-w", "stop"]) }
+
+    package func promote() throws { try run("pg_ctl", ["-D", data, "-w", "promote"]) }
+
+    /// Ends every process of the server at once, as a crash does.
+    package func kill() throws {
+        let all = try processes()
+        try signal(SIGKILL)
+        // Another server starts only when all of these have let go of the shared memory.
+        while all.contains(where: Self.isAlive) { usleep(5000) }
+        while (try? run("pg_isready", ["-h", "127.0.0.1", "-p", "\(port)", "-t", "1"])) != nil {}
+    }
+
+    /// Stops every process of the server where it is.
+    package func pause() throws { try signal(SIGSTOP) }
+
+    package func resume() throws { try signal(SIGCONT) }
+
+    /// Whether a process runs. One that has ended and waits for its parent does not.
+    private static func isAlive(_ process: pid_t) -> Bool {
+        let status = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+        let state = status.split(separator: ")").last?.split(separator: " ").first
+        return state.map { !["Z", "X"].contains($0) } ?? false
+    }
+
+    private func signal(_ number: Int32) throws {
+        for process in try processes() { Foundation.kill(process, number) }
+    }
+
+    /// The server and its children.
+    private func processes() throws -> [pid_t] {
+        let file = try String(contentsOfFile: "\(data)/postmaster.pid", encoding: .utf8)
+        guard let parent = file.split(separator: "\n").first.flatMap({ pid_t($0) }) else {
+            throw Unusable(description: "there is no process")
+        }
+        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        let children = tasks.compactMap { pid_t($0) }.filter { process in
+            let status = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+            let fields = status.split(separator: ")").last?.split(separator: " ") ?? []
+            return fields.count > 1 && pid_t(fields[1]) == parent
+        }
+        return [parent] + children
+    }
+
+    // MARK: Databases
+
+    /// Makes a database and returns its URL.
+    package func database(_ parameters: String = "") throws -> String {
+        let name = "test_" + UUID().uuidString.lowercased().replacingOccurrences(of: "-", with: "")
+        try sql("CREATE DATABASE \(name)")
+        return url(name, parameters)
+    }
+
+    /// Runs statements with psql and returns what it prints.
+    @discardableResult
+    package func sql(_ text: String, in url: String? = nil) throws -> String {
+        try run("psql", ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, url ?? self.url()])
+    }
+
+    // MARK: Programs
+
+    /// Runs a program to its end and returns what it printed.
+    ///
+    /// Not with `Process`: on Linux that waits until every descendant has ended, and a started server is one.
+    @discardableResult
+    package func run(_ program: String, _ arguments: [String]) throws -> String {
+        let path = "\(Self.programs ?? "")/\(program)"
+        let command =
+            geteuid() == 0 ? ["/usr/sbin/runuser", "-u", "postgres", "--", path] + arguments : [path] + arguments
+        // A file, not a pipe: a started server keeps it open.
+        let output = FileManager.default.temporaryDirectory.appendingPathComponent("output-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: output) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, output.path, O_WRONLY | O_CREAT, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        var words: [UnsafeMutablePointer<CChar>?] = command.map { (word: String) in strdup(word) } + [nil]
+        defer { for word in words { free(word) } }
+        var variables: [UnsafeMutablePointer<CChar>?] =
+            ["PATH=/usr/bin:/bin", "LC_ALL=C"].map { (word: String) in strdup(word) } + [nil]
+        defer { for variable in variables { free(variable) } }
+        var child: pid_t = 0
+        guard posix_spawn(&child, command[0], &actions, nil, &words, &variables) == 0 else {
+            throw Unusable(description: "\(command[0]) cannot be started")
+        }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        let text = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
+        guard status == 0 else {
+            throw Unusable(description: "\(program) \(arguments.joined(separator: " ")): \(text)")
+        }
+        return text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Gives a path to the user that the server runs as.
+    package static func own(_ path: String) throws {
+        guard geteuid() == 0 else { return }
+        guard let user = getpwnam("postgres") else { throw Unusable(description: "there is no user postgres") }
+        chown(path, user.pointee.pw_uid, user.pointee.pw_gid)
+    }
+
+    private static func append(_ text: String, to path: String) throws {
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try handle.seekToEnd()
+        try handle.write(contentsOf: Data(text.utf8))
+        try handle.close()
+    }
+
+    /// A port that nothing listens on now.
+    package static func freePort() throws -> Int {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+            }
+        }
+        guard isBound else { throw Unusable(description: "there is no free port") }
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+}
+
+/// Starts the shared server once, and stops it when the tests end.
+private actor SharedServer {
+    static let instance = SharedServer()
+    private var started: PostgreSQLServer?
+
+    func server() throws -> PostgreSQLServer {
+        if let started { return started }
+        // The tests of durability have servers of their own.
+        let server = try PostgreSQLServer(settings: ["fsync": "off"])
+        try server.start()
+        started = server
+        Self.stopAtExit(server)
+        return server
+    }
+
+    nonisolated(unsafe) private static var running: PostgreSQLServer?
+
+    private static func stopAtExit(_ server: PostgreSQLServer) {
+        running = server
+        atexit {
+            SharedServer.running?.stop("immediate")
+            if let folder = SharedServer.running?.folder { try? FileManager.default.removeItem(atPath: folder) }
+        }
+    }
+}
