@@ -26,6 +26,22 @@ let package = Package(
         .executableTarget(name: "Benchmarks", dependencies: house + [crypto, "CAllocations"], swiftSettings: settings),
         // Over HTTP: Benchmarks/http.
         .executableTarget(name: "SignedTraffic", dependencies: house + [crypto], swiftSettings: settings),
+        // Redis: Benchmarks/redis.
+        .executableTarget(
+            name: "RedisTraffic",
+            dependencies: [
+                .product(name: "AuthContract", package: "synheart-auth"),
+                .product(name: "AuthService", package: "Service"), .product(name: "RedisStores", package: "Service"),
+            ], swiftSettings: settings),
+        // PostgreSQL: Benchmarks/postgresql.
+        .executableTarget(
+            name: "PostgreSQLTraffic",
+            dependencies: [
+                crypto, .product(name: "AuthContract", package: "synheart-auth"),
+                .product(name: "StrictJSON", package: "synheart-auth"),
+                .product(name: "AuthService", package: "Service"),
+                .product(name: "PostgreSQLStores", package: "Service"),
+            ], swiftSettings: settings),
         .executableTarget(
             name: "BareHandler", dependencies: [crypto, .product(name: "Hummingbird", package: "hummingbird")],
             swiftSettings: settings),
@@ -34,8 +50,12 @@ let package = Package(
         .executableTarget(name: "SizeWithoutSDK", dependencies: ["PlainApp"], swiftSettings: settings),
         .executableTarget(
             name: "SizeWithSDK",
-            dependencies: ["PlainApp"]
-                + ["SynheartAuth", "AuthContract"].map { .product(name: $0, package: "synheart-auth") },
+            dependencies: ["PlainApp", .product(name: "SynheartAuth", package: "synheart-auth")],
+            swiftSettings: settings),
+        // How much later its first signature is there: Benchmarks/startup.
+        .executableTarget(name: "StartUpWithoutSDK", dependencies: [crypto], swiftSettings: settings),
+        .executableTarget(
+            name: "StartUpWithSDK", dependencies: [.product(name: "SynheartAuth", package: "synheart-auth")],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

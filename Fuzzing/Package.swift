@@ -19,9 +19,12 @@ func grammar(_ name: String, product: String) -> Target {
 
 let package = Package(
     name: "Fuzzing",
-    platforms: [.macOS(.v13)],
+    platforms: [.macOS(.v15)],
     dependencies: [
         .package(name: "synheart-auth", path: ".."),
+        // Rooms of the service, whose packages come with it.
+        .package(path: "../Service"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
     ],
     targets: [
@@ -41,6 +44,13 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
             ]),
         target("FuzzPlayIntegrity", product: "PlayIntegrity"),
+        // What a server of Redis sends.
+        .executableTarget(
+            name: "FuzzRESP",
+            dependencies: [
+                .product(name: "_RESP", package: "Service"), .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: [.unsafeFlags(["-parse-as-library"])]),
         .target(
             name: "FuzzSupport",
             dependencies: [

@@ -12,7 +12,7 @@ enum ManyClaims {
         let path = folder.url.appendingPathComponent("bench.sqlite").path
         var options = SQLiteStores.Options()
         options.maximumClaims = 2 * pairs + 1000
-        let now = SystemClock().now
+        let (now, device) = (SystemClock().now, DeviceID(from: SystemRandom()))
         let before = residentKilobytes()
         let started = ContinuousClock.now
         do {
@@ -22,12 +22,12 @@ enum ManyClaims {
             for index in 0..<pairs {
                 let began = ContinuousClock.now
                 var outcome = try? await replay.claim(
-                    pair(index), timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
+                    pair(index), of: device, timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
                 // Claims come faster than the disk makes segments; a service would answer 503 here.
                 while outcome == nil {
                     try await Task.sleep(for: .milliseconds(1))
                     outcome = try? await replay.claim(
-                        pair(index), timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
+                        pair(index), of: device, timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
                 }
                 guard outcome == .claimed else { throw Unexpected() }
                 if index > pairs - 1_000_000 { delays.note(began.duration(to: .now)) }
@@ -46,7 +46,7 @@ enum ManyClaims {
             "  read again from \(files) files in \(reopened.duration(to: .now)): \(stores.liveClaims ?? 0) live claims")
         guard
             case .taken = try await stores.replay.claim(
-                pair(pairs / 2), timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
+                pair(pairs / 2), of: device, timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
         else { throw Unexpected() }
         await stores.close()
         return [

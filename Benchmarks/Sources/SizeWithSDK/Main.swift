@@ -1,4 +1,3 @@
-import AuthContract
 import Foundation
 import PlainApp
 import SynheartAuth

@@ -7,6 +7,15 @@ import FuzzSupport
 
 private let workshop = Workshop()
 private let clientDataHash = Array(SHA256.hash(data: [1, 2, 3]))
+/// Goes into every object. Nothing reads a receipt when its attestation is verified.
+private let receipt: [UInt8] = {
+    let device = AppleDevice(
+        system: .iOS("27.0"), app: AppleApp(appID: workshop.appID), authority: workshop.authority)
+    let made = try? device.exchangedReceipt(
+        for: workshop.key, clientDataHash: clientDataHash, riskMetric: 3, at: workshop.now)
+    guard let made else { fatalError("the test kit made no receipt") }
+    return made
+}()
 
 /// An attestation with a valid certificate and a nonce that fits, of whatever was changed before both were made: what the
 /// verifier makes of it must be what the grammar says, and what it verified must be what was built.
@@ -68,6 +77,7 @@ private struct AttestationPlan {
                 appID: workshop.appID, environment: environment == .production ? .production : .development),
             authority: workshop.authority)
         let appends = isMac || version.hasPrefix("27") || version.hasPrefix("28")
+        options.madeReceipt = receipt
         data.refuse(if: environment == .development && bits & 1 == 0)
 
         // The leaf's properties.
@@ -108,7 +118,7 @@ private struct AttestationPlan {
             data.refuse(if: !Self.appendsMap(system.text(1400)))
         }
         judge(map, bits)
-        changeAuthenticatorData(&choices)
+        changeAuthenticatorData(&choices, bits)
         expectation.add(data)
         changeLeaf(&choices)
         changeObject(&choices)
@@ -125,12 +135,21 @@ private struct AttestationPlan {
         if bits & 8 != 0 { data.refuse(if: !["5", "5.0.1", "10"].contains(map?.version ?? "")) }
     }
 
-    /// Digits up to the first dot, 27 or more.
+    /// At most nine digits up to the first dot, that say 27 or more.
     private static func appendsMap(_ version: String?) -> Bool {
-        ["27.0.1", "28.0", "27.0", "28"].contains(version ?? "")
+        let digits = (version ?? "").prefix { $0 != "." }
+        let isNumber = (1...9).contains(digits.utf8.count) && digits.utf8.allSatisfy { 0x30...0x39 ~= $0 }
+        return isNumber && Int(digits) ?? 0 >= 27
     }
 
-    private mutating func changeAuthenticatorData(_ choices: inout Choices) {
+    /// Octets after the map, or in its place. Where the leaf names a system that appends a map, octets in its place may be one.
+    private mutating func judgeAppended(_ bits: Int) {
+        guard map == nil, Self.appendsMap(system.text(1400)) else { return data.refuse() }
+        data.startOver()
+        data.refuse(if: environment == .development && bits & 1 == 0)
+    }
+
+    private mutating func changeAuthenticatorData(_ choices: inout Choices, _ bits: Int) {
         if choices.once(in: 4) { options.flags = choices.byte() }
         switch choices.below(24) {
         case 1:
@@ -171,11 +190,10 @@ private struct AttestationPlan {
         case 11:
             let after = choices.bytes(atMost: 40)
             options.afterExtensions = after
-            data.refuse(if: !after.isEmpty)
+            if !after.isEmpty { judgeAppended(bits) }
         case 12:
-            // A second map, or one on a system that appends none.
             options.afterExtensions = CBORValue.map(CBORMap([.init("apple_bundle_version_01", "9999")])).encoded
-            data.refuse()
+            judgeAppended(bits)
         case 13:
             let length = choices.below(300)
             options.authenticatorData = { Array($0.prefix(length)) }

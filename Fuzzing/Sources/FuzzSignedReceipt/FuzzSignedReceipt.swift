@@ -29,7 +29,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let plan = ReceiptPlan(&choices)
     guard
         var bytes = try? plan.device.exchangedReceipt(
-            for: workshop.key, clientDataHash: clientDataHash, riskMetric: 3, at: workshop.now, options: plan.options)
+            leaf: leaf, clientDataHash: clientDataHash, riskMetric: 3, at: workshop.now, options: plan.options)
     else { return 0 }
     if let (place, mask) = plan.flip { bytes[place % bytes.count] ^= mask }
     let expected = ReceiptExpectations(
