@@ -7,7 +7,7 @@ internal import NIOHTTPTypes
 
 /// The pipeline of one connection: TLS, deadlines, HTTP/1.1 within its limits, and responses to bytes that are not HTTP.
 struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
-    typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
+    typealias Value = AcceptedConnection
 
     let listener: Listener
     let settings: LiveSettings
@@ -52,22 +52,22 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
             try pipeline.addHandler(
                 ExchangeHandler(
                     scheme: certificate == nil ? "http" : "https", deadline: deadline, malformed: malformed))
-            return try NIOAsyncChannel(
-                wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
+            return try AcceptedConnection(channel)
         }
     }
 
     /// Serves the connection. It is cancelled when the shutdown time is over, and then ends at once.
     func handle(value: Value, logger: Logger) async {
         var connection = self
+        let parts = value.take()
         connection.responder = answering(over: ConnectionContext(value.channel))
         await withTaskCancellationHandler {
             if #available(macOS 15, iOS 18, *) {
                 await withTaskExecutorPreference(EventLoopExecutor(value.channel.eventLoop)) { [connection] in
-                    await connection.handleHTTP(asyncChannel: value, logger: logger)
+                    await connection.handleHTTP(asyncChannel: parts, logger: logger)
                 }
             } else {
-                await connection.handleHTTP(asyncChannel: value, logger: logger)
+                await connection.handleHTTP(asyncChannel: parts, logger: logger)
             }
         } onCancel: {
             value.channel.close(promise: nil)

@@ -13,8 +13,11 @@ func withFolder(_ kept: String?, named name: String, _ body: (String) async thro
     let parent = NSTemporaryDirectory()
     TemporaryFolder.removeStale(in: parent, named: name)
     let folder = try TemporaryFolder(in: parent, named: name)
-    defer { folder.remove() }
-    try await interruptible { try await body(folder.content) }
+    try await interruptible {
+        // Inside: a signal must not end the process in the middle of it.
+        defer { folder.remove() }
+        try await body(folder.content)
+    }
 }
 
 /// A temporary folder of this process, under a lock. It holds private keys. A folder whose lock is free was left by a killed
@@ -40,24 +43,35 @@ private struct TemporaryFolder {
         }
     }
 
+    /// Removes the folder, although work that was cancelled may still write to it: it moves away, and a file takes its name, so
+    /// that nobody makes it anew.
     func remove() {
-        try? FileManager.default.removeItem(atPath: path)
+        let aside = path + "-ended"
+        if rename(path, aside) == 0 {
+            close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600))
+            // Who has a part of it open may make one file more.
+            for _ in 0..<100 where access(aside, F_OK) == 0 { try? FileManager.default.removeItem(atPath: aside) }
+            unlink(path)
+        }
         close(descriptor)
     }
 
     static func removeStale(in parent: String, named name: String) {
         for entry in (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? [] {
             let path = "\(parent)/\(entry)"
-            guard entry.hasPrefix(prefix(name)), isOurs(path), let descriptor = locked(path) else { continue }
+            guard entry.hasPrefix(prefix(name)) else { continue }
+            // The file that took a folder's name while the folder was removed.
+            if isOurs(path, S_IFREG) { unlink(path) }
+            guard isOurs(path, S_IFDIR), let descriptor = locked(path) else { continue }
             try? FileManager.default.removeItem(atPath: path)
             close(descriptor)
         }
     }
 
-    /// Every user can write to the temporary folder, so touch only a real folder of this user.
-    private static func isOurs(_ path: String) -> Bool {
+    /// Every user can write to the temporary folder, so touch only a real folder or file of this user.
+    private static func isOurs(_ path: String, _ kind: mode_t) -> Bool {
         var about = stat()
-        return lstat(path, &about) == 0 && about.st_mode & S_IFMT == S_IFDIR && about.st_uid == geteuid()
+        return lstat(path, &about) == 0 && about.st_mode & S_IFMT == kind && about.st_uid == geteuid()
     }
 
     private static func locked(_ path: String) -> Int32? {

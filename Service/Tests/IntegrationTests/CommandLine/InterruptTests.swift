@@ -35,7 +35,9 @@ import Testing
         return process
     }
 
-    private func startDemo() throws -> Process { try start(["demo"]) { $0.contains("device id") } }
+    private func startDemo(until mark: String = "device id") throws -> Process {
+        try start(["demo"]) { $0.contains(mark) }
+    }
 
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func `an interrupted demo leaves nothing`(signal: Int32) async throws {
         let demo = try startDemo()
@@ -43,6 +45,20 @@ import Testing
         demo.waitUntilExit()
         #expect(demo.terminationReason == .uncaughtSignal && demo.terminationStatus == signal)
         #expect(try left == [])
+    }
+
+    /// What the SDK began runs on when its caller is cancelled, and connections arrive while the service stops.
+    @Test(arguments: ["1. Register", "3. Replay", "4. Rotate", "6. An Android phone", "As it must be."])
+    func `a demo that is interrupted in the middle of its work leaves nothing`(mark: String) async throws {
+        for _ in 0..<3 {
+            let demo = try startDemo(until: mark)
+            kill(demo.processIdentifier, SIGINT)
+            demo.waitUntilExit()
+            // It may have been done before.
+            let isDone = demo.terminationReason == .exit && demo.terminationStatus == 0
+            #expect(isDone || demo.terminationReason == .uncaughtSignal && demo.terminationStatus == SIGINT)
+            #expect(try left == [])
+        }
     }
 
     @Test func `the next demo removes what a killed one left`() async throws {

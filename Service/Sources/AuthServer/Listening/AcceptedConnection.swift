@@ -1,0 +1,32 @@
+internal import HummingbirdCore
+internal import NIOCore
+internal import NIOHTTPTypes
+internal import Synchronization
+
+/// A connection that was accepted and is not handled yet. If the server ends first, the connection is closed: dropping a
+/// `NIOAsyncChannel` that was not finished would end the process.
+final class AcceptedConnection: ServerChildChannelValue {
+    typealias Parts = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
+
+    private let parts: Parts
+    private let isHandled = Atomic(false)
+
+    /// Wraps a channel, on its event loop.
+    init(_ channel: any Channel) throws {
+        parts = try NIOAsyncChannel(
+            wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
+    }
+
+    deinit {
+        guard !isHandled.load(ordering: .sequentiallyConsistent) else { return }
+        Task { [parts] in try? await parts.executeThenClose { _, _ in } }
+    }
+
+    var channel: any Channel { parts.channel }
+
+    /// The channel, which the caller finishes.
+    func take() -> Parts {
+        isHandled.store(true, ordering: .sequentiallyConsistent)
+        return parts
+    }
+}
