@@ -2,13 +2,13 @@ import AuthContract
 import AuthService
 @_spi(Benchmarks) import RedisStores
 
-/// Calls of the client in Redis: RedisTraffic URL TASKS SECONDS get|claim|limited
+/// Calls of the client in Redis: RedisTraffic URL TASKS SECONDS get|pipeline|claim|limited. `pipeline` reads 64 keys a call.
 @main
 struct RedisTraffic {
     static func main() async throws {
         let words = CommandLine.arguments
         guard words.count == 5, let tasks = Int(words[2]), let seconds = Int(words[3]) else {
-            return print("usage: RedisTraffic URL TASKS SECONDS get|claim|limited")
+            return print("usage: RedisTraffic URL TASKS SECONDS get|pipeline|claim|limited")
         }
         var options = RedisStores.Options()
         options.mayHaveHistory = { false }
@@ -21,8 +21,7 @@ struct RedisTraffic {
                 group.addTask {
                     var count = 0
                     while ContinuousClock.now < end {
-                        for _ in 0..<16 { try await call() }
-                        count += 16
+                        for _ in 0..<16 { count += try await call() }
                     }
                     return count
                 }
@@ -36,7 +35,8 @@ struct RedisTraffic {
         await stores.close()
     }
 
-    private static func call(_ name: String, _ stores: RedisStores) throws -> @Sendable () async throws -> Void {
+    /// A call, and how many commands it sends.
+    private static func call(_ name: String, _ stores: RedisStores) throws -> @Sendable () async throws -> Int {
         let random = SystemRandom()
         let device = DeviceID(from: random)
         let rate = Rate(burst: 1e12, perMinute: 1)
@@ -49,14 +49,25 @@ struct RedisTraffic {
                 let now = SystemClock().now
                 _ = try await stores.replay.claim(
                     claims(), of: device, timestamp: now, expiresAt: now + 660, now: now, futureWindow: 60)
+                return 1
             }
         case "limited":
             return {
                 let now = SystemClock().now
                 _ = try await stores.limits.claim(
                     claims(), of: device, at: rate, timestamp: now, expiresAt: now + 660, now: now, futureWindow: 60)
+                return 1
             }
-        default: return { _ = try await stores.get("none") }
+        case "pipeline":
+            return {
+                try await stores.get("none", times: 64)
+                return 64
+            }
+        default:
+            return {
+                try await stores.get("none")
+                return 1
+            }
         }
     }
 }

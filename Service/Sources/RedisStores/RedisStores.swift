@@ -169,8 +169,15 @@ public final class RedisStores: Sendable {
 
 extension RedisStores {
     /// Reads one key: what a benchmark compares with redis-benchmark.
-    @_spi(Benchmarks) public func get(_ key: String) async throws(StoreError) -> Bool {
+    @_spi(Benchmarks) public func get(_ key: String) async throws(StoreError) {
         let (session, _) = try router.route(0)
-        return try await router.call(RESPCommand("GET", key), 0, on: session) != .null
+        _ = try await router.call(RESPCommand("GET", key), 0, on: session)
+    }
+
+    /// Reads one key several times in one piece, as `redis-benchmark -P` does.
+    @_spi(Benchmarks) public func get(_ key: String, times: Int) async throws(StoreError) {
+        let (session, _) = try router.route(0)
+        let replies = try await session.call(Array(repeating: RESPCommand("GET", key), count: times))
+        for case .error(let text) in replies { throw RedisError(text).storeError }
     }
 }

@@ -128,6 +128,56 @@ struct ConnectionTests {
         await server.close()
     }
 
+    @Test func `a pipeline gets its replies in order, errors and pushes among them`() async throws {
+        let server = try await FakeServer { words in
+            guard words.first == "GET" else { return nil }
+            return .text(words[1] == "2" ? ">1\r\n+x\r\n-ERR no\r\n" : "+\(words[1])\r\n")
+        }
+        let connection = try await RedisConnection.open(server.endpoint, Self.settings())
+        async let alone = connection.call(RESPCommand("GET", "alone"))
+        let replies = try await connection.call((1...3).map { RESPCommand("GET", "\($0)") })
+        #expect(replies == [.simple("1"), .error("ERR no"), .simple("3")])
+        #expect(try await alone == .simple("alone"))
+        #expect(try await connection.call([]) == [])
+        connection.close(because: StoreError(.unavailable, "done"))
+        await server.close()
+    }
+
+    @Test func `the replies of a cancelled pipeline go to no other call`() async throws {
+        let received = Locked(0)
+        let server = try await FakeServer { words in
+            guard words.first == "GET" else { return nil }
+            received.withLock { $0 += 1 }
+            // One reply comes before the cancellation, two come after it.
+            return switch words[1] {
+            case "1": .text("+1\r\n")
+            case "4": .text("+2\r\n+3\r\n+4\r\n")
+            default: .nothing
+            }
+        }
+        let connection = try await RedisConnection.open(server.endpoint, Self.settings())
+        let pipeline = Task { try await connection.call((1...3).map { RESPCommand("GET", "\($0)") }) }
+        try await eventually("the pipeline was sent") { received.withLock { $0 == 3 } }
+        pipeline.cancel()
+        await #expect(throws: StoreError.self) { try await pipeline.value }
+        #expect(try await connection.call(RESPCommand("GET", "4")) == .simple("4"))
+        connection.close(because: StoreError(.unavailable, "done"))
+        await server.close()
+    }
+
+    @Test func `a pipeline fails as a whole, and counts each command against the bound`() async throws {
+        let server = try await FakeServer { $0.first == "GET" ? ($0[1] == "2" ? .close : .text("+1\r\n")) : nil }
+        let connection = try await RedisConnection.open(server.endpoint, Self.settings(maximum: 4))
+        let commands = (1...4).map { RESPCommand("GET", "\($0)") }
+        var failure: StoreError?
+        do throws(StoreError) { _ = try await connection.call(commands) } catch { failure = error }
+        #expect(failure?.reason.contains("too many") == true)
+        #expect(connection.isOpen)
+        await #expect(throws: StoreError.self) { try await connection.call(Array(commands[..<3])) }
+        #expect(!connection.isOpen)
+        await server.close()
+    }
+
     @Test func `the number of calls in flight is bounded`() async throws {
         let server = try await FakeServer { $0.first == "GET" ? .nothing : nil }
         let connection = try await RedisConnection.open(server.endpoint, Self.settings(maximum: 4))

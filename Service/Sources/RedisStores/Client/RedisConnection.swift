@@ -6,19 +6,43 @@ internal import NIOSSL
 internal import RESP
 internal import Synchronization
 
-/// One connection to one server process. Commands are pipelined: each call sends its command and waits for its reply, and any
+/// One connection to one server process. Commands are pipelined: each call sends its commands and waits for their replies, and any
 /// number of calls wait at once.
 ///
 /// - A reply that is overdue closes the connection. All calls in flight fail, because nothing says which of them were executed.
 /// - A cancelled call stops waiting. Its reply is still matched, and dropped.
-/// - The number of calls in flight is bounded. A call beyond it fails at once.
+/// - The number of commands in flight is bounded. A call beyond it fails at once.
 final class RedisConnection: Sendable {
-    private typealias Continuation = CheckedContinuation<Result<RESPValue, StoreError>, Never>
+    private typealias Continuation<Value> = CheckedContinuation<Result<Value, StoreError>, Never>
+
+    /// Who waits for a call.
+    private enum Waiter: Sendable {
+        case one(Continuation<RESPValue>)
+        case all(Continuation<[RESPValue]>)
+
+        func resume(_ reply: RESPValue, after earlier: [RESPValue]) {
+            switch self {
+            case .one(let continuation): continuation.resume(returning: .success(reply))
+            case .all(let continuation): continuation.resume(returning: .success(earlier + [reply]))
+            }
+        }
+
+        func fail(_ error: StoreError) {
+            switch self {
+            case .one(let continuation): continuation.resume(returning: .failure(error))
+            case .all(let continuation): continuation.resume(returning: .failure(error))
+            }
+        }
+    }
 
     private struct Call: Sendable {
         /// Nil once the caller was cancelled.
-        var continuation: Continuation?
+        var waiter: Waiter?
         let deadline: NIODeadline
+        /// Commands without a reply.
+        var missing = 1
+        /// The replies to the commands before the last one.
+        var replies: [RESPValue] = []
     }
 
     /// The calls in flight, in the order of their commands on the wire.
@@ -27,37 +51,52 @@ final class RedisConnection: Sendable {
         private var head = 0
         /// The number of the first call. No call has the number 0.
         private var first: UInt64 = 1
+        /// Commands without a reply.
+        private(set) var commands = 0
 
-        var count: Int { calls.count - head }
+        private var count: Int { calls.count - head }
         var oldest: Call? { head < calls.count ? calls[head] : nil }
 
         mutating func add(_ call: Call) -> UInt64 {
             calls.append(call)
+            commands += call.missing
             return first + UInt64(count) - 1
+        }
+
+        /// Gives the oldest call its next reply. Returns the call if it is complete.
+        ///
+        /// - Throws: if there is no call.
+        mutating func answer(_ reply: RESPValue) throws(StoreError) -> Call? {
+            guard head < calls.count else { throw StoreError(.unreadable, "Redis sent a reply to no command") }
+            guard calls[head].missing > 1 else { return takeFirst() }
+            calls[head].missing -= 1
+            commands -= 1
+            if calls[head].waiter != nil { calls[head].replies.append(reply) }
+            return nil
         }
 
         mutating func takeFirst() -> Call? {
             guard head < calls.count else { return nil }
-            defer {
-                calls[head].continuation = nil
-                head += 1
-                first += 1
-                if head == calls.count {
-                    calls.removeAll(keepingCapacity: true)
-                    head = 0
-                } else if head >= 1024 {
-                    calls.removeFirst(head)
-                    head = 0
-                }
+            let call = calls[head]
+            commands -= call.missing
+            calls[head] = Call(waiter: nil, deadline: call.deadline)
+            head += 1
+            first += 1
+            if head == calls.count {
+                calls.removeAll(keepingCapacity: true)
+                head = 0
+            } else if head >= 1024 {
+                calls.removeFirst(head)
+                head = 0
             }
-            return calls[head]
+            return call
         }
 
-        mutating func cancel(_ number: UInt64) -> Continuation? {
+        mutating func cancel(_ number: UInt64) -> Waiter? {
             guard number >= first, number - first < UInt64(count) else { return nil }
             let index = head + Int(number - first)
-            defer { calls[index].continuation = nil }
-            return calls[index].continuation
+            defer { (calls[index].waiter, calls[index].replies) = (nil, []) }
+            return calls[index].waiter
         }
     }
 
@@ -109,10 +148,26 @@ final class RedisConnection: Sendable {
     /// - Parameter asking: whether `ASKING` goes before it, for a slot that is being imported.
     func call(_ command: RESPCommand, asking: Bool = false) async throws(StoreError) -> RESPValue {
         guard command.isComplete else { throw StoreError(.unavailable, "an incomplete command") }
+        return try await wait { continuation in
+            self.send([command], asking: asking, .one(continuation))
+        }
+    }
+
+    /// Sends commands in one piece and returns their replies in the same order. Replies that are errors are returned too.
+    func call(_ commands: [RESPCommand]) async throws(StoreError) -> [RESPValue] {
+        guard commands.allSatisfy(\.isComplete) else { throw StoreError(.unavailable, "an incomplete command") }
+        guard !commands.isEmpty else { return [] }
+        return try await wait { continuation in self.send(commands, asking: false, .all(continuation)) }
+    }
+
+    /// Waits for a call that `send` makes; it returns the call's number, or nil if it has failed.
+    private func wait<Value: Sendable>(
+        _ send: @escaping (Continuation<Value>) -> UInt64?
+    ) async throws(StoreError) -> Value {
         let ticket = Ticket()
-        let result: Result<RESPValue, StoreError> = await withTaskCancellationHandler {
+        let result: Result<Value, StoreError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                guard let sent = send(command, asking: asking, continuation) else { return }
+                guard let sent = send(continuation) else { return }
                 ticket.number.store(sent, ordering: .sequentiallyConsistent)
                 // The handler may have run before there was a number.
                 if Task.isCancelled { cancel(sent) }
@@ -124,7 +179,7 @@ final class RedisConnection: Sendable {
         return try result.get()
     }
 
-    private func send(_ command: RESPCommand, asking: Bool, _ continuation: Continuation) -> UInt64? {
+    private func send(_ commands: [RESPCommand], asking: Bool, _ waiter: Waiter) -> UInt64? {
         let deadline = NIODeadline.now() + deadline
         enum Outcome {
             case sent(UInt64, mustWrite: Bool)
@@ -132,21 +187,21 @@ final class RedisConnection: Sendable {
         }
         let outcome: Outcome = state.withLock { state in
             if let closed = state.closed { return .refused(closed) }
-            guard state.inFlight.count + 2 <= maximumInFlight else {
+            guard state.inFlight.commands + commands.count < maximumInFlight else {
                 return .refused(StoreError(.unavailable, "too many calls to Redis are in flight"))
             }
             if asking {
                 state.unwritten.writeImmutableBuffer(Self.asking)
-                _ = state.inFlight.add(Call(continuation: nil, deadline: deadline))
+                _ = state.inFlight.add(Call(waiter: nil, deadline: deadline))
             }
-            state.unwritten.writeImmutableBuffer(command.buffer)
-            let number = state.inFlight.add(Call(continuation: continuation, deadline: deadline))
+            for command in commands { state.unwritten.writeImmutableBuffer(command.buffer) }
+            let number = state.inFlight.add(Call(waiter: waiter, deadline: deadline, missing: commands.count))
             defer { state.isWriteScheduled = true }
             return .sent(number, mustWrite: !state.isWriteScheduled)
         }
         switch outcome {
         case .refused(let error):
-            continuation.resume(returning: .failure(error))
+            waiter.fail(error)
             return nil
         case .sent(let number, let mustWrite):
             if mustWrite { channel.eventLoop.execute { self.write() } }
@@ -157,8 +212,8 @@ final class RedisConnection: Sendable {
     private static let asking = RESPCommand("ASKING").buffer
 
     private func cancel(_ number: UInt64) {
-        let continuation = state.withLock { $0.inFlight.cancel(number) }
-        continuation?.resume(returning: .failure(StoreError(.unavailable, "the call to Redis was cancelled")))
+        let waiter = state.withLock { $0.inFlight.cancel(number) }
+        waiter?.fail(StoreError(.unavailable, "the call to Redis was cancelled"))
     }
 
     /// Writes everything that waits. Runs on the event loop.
@@ -167,7 +222,7 @@ final class RedisConnection: Sendable {
             state.isWriteScheduled = false
             let bytes = state.unwritten
             state.unwritten = ByteBuffer()
-            let setTimer = !state.isTimerSet && state.inFlight.count > 0
+            let setTimer = !state.isTimerSet && state.inFlight.commands > 0
             if setTimer { state.isTimerSet = true }
             return (bytes, setTimer)
         }
@@ -192,26 +247,33 @@ final class RedisConnection: Sendable {
 
     // MARK: The handler's side
 
-    /// Takes a reply. Data that the server sends by itself is ignored: this client subscribes to nothing.
-    fileprivate func received(_ value: RESPValue) {
-        if case .push = value { return }
-        guard let call = state.withLock({ $0.inFlight.takeFirst() }) else {
-            return close(because: StoreError(.unreadable, "Redis sent a reply to no command"))
+    /// Takes replies. Data that the server sends by itself is ignored: this client subscribes to nothing.
+    fileprivate func received(_ replies: [RESPValue]) {
+        let (complete, failure) = state.withLock { state -> ([(Call, RESPValue)], StoreError?) in
+            var complete: [(Call, RESPValue)] = []
+            do throws(StoreError) {
+                for reply in replies {
+                    if case .push = reply { continue }
+                    if let call = try state.inFlight.answer(reply) { complete.append((call, reply)) }
+                }
+                return (complete, nil)
+            } catch { return (complete, error) }
         }
-        call.continuation?.resume(returning: .success(value))
+        for (call, reply) in complete { call.waiter?.resume(reply, after: call.replies) }
+        if let failure { close(because: failure) }
     }
 
     /// Closes the connection and fails all calls in flight.
     func close(because error: StoreError) {
-        let (waiting, onClose) = state.withLock { state -> ([Continuation], (@Sendable () -> Void)?) in
+        let (waiting, onClose) = state.withLock { state -> ([Waiter], (@Sendable () -> Void)?) in
             guard state.closed == nil else { return ([], nil) }
             state.closed = error
-            var waiting: [Continuation] = []
-            while let call = state.inFlight.takeFirst() { call.continuation.map { waiting.append($0) } }
+            var waiting: [Waiter] = []
+            while let call = state.inFlight.takeFirst() { call.waiter.map { waiting.append($0) } }
             defer { state.onClose = nil }
             return (waiting, state.onClose)
         }
-        for continuation in waiting { continuation.resume(returning: .failure(error)) }
+        for waiter in waiting { waiter.fail(error) }
         channel.close(promise: nil)
         onClose?()
     }
@@ -229,10 +291,14 @@ private final class ReplyHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var part = unwrapInboundIn(data)
         if received.readableBytes == 0 { received = part } else { received.writeBuffer(&part) }
+        // What one read brought is handed over at once.
+        var replies: [RESPValue] = []
         do throws(RESPError) {
-            while let value = try decoder.next(&received) { connection?.received(value) }
+            while let value = try decoder.next(&received) { replies.append(value) }
+            connection?.received(replies)
             if received.readableBytes > 0 { received.discardReadBytes() }
         } catch {
+            connection?.received(replies)
             received.clear()
             end(StoreError(.unreadable, "Redis sent something else than RESP: \(error)"))
         }
@@ -319,11 +385,20 @@ extension RedisConnection {
                 if case .error(let text) = reply { throw RedisError(text).loginError }
             }
         }
-        // An ACL may forbid it; it only helps operators.
-        _ = try await call(RESPCommand("CLIENT", "SETNAME", settings.clientName))
-        guard settings.database != 0 else { return }
-        let reply = try await call(RESPCommand("SELECT", "\(settings.database)"))
-        if case .error(let text) = reply { throw RedisError(text).selectionError(settings.database) }
+        // An ACL may forbid the name; it only helps operators.
+        var commands = [RESPCommand("CLIENT", "SETNAME", settings.clientName)]
+        if settings.database != 0 { commands.append(RESPCommand("SELECT", "\(settings.database)")) }
+        let replies = try await call(commands)
+        if settings.database != 0, case .error(let text)? = replies.last {
+            throw RedisError(text).selectionError(settings.database)
+        }
+    }
+
+    /// Sends commands whose replies must not be errors.
+    func require(_ commands: [RESPCommand]) async throws(StoreError) -> [RESPValue] {
+        let replies = try await call(commands)
+        for case .error(let text) in replies { throw RedisError(text).storeError }
+        return replies
     }
 
     /// Sends a command whose reply must not be an error.

@@ -28,10 +28,8 @@ struct ServerFacts: Sendable {
 
     /// Reads them on a connection.
     init(of connection: RedisConnection) async throws(StoreError) {
-        async let asked = connection.result(RESPCommand("INFO"))
-        async let clock = connection.result(RESPCommand("TIME"))
-        let (info, time) = (try await asked.get(), try await clock.get())
-        guard let text = info.text, let seconds = time.elements?.first?.integer else {
+        let replies = try await connection.require([RESPCommand("INFO"), RESPCommand("TIME")])
+        guard let text = replies[0].text, let seconds = replies[1].elements?.first?.integer else {
             throw StoreError(.unreadable, "Redis answered INFO or TIME in another form")
         }
         try self.init(info: text, time: UnixTime(seconds))
@@ -55,12 +53,5 @@ struct ServerFacts: Sendable {
         version = info["valkey_version"] ?? info["redis_version"] ?? "unknown"
         identity = Identity(runID: runID, replicationID: replicationID, evictedKeys: evicted)
         previousReplicationID = info["master_replid2"].flatMap { $0.allSatisfy { $0 == "0" } ? nil : $0 }
-    }
-}
-
-extension RedisConnection {
-    /// The reply to a command, or why there is none: for calls that run at once.
-    func result(_ command: RESPCommand) async -> Result<RESPValue, StoreError> {
-        do throws(StoreError) { return .success(try await require(command)) } catch { return .failure(error) }
     }
 }

@@ -91,9 +91,18 @@ final class ServerSession: Sendable {
 
     /// Sends a command on one of the connections. A reply that is an error is returned too.
     func call(_ command: RESPCommand, asking: Bool = false) async throws(StoreError) -> RESPValue {
+        try await connection.call(command, asking: asking)
+    }
+
+    /// Sends commands in one piece on one of the connections. Replies that are errors are returned too.
+    func call(_ commands: [RESPCommand]) async throws(StoreError) -> [RESPValue] {
+        try await connection.call(commands)
+    }
+
+    /// The connections take turns.
+    private var connection: RedisConnection {
         let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
-        return try await connections[Int(UInt(bitPattern: number) % UInt(connections.count))].call(
-            command, asking: asking)
+        return connections[Int(UInt(bitPattern: number) % UInt(connections.count))]
     }
 
     /// Ends the session. Calls in flight fail.
