@@ -2,7 +2,8 @@ public import AuthContract
 
 /// Sends one request and returns the answer. Follows no redirects, keeps no cookies, caches nothing.
 public protocol HTTPTransport: Sendable {
-    /// Sends the request. Throws if no answer came, or one that is larger than the request allows.
+    /// Sends the request. Throws if no answer came, or one that is larger than the request allows, or if the request cannot be sent
+    /// as it is.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer
 }
 
@@ -91,13 +92,18 @@ public struct TransportAnswer: Sendable, Hashable {
     }
 }
 
-/// No answer came. It is unknown whether the request arrived.
+/// No answer came. It is unknown whether the request arrived, unless `isUnsendable`.
 public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible {
     /// An explanation for logs.
     public let description: String
+    /// Whether the request was not sent, and cannot be sent as it is: no later attempt helps.
+    public let isUnsendable: Bool
 
     /// Memberwise initializer.
-    public init(_ description: String) { self.description = description }
+    public init(_ description: String, isUnsendable: Bool = false) {
+        self.description = description
+        self.isUnsendable = isUnsendable
+    }
 
     /// The answer is larger than the request allows. The request may have succeeded.
     public static let tooLarge = TransportError("the answer is too large")

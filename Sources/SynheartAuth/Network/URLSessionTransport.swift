@@ -39,8 +39,17 @@ public final class URLSessionTransport: HTTPTransport {
     deinit { if takeOver == nil { session.finishTasksAndInvalidate() } }
 
     /// Sends the request. A redirect is returned as the answer.
+    ///
+    /// URLSession escapes some characters of a URL itself. A signature covers the URL as it is sent, so such a URL is refused.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
-        guard let url = URL(string: request.url) else { throw TransportError("not a URL") }
+        guard let url = URL(string: request.url), url.absoluteString == request.url else {
+            throw TransportError("the URL has characters that must be escaped", isUnsendable: true)
+        }
+        #if canImport(Security)
+            if request.method.uppercased() == "GET", !request.body.isEmpty || request.bodyFile != nil {
+                throw TransportError("URLSession sends no GET with a body", isUnsendable: true)
+            }
+        #endif
         var message = URLRequest(url: url)
         message.httpMethod = request.method
         for line in request.headers.lines { message.addValue(line.value, forHTTPHeaderField: line.name) }

@@ -120,7 +120,8 @@ struct AuthenticatedSend: Sendable {
         do throws(TransportError) {
             return try await context.configuration.transport.send(timed, context.sleeper)
         } catch {
-            let code: SynheartAuthError.Code = error == .tooLarge ? .answerTooLarge : .networkError
+            let code: SynheartAuthError.Code =
+                error.isUnsendable ? .signingFailed : error == .tooLarge ? .answerTooLarge : .networkError
             throw SynheartAuthError(code, error.description, cause: error)
         }
     }

@@ -205,11 +205,13 @@ public fun interface HttpTransport {
     public suspend fun send(request: HttpRequest): HttpAnswer
 }
 
-/** No answer came. It is unknown whether the request arrived. */
+/** No answer came. It is unknown whether the request arrived, unless [isUnsendable]. */
 public class TransportException(
     message: String,
     /** Whether an answer came that is larger than the request allows. */
     public val isTooLarge: Boolean = false,
+    /** Whether the request was not sent, and cannot be sent as it is: no later attempt helps. */
+    public val isUnsendable: Boolean = false,
     cause: Throwable? = null,
 ) : Exception(message, cause)
 

@@ -25,16 +25,16 @@ public class UrlConnectionTransport internal constructor(
     override suspend fun send(request: HttpRequest): HttpAnswer {
         val path = request.url.substringBefore('?')
         if (path.any { it in CHANGED_IN_PATH } || request.url.drop(path.length).any { it in CHANGED_IN_QUERY }) {
-            throw TransportException("the URL has characters that must be escaped")
+            throw TransportException("the URL has characters that must be escaped", isUnsendable = true)
         }
         if (request.body.isNotEmpty() && request.method == "GET") {
             // HttpURLConnection would send a POST.
-            throw TransportException("a GET with a body cannot be sent")
+            throw TransportException("a GET with a body cannot be sent", isUnsendable = true)
         }
         val connection = try {
             URL(request.url).openConnection() as HttpURLConnection
         } catch (error: Exception) {
-            throw TransportException("not a URL", cause = error)
+            throw TransportException("not a URL", isUnsendable = true, cause = error)
         }
         return withTimeoutOrNull(request.deadline) { run(connection, request) } ?: throw TransportException("no answer in time")
     }

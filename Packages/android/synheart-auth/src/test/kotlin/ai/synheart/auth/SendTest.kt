@@ -141,6 +141,17 @@ class SendTest {
     }
 
     @Test
+    fun `a request that the platform would send otherwise, or not at all, needs no second attempt`() = World.run {
+        register()
+        for (url in listOf("${service.publicUrl}/a|b", "$statusUrl?a='b'", "${service.publicUrl}/a^b")) {
+            expect<SynheartAuthException.SigningFailed>(Recovery.NONE) { send(url) }
+        }
+        expect<SynheartAuthException.SigningFailed>(Recovery.NONE) {
+            client.send(appId, HttpRequest("GET", statusUrl, body = byteArrayOf(1)))
+        }
+    }
+
+    @Test
     fun `requests elsewhere, and those that change the identity, are not signed`() = World.run {
         register()
         requests.clear()

@@ -6,14 +6,18 @@ import ai.synheart.auth.AttestationException.Code
 import ai.synheart.auth.AttestationProvider
 import ai.synheart.auth.AttestationSubject
 import ai.synheart.auth.DeviceKeyStoreException
+import ai.synheart.auth.Sleeper
+import ai.synheart.auth.concurrency.withDeadline
 import java.security.MessageDigest
 import java.security.cert.X509Certificate
+import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.withContext
 
 /** Google's two proofs: a Play Integrity token, and the key's own attestation. */
 internal class AndroidAttestation(
     private val proof: AndroidProof, private val tokens: () -> IntegrityTokens?, private val keystore: Keystore,
+    private val sleeper: Sleeper,
 ) : AttestationProvider {
     // Made on first use: the classes of Play Integrity may be missing from the app.
     private val integrity: IntegrityTokens? by lazy { if (proof.usesPlayIntegrity) tokens() else null }
@@ -34,7 +38,10 @@ internal class AndroidAttestation(
     private suspend fun token(subject: AttestationSubject, canDoWithout: Boolean): String? {
         val failure = try {
             val integrity = integrity ?: return null
-            return integrity.token(subject.nonce)
+            if (!canDoWithout) return integrity.token(subject.nonce)
+            // The client's own limit would end the whole call.
+            return withDeadline(PATIENCE_FOR_ONE, sleeper) { integrity.token(subject.nonce) }
+                ?: throw AttestationException(Code.UNAVAILABLE, "Google does not answer")
         } catch (error: AttestationException) {
             error
         } catch (error: LinkageError) {
@@ -74,5 +81,6 @@ internal class AndroidAttestation(
     private companion object {
         const val SOFTWARE = 0
         const val PATIENCE = 2
+        val PATIENCE_FOR_ONE = 10.seconds
     }
 }

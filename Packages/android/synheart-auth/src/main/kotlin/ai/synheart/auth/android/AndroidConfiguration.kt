@@ -5,9 +5,11 @@ import ai.synheart.auth.AttestationException.Code
 import ai.synheart.auth.AttestationProvider
 import ai.synheart.auth.AuthLogger
 import ai.synheart.auth.Configuration
+import ai.synheart.auth.DelaySleeper
 import ai.synheart.auth.DeviceClock
 import ai.synheart.auth.HttpTransport
 import ai.synheart.auth.LogEntry
+import ai.synheart.auth.Sleeper
 import ai.synheart.auth.SynheartAuth
 import ai.synheart.auth.UrlConnectionTransport
 import android.content.Context
@@ -82,9 +84,9 @@ public class AndroidConfiguration(
      *
      * @throws ai.synheart.auth.SynheartAuthException.NotConfigured for a malformed URL
      */
-    public fun with(context: Context): Configuration = with(context, pause = Keystore.PAUSE)
+    public fun with(context: Context): Configuration = with(context, Keystore.PAUSE, DelaySleeper)
 
-    internal fun with(context: Context, pause: () -> Unit): Configuration {
+    internal fun with(context: Context, pause: () -> Unit, sleeper: Sleeper): Configuration {
         val app = applicationContext(context)
         // Two storages of one app must not share keys.
         val keystore = Keystore(prefix = if (app.isDeviceProtectedStorage) "device_protected/" else "", pause)
@@ -93,8 +95,8 @@ public class AndroidConfiguration(
             baseUrl = baseUrl,
             keyStore = AndroidKeyStore(keystore, if (attestation == null) proof.ofKeys else AndroidKeyStore.Attestation.NEVER, usesStrongBox),
             storage = EncryptedStorage(app, keystore),
-            attestation = attestation ?: AndroidAttestation(proof, { tokens(app) }, keystore),
-            clock = AndroidClock, transport = transport, logger = logger, origins = origins, aliases = aliases,
+            attestation = attestation ?: AndroidAttestation(proof, { tokens(app) }, keystore, sleeper),
+            clock = AndroidClock, sleeper = sleeper, transport = transport, logger = logger, origins = origins, aliases = aliases,
             deviceLocalId = deviceLocalId, rotatesAutomatically = rotatesAutomatically,
         )
     }

@@ -92,7 +92,14 @@ internal class Rotator(private val context: IdentityContext) {
 
     private suspend fun attest(newKey: PublicKey, challenge: ByteArray, record: IdentityRecord): AttestationEvidence {
         val nonce = rotationNonce(challenge, record.deviceId.orEmpty(), newKey.base64)
-        return context.attest(AttestationSubject(context.appId, pending().alias, newKey.spki, challenge, nonce.base64Url()))
+        val subject = AttestationSubject(context.appId, pending().alias, newKey.spki, challenge, nonce.base64Url())
+        return try {
+            context.attest(subject)
+        } catch (error: SynheartAuthException) {
+            if (error.remedy != Remedy.ASK_PROVIDER_AGAIN) throw error
+            // A provider that has two proofs may do without one of them when it is asked twice for the same challenge.
+            context.attest(subject)
+        }
     }
 
     private suspend fun pending(): JournalEntry.Rotation =

@@ -29,7 +29,12 @@ internal suspend fun Configuration.exchange(request: HttpRequest, transport: Htt
 } catch (error: SynheartAuthException) {
     throw error
 } catch (error: TransportException) {
-    throw failure(if (error.isTooLarge) OwnCode.ANSWER_TOO_LARGE else OwnCode.NETWORK_ERROR, error.message.orEmpty(), error)
+    val code = when {
+        error.isUnsendable -> OwnCode.SIGNING_FAILED
+        error.isTooLarge -> OwnCode.ANSWER_TOO_LARGE
+        else -> OwnCode.NETWORK_ERROR
+    }
+    throw failure(code, error.message.orEmpty(), error)
 } catch (error: Exception) {
     throw failure(OwnCode.NETWORK_ERROR, "the transport failed", error)
 }

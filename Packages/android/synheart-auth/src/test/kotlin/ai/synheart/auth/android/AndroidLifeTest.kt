@@ -15,11 +15,13 @@ import ai.synheart.auth.plain
 import ai.synheart.standins.GoogleStandIn
 import ai.synheart.standins.KeystoreDaemon
 import ai.synheart.standins.KeystoreDaemon.Call
+import ai.synheart.standins.PlayStandIn
 import android.util.Log
 import com.google.android.play.core.integrity.model.IntegrityErrorCode
 import com.google.android.play.core.integrity.model.StandardIntegrityErrorCode
 import java.io.File
 import java.util.concurrent.CountDownLatch
+import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.runBlocking
@@ -35,7 +37,7 @@ class AndroidLifeTest {
     private class Life(val phone: TestPhone, val appId: String, val android: AndroidConfiguration) {
         /** A client with Android's parts, whose pauses pass at once. */
         fun client(): SynheartAuth {
-            val real = android.with(phone.device.context()) {}
+            val real = android.with(phone.device.context(), {}, phone.sleeper)
             return SynheartAuth(
                 Configuration(
                     real.baseUrl, real.keyStore, real.storage, real.attestation, phone.clock, sleeper = phone.sleeper,
@@ -335,6 +337,22 @@ class AndroidLifeTest {
         expect<SynheartAuthException.AttestationFailed>(Recovery.RETRY) { client.registerDevice(appId) }
         phone.device.play.failAlways(0)
         client.registerDevice(appId)
+    }
+
+    @Test
+    fun `where Google is blocked or silent, the key's own attestation registers and rotates alone`() {
+        for (fault in listOf(IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE, PlayStandIn.neverAnswers())) {
+            life(AndroidProof.EITHER, AndroidProof.EITHER, "keys.reattest_on_rotation" to true) {
+                phone.device.play.failAlways(fault)
+                // Google's limit passes at once, and no other.
+                phone.sleeper.onDeadline = { limit -> if (limit != 10.seconds) awaitCancellation() }
+                val client = client()
+                val device = client.registerDevice(appId)
+                assertEquals(Registration.Status.REGISTERED, device.status)
+                assertEquals(device.deviceId, client.rotateKey(appId).deviceId)
+                assertTrue(signs(client))
+            }
+        }
     }
 
     @Test
