@@ -6,11 +6,15 @@ extension RedisStores {
     /// Checks a deployment in an operator's words, also one that the service could not use: for `doctor` and `config check`.
     ///
     /// It writes nothing but one key, which expires after a second.
+    ///
+    /// - Parameter claimsOfOneApp: how many live claims one app may have; nil: it is not compared with the servers' memory.
     public static func diagnose(
-        _ url: String, options: Options = Options(), clock: any ServiceClock = SystemClock()
+        _ url: String, options: Options = Options(), claimsOfOneApp: Int? = nil, clock: any ServiceClock = SystemClock()
     ) async -> [StoreFinding] {
         do throws(RedisOpenError) {
-            return await Diagnosis(try Configuration(url, options, clock)).findings()
+            var diagnosis = Diagnosis(try Configuration(url, options, clock))
+            diagnosis.claimsOfOneApp = claimsOfOneApp
+            return await diagnosis.findings()
         } catch {
             return [
                 .failure("redis_url", error.description, do: "Correct stores.redis; the documentation lists the forms.")
@@ -24,6 +28,7 @@ extension RedisStores {
 
 private struct Diagnosis {
     let configuration: RedisStores.Configuration
+    var claimsOfOneApp: Int?
 
     init(_ configuration: RedisStores.Configuration) { self.configuration = configuration }
 
@@ -40,7 +45,7 @@ private struct Diagnosis {
             return [unreachable(error)]
         }
         var findings: [StoreFinding] = []
-        for endpoint in owners { findings += await checks(of: endpoint) }
+        for endpoint in owners { findings += await checks(of: endpoint, among: owners.count) }
         return findings + placementFindings(placement, owners)
     }
 
@@ -110,14 +115,15 @@ private struct Diagnosis {
 
     // MARK: One server
 
-    private func checks(of endpoint: RedisURL.Endpoint) async -> [StoreFinding] {
+    private func checks(of endpoint: RedisURL.Endpoint, among servers: Int) async -> [StoreFinding] {
         do throws(StoreError) {
             let connection = try await RedisConnection.open(endpoint, configuration.settings.connection)
             defer { connection.close(because: StoreError(.unavailable, "the check has ended")) }
             let facts = try await ServerFacts(of: connection)
             return [
                 version(facts, endpoint), transport(endpoint), role(facts, endpoint), clock(facts, endpoint),
-                eviction(facts, endpoint), persistence(facts, endpoint), mode(facts, endpoint),
+                eviction(facts, endpoint), memory(facts, endpoint, among: servers), persistence(facts, endpoint),
+                mode(facts, endpoint),
             ] + (await rights(connection, endpoint))
         } catch { return [unreachable(error)] }
     }
@@ -180,13 +186,31 @@ private struct Diagnosis {
                 "The server at \(endpoint) has maxmemory-policy \(policy), without effect while maxmemory is 0.",
                 do: "Set maxmemory-policy noeviction.")
         }
-        if facts.info["maxmemory"] == "0" {
-            return .warning(
-                "redis_eviction",
-                "The server at \(endpoint) has no maxmemory, so it may use all memory of its machine.",
-                do: "Set maxmemory: about 150 bytes for each live claim, twice over.")
-        }
         return .good("redis_eviction", "The server at \(endpoint) evicts nothing.")
+    }
+
+    /// What a live claim takes of a server's memory, in bytes (*Redis.md*).
+    private static let bytesOfClaim = 150
+
+    /// A server that is full takes no claims, of any app.
+    private func memory(
+        _ facts: ServerFacts, _ endpoint: RedisURL.Endpoint, among servers: Int
+    ) -> StoreFinding {
+        guard let maximum = facts.info["maxmemory"].flatMap(Int.init), maximum > 0 else {
+            return .warning(
+                "redis_memory",
+                "The server at \(endpoint) has no maxmemory, so it may use all memory of its machine.",
+                do: "Set maxmemory: about \(Self.bytesOfClaim) bytes for each live claim, twice over.")
+        }
+        let megabytes = maximum / 1_000_000
+        guard let claimsOfOneApp, maximum / Self.bytesOfClaim < claimsOfOneApp / servers else {
+            return .good("redis_memory", "The server at \(endpoint) may use \(megabytes) MB.")
+        }
+        return .warning(
+            "redis_memory",
+            "The server at \(endpoint) may use \(megabytes) MB, which the \(claimsOfOneApp) live claims that one app may have fill. Then it takes no claims of any app.",
+            do: "Raise maxmemory, or lower protection.claims_of_one_app below \(maximum / Self.bytesOfClaim * servers)."
+        )
     }
 
     private func persistence(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) -> StoreFinding {

@@ -50,9 +50,9 @@ extension Script {
         end
         local losses, seen = {}, {}
         local function add(reading)
-            if reading and not seen[reading] and #losses < 16 then
+            if reading and not seen[reading] then
                 seen[reading] = true
-                losses[#losses + 1] = string.format('%d', reading)
+                losses[#losses + 1] = reading
             end
         end
         if not e[1] and ARGV[6] == '?' then return false end
@@ -63,7 +63,11 @@ extension Script {
             add(unrecorded)
             for reading in string.gmatch(e[6] or '', '%d+') do add(tonumber(reading)) end
         end
-        local loss = table.concat(losses, ',')
+        -- The latest 64: what a clock that is ahead loses counts for longest.
+        table.sort(losses, function(a, b) return a > b end)
+        local kept = {}
+        for i = 1, math.min(#losses, 64) do kept[i] = string.format('%d', losses[i]) end
+        local loss = table.concat(kept, ',')
         redis.call('HSET', KEYS[1], 'id', ARGV[4], 'run', ARGV[1], 'rep', ARGV[2], 'ev', ARGV[3], 'at', t, 'loss', loss)
         return {ARGV[4], loss}
         """)

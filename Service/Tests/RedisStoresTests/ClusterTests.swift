@@ -100,6 +100,29 @@ struct ClusterTests {
         for stores in [stores, other] { await stores.close() }
     }
 
+    @Test func `a master that hangs costs the requests of the others nothing`() async throws {
+        let deployment = try await Deployment()
+        let stores = try await RedisStores.forTest(deployment.url)
+        let hung = deployment.nodes[1]
+        func isElsewhere(_ request: SampleRequest) -> Bool {
+            (try? stores.router.route(stores.router.buckets.bucket(of: request.device)).session.endpoint)
+                != hung.endpoint
+        }
+        let requests = (0..<1000).map { _ in SampleRequest() }.filter(isElsewhere)
+        hung.signal(SIGSTOP)
+        defer { hung.signal(SIGCONT) }
+        // Longer than two leases.
+        let end = ContinuousClock.now + .seconds(11)
+        var claimed = 0
+        for request in requests where ContinuousClock.now < end {
+            #expect(try await stores.claim(request) == .claimed)
+            claimed += 1
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        #expect(claimed > 300)
+        await stores.close()
+    }
+
     @Test func `a slot that moves is refused while it moves, is asked for at both servers, and counts as lost after`()
         async throws
     {

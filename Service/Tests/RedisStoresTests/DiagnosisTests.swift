@@ -14,13 +14,17 @@ struct DiagnosisTests {
     @Test func `a good server has good findings, and an open maxmemory is a warning`() async throws {
         let server = try await RedisServer.start()
         var findings = await RedisStores.diagnose(server.url)
-        #expect(levels(findings)["redis_eviction"] == .warning)
+        #expect(levels(findings)["redis_memory"] == .warning)
         #expect(findings.filter { $0.level != .good }.count == 1, "\(findings)")
         try await server.command("CONFIG", "SET", "maxmemory", "100mb")
         let stores = try await RedisStores.forTest(server.url)
         findings = await stores.diagnose()
         #expect(findings.allSatisfy { $0.level == .good }, "\(findings)")
         #expect(Set(findings.map(\.check)).count == findings.count)
+        // 100 MB hold 667,000 claims.
+        for (claims, level) in [(600_000, StoreFinding.Level.good), (700_000, .warning)] {
+            #expect(levels(await RedisStores.diagnose(server.url, claimsOfOneApp: claims))["redis_memory"] == level)
+        }
         await stores.close()
     }
 

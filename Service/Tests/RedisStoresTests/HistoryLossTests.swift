@@ -55,6 +55,24 @@ struct HistoryLossTests {
         }
     }
 
+    @Test func `after any number of losses, the one under a clock that was ahead still counts`() async throws {
+        let server = try await RedisServer.start()
+        let stores = try await RedisStores.forTest(server.url)
+        await stores.close()
+        let (epoch, now) = ("synheart-auth:{0}:epoch", SystemClock().now)
+        let ahead = now + 10_000_000
+        // The earliest loss, of a hundred.
+        let losses = (1...100).map { "\((now - Int64($0) * 10).seconds)" } + ["\(ahead.seconds)"]
+        try await server.command("HSET", epoch, "loss", losses.joined(separator: ","), "run", "another")
+        let later = try await RedisStores.forTest(server.url)
+        #expect((try await server.command("HGET", epoch, "loss").text ?? "").split(separator: ",").count == 64)
+        guard case .historyLost = try await later.claim(SampleRequest(at: ahead), now: ahead) else {
+            Issue.record("a request of the lost time was judged")
+            return
+        }
+        await later.close()
+    }
+
     @Test func `evicted keys are a loss`() async throws {
         try await expectLoss { server in
             // Long values without an expiry, evicted with all other keys.

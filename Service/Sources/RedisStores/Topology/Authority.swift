@@ -58,9 +58,7 @@ actor Respondents {
                             connection = try await RedisConnection.open(endpoint, settings)
                             used = connection
                         }
-                        var replies: [RESPValue] = []
-                        for command in commands { replies.append(try await connection.require(command)) }
-                        return (endpoint, used, .success(replies))
+                        return (endpoint, used, .success(try await connection.require(commands)))
                     } catch { return (endpoint, used, .failure(error)) }
                 }
             }

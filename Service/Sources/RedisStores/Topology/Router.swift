@@ -14,6 +14,8 @@ final class Router: Sendable {
         /// How long a confirmation of a master holds.
         var lease: Duration = .seconds(Epoch.lease)
         var interval: Duration = .seconds(1)
+        /// How long a server may take to answer a check. Two rounds and the pause between them are shorter than a lease.
+        var patience: Duration = .seconds(1)
         var retryInterval: Duration = .milliseconds(50)
         var connection = ConnectionSettings()
         /// Whether claims may have been accepted before; asked where there is no epoch.
@@ -188,13 +190,13 @@ final class Router: Sendable {
         let started = ContinuousClock.now
         do throws(StoreError) {
             let placement = try await authority.placement()
-            let (sessions, failure) = await checkedSessions(of: placement)
+            dropMoved(placement)
+            let (sessions, failure) = await checkedSessions(of: placement, leaseEnd: started + settings.lease)
             let (routes, loss) = await routes(placement, sessions)
             guard publish(routes, sessions, failure ?? loss) else {
                 for session in sessions.values { session.close() }
                 return
             }
-            // Only now: a bucket that moved must not be used on its old server under the new lease.
             for session in sessions.values { session.extendLease(to: started + settings.lease) }
             if let failure = failure ?? loss { throw failure }
             guard routes.allSatisfy({ $0 != nil }) else {
@@ -204,6 +206,31 @@ final class Router: Sendable {
             state.withLock { $0.trouble = error }
             throw error
         }
+    }
+
+    /// Forgets the routes that the placement does not confirm. A bucket that moved must not be used on its old server under a new
+    /// lease.
+    private func dropMoved(_ placement: Placement) {
+        state.withLock { state in
+            for bucket in state.routes.indices {
+                guard let route = state.routes[bucket], placement.owners[bucket] != route.session.endpoint else {
+                    continue
+                }
+                state.routes[bucket] = nil
+                state.trouble = StoreError(
+                    .unavailable, "a slot of the Cluster has moved, or no majority names its owner")
+            }
+        }
+    }
+
+    /// Extends the lease of a server that is what it was, without waiting for the others: one that hangs must not cost them theirs.
+    private func extendLease(of session: ServerSession, to end: ContinuousClock.Instant) {
+        let identity = session.facts.identity
+        let isUnchanged = state.withLock { state in
+            let routes = state.routes.compactMap { $0 }.filter { $0.session === session }
+            return !routes.isEmpty && routes.allSatisfy { $0.identity == identity }
+        }
+        if isUnchanged { session.extendLease(to: end) }
     }
 
     private func publish(
@@ -224,7 +251,7 @@ final class Router: Sendable {
 
     /// An open session to each master, checked now. A master that cannot be used is left out.
     private func checkedSessions(
-        of placement: Placement
+        of placement: Placement, leaseEnd: ContinuousClock.Instant
     ) async -> ([RedisURL.Endpoint: ServerSession], StoreError?) {
         let known = state.withLock { $0.sessions }
         return await withTaskGroup(
@@ -235,6 +262,7 @@ final class Router: Sendable {
                 group.addTask {
                     do throws(StoreError) {
                         let session = try await self.checked(session, endpoint, placement)
+                        self.extendLease(of: session, to: leaseEnd)
                         return (endpoint, .success(session))
                     } catch {
                         session?.close(because: error)
@@ -262,7 +290,9 @@ final class Router: Sendable {
             let before = known.facts.identity
             // After a longer pause this node cannot know what the server was in between.
             let wasWatched = known.hasLease
-            let facts = try await known.readFacts()
+            let facts = try await within(settings.patience) { () async throws(StoreError) in
+                try await known.readFacts()
+            }
             try await watch(facts, asked: asked, on: known, placement)
             // After a promotion there is a previous id. Without one, the master has only begun a new backlog for replicas.
             let wasPromoted =
@@ -274,6 +304,10 @@ final class Router: Sendable {
             }
             known.close(because: StoreError(.unavailable, "Redis at \(endpoint) was promoted or replaced"))
         }
+        var probing = settings.connection
+        probing.deadline = min(probing.deadline, settings.patience)
+        try await RedisConnection.open(endpoint, probing).close(
+            because: StoreError(.unavailable, "the probe has ended"))
         let session = try await ServerSession.open(
             endpoint, connections: settings.connections, settings.connection
         ) { [wake] in wake.yield() }
@@ -439,6 +473,24 @@ final class Router: Sendable {
         await authority.close()
         wake.finish()
     }
+}
+
+/// The value of a call that ends when it is cancelled; an error after the limit.
+private func within<Value: Sendable>(
+    _ limit: Duration, _ body: @escaping @Sendable () async throws(StoreError) -> Value
+) async throws(StoreError) -> Value {
+    let tooSlow = StoreError(.tooSlow, "Redis did not answer in time")
+    return try await withTaskGroup(of: Result<Value, StoreError>.self) { group in
+        group.addTask {
+            do throws(StoreError) { return .success(try await body()) } catch { return .failure(error) }
+        }
+        group.addTask {
+            try? await Task.sleep(for: limit)
+            return .failure(tooSlow)
+        }
+        defer { group.cancelAll() }
+        return await group.next() ?? .failure(tooSlow)
+    }.get()
 }
 
 /// A question that is asked at most once.

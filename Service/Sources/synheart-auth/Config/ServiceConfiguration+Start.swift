@@ -23,7 +23,7 @@ extension ServiceConfiguration {
     /// Refuses stores on servers that do not answer, or that would not keep what the service promises.
     private func checkServers() async throws(ConfigurationError) {
         guard let postgresql = secret(.postgresql) else { return }
-        let findings = await ServerStoreChecks(postgresql: postgresql, redis: secret(.redis)).findings()
+        let findings = await ServerStoreChecks(self, postgresql: postgresql).findings()
         guard let failure = findings.first(where: { $0.level == .failure }) else { return }
         let key = failure.check.hasPrefix("redis") ? ConfigurationKey.redis : .postgresql
         throw ConfigurationError(

@@ -50,7 +50,7 @@ struct DoctorCommand: AsyncParsableCommand {
         SecretFileChecks(configuration: configuration).run(&diagnosis)
         let isServed: Bool
         if let postgresql = configuration.secret(.postgresql) {
-            let checks = ServerStoreChecks(postgresql: postgresql, redis: configuration.secret(.redis))
+            let checks = ServerStoreChecks(configuration, postgresql: postgresql)
             await checks.run(try? configuration.serviceKey, &diagnosis)
             isServed = false
         } else {

@@ -7,12 +7,20 @@ import RedisStores
 struct ServerStoreChecks {
     let postgresql: String
     let redis: String?
+    /// How many live claims one app may have.
+    let claimsOfOneApp: Int
+
+    init(_ configuration: ServiceConfiguration, postgresql: String) {
+        self.postgresql = postgresql
+        redis = configuration.secret(.redis)
+        claimsOfOneApp = configuration.protection.claimsOfOneApp
+    }
 
     /// What PostgreSQL and Redis say of themselves, and whether the service could work with them.
     func findings() async -> [StoreFinding] {
         let database = await PostgreSQLStores.diagnose(postgresql)
         guard let redis else { return database }
-        return database + (await RedisStores.diagnose(redis))
+        return database + (await RedisStores.diagnose(redis, claimsOfOneApp: claimsOfOneApp))
     }
 
     /// Runs all checks, and those of the content if the key opens it.
