@@ -28,6 +28,15 @@ struct CredentialTests {
         #expect(credential.secretHash.count == 32)
     }
 
+    /// A store of text cannot keep U+0000, and a terminal obeys U+001B.
+    @Test("a name has no control characters", arguments: ["a\u{0}", "\u{1B}[2J", "a\nb", "\u{85}"])
+    func names(_ name: String) async throws {
+        let world = try await World()
+        await #expect(throws: ContractError.self) {
+            try await world.service.credentials.create(name: name, role: .admin, apps: [], life: 60, actor: "test")
+        }
+    }
+
     @Test("a missing or different credential is UNAUTHORIZED")
     func wrong() async throws {
         let world = try await World()

@@ -213,6 +213,37 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
+        @Test func `a former primary that still runs is not used once its successor was seen`() async throws {
+            let primary = try PostgreSQLServer(settings: ["wal_level": "replica", "max_wal_senders": "4"])
+            try primary.start()
+            try await PostgreSQLStores.migrate(primary.url())
+            let successor = try PostgreSQLServer(.replica(of: primary))
+            try successor.start()
+            let servers = [primary, successor].map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
+            var options = few
+            options.deadline = .seconds(2)
+            let stores = try await open("postgresql://auth@\(servers)/postgres?connect_timeout=2", options: options)
+            let device = try sampleDevice()
+            try await stores.add(device)
+            try wait(for: successor, behind: primary)
+            func found() async throws -> DeviceRecord? {
+                try await stores.devices.device(device.deviceID, of: device.appID)
+            }
+            // The primary hangs, and its replica takes over. Then it goes on as if nothing had happened.
+            try primary.pause()
+            try successor.promote()
+            #expect(try await eventually { try await found() } == device)
+            let late = try sampleDevice()
+            try await eventually { try await stores.add(late) }
+            try primary.resume()
+            try successor.pause()
+            for _ in 0..<3 { await #expect(throws: StoreError.self) { try await found() } }
+            try successor.resume()
+            #expect(try await eventually { try await found() } == device)
+            #expect(try await stores.devices.device(late.deviceID, of: late.appID) == late)
+            await stores.close()
+        }
+
         /// A primary whose commits wait for a replica, and the replica.
         private func synchronous() throws -> (primary: PostgreSQLServer, replica: PostgreSQLServer) {
             let primary = try PostgreSQLServer(settings: [

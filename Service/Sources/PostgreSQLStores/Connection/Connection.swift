@@ -26,6 +26,10 @@ actor Connection {
     private let address: ServerAddress
     let canceller: DispatchQueue
     private let settings: [Statement]
+    /// What the process has seen; nil: this connection is not part of a node.
+    private let lineage: Lineage?
+    /// Where the server is in it; nil: it does not say.
+    private var place: Lineage.Place?
     /// Whose changes this connection makes.
     let node: NodeName
     /// The server that answered last: where the next attempt begins.
@@ -48,14 +52,16 @@ actor Connection {
     /// - Parameters:
     ///   - address: the servers.
     ///   - settings: statements that each new connection runs first.
+    ///   - lineage: what the process has seen.
     ///   - node: the node that makes this connection's changes.
     ///   - canceller: sends cancellations, one at a time. libpq's call blocks for as long as the server hangs.
     init(
-        address: ServerAddress, settings: [Statement], node: NodeName = NodeName(),
+        address: ServerAddress, settings: [Statement], lineage: Lineage? = nil, node: NodeName = NodeName(),
         canceller: DispatchQueue = DispatchQueue(label: "postgresql-cancel"), name: String
     ) {
         self.address = address
         self.settings = settings
+        self.lineage = lineage
         self.node = node
         self.canceller = canceller
         thread = ConnectionThread(name: name)
@@ -103,7 +109,7 @@ actor Connection {
 
     /// Opens the connection if it is closed, or if the server closed it since.
     func open() throws(StoreError) {
-        if handle != nil, !isAlive { close() }
+        if handle != nil, !isAlive || !isOfTheNewest { close() }
         guard handle == nil else { return }
         var failures: [String] = []
         for attempt in address.servers.indices {
@@ -128,7 +134,7 @@ actor Connection {
 
     func close() {
         if let handle { PQfinish(handle) }
-        (handle, cancellation) = (nil, nil)
+        (handle, cancellation, place) = (nil, nil, nil)
         statements = [:]
     }
 
@@ -164,6 +170,29 @@ actor Connection {
             throw StoreError(.unavailable, "libpq has no pipeline mode")
         }
         _ = try run(settings)
+        try joinLineage()
+    }
+
+    /// Throws if the server is behind one that the process has seen. A server that does not say where it is must be the only one.
+    private func joinLineage() throws(StoreError) {
+        guard let lineage else { return }
+        let answer: StatementResult?
+        do throws(StoreError) { answer = try run([Lineage.question]).last } catch {
+            guard address.servers.count == 1, handle != nil else { throw error }
+            return
+        }
+        guard let row = answer?.first else {
+            throw StoreError(.unreadable, "PostgreSQL does not say which server it is")
+        }
+        let place = Lineage.Place(system: try row.text("system"), timeline: try row.integer("timeline"))
+        try lineage.admit(place)
+        self.place = place
+    }
+
+    /// Whether the process has seen no newer server.
+    var isOfTheNewest: Bool {
+        guard let lineage, let place else { return true }
+        return lineage.isNewest(place)
     }
 
     /// Throws if the server stopped waiting for a replica since the last time: someone cancelled the commit, or it took longer

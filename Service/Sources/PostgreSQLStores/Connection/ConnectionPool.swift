@@ -41,18 +41,21 @@ final class ConnectionPool: Sendable {
     /// - Parameters:
     ///   - address: the servers.
     ///   - settings: what each new connection runs first.
+    ///   - lineage: what the process has seen.
     ///   - node: the node whose pool this is.
     ///   - size: the largest number of connections.
     ///   - deadline: the longest time for a call, the wait for a connection included.
     ///   - maximumWaiting: the largest number of requests that wait.
     init(
-        address: ServerAddress, settings: [Statement], node: NodeName = NodeName(), size: Int, deadline: Duration,
+        address: ServerAddress, settings: [Statement], lineage: Lineage? = nil, node: NodeName = NodeName(), size: Int,
+        deadline: Duration,
         maximumWaiting: Int
     ) {
         let canceller = DispatchQueue(label: "postgresql-cancel")
         connections = (0..<max(1, size)).map {
             Connection(
-                address: address, settings: settings, node: node, canceller: canceller, name: "postgresql-\($0)")
+                address: address, settings: settings, lineage: lineage, node: node, canceller: canceller,
+                name: "postgresql-\($0)")
         }
         (self.deadline, self.maximumWaiting) = (deadline, maximumWaiting)
         state = Locked(State(idle: connections.reversed().map { Idle(connection: $0, isOpen: false) }))

@@ -25,6 +25,7 @@ final class ExternalChanges: Sendable {
 
     private let address: ServerAddress
     private let settings: [Statement]
+    private let lineage: Lineage
     private let logger: Logger
     /// Whether this process is a node of the service, which other processes see by a lock.
     private let holdsServiceLock: Bool
@@ -33,9 +34,10 @@ final class ExternalChanges: Sendable {
     private let state = Locked(State())
 
     init(
-        address: ServerAddress, settings: [Statement], logger: Logger, holdsServiceLock: Bool, node: NodeName
+        address: ServerAddress, settings: [Statement], lineage: Lineage, logger: Logger, holdsServiceLock: Bool,
+        node: NodeName
     ) {
-        (self.address, self.settings, self.logger) = (address, settings, logger)
+        (self.address, self.settings, self.lineage, self.logger) = (address, settings, lineage, logger)
         self.holdsServiceLock = holdsServiceLock
         self.node = node
     }
@@ -88,7 +90,7 @@ final class ExternalChanges: Sendable {
 
     private func start() {
         let connection = Connection(
-            address: address, settings: settings, name: "postgresql-listen")
+            address: address, settings: settings, lineage: lineage, name: "postgresql-listen")
         let isFirst = state.withLock { state in
             guard state.connection == nil, !state.isFinished, !state.listeners.isEmpty else { return false }
             state.connection = connection
@@ -132,6 +134,7 @@ final class ExternalChanges: Sendable {
         } else {
             let isReadOnly = try connection.rows("SELECT pg_is_in_recovery() AS recovers").first?.bool("recovers")
             guard isReadOnly == false else { throw StoreError(.unavailable, "the server no longer takes writes") }
+            guard connection.isOfTheNewest else { throw StoreError(.unavailable, "another server was promoted") }
         }
         let end = ContinuousClock.now + Self.heartbeat
         while isCurrent(connection), ContinuousClock.now < end {

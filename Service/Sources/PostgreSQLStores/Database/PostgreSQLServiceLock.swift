@@ -17,7 +17,8 @@ struct PostgreSQLServiceLock: ServiceLock {
     private static let exclusive = "SELECT pg_try_advisory_lock(\(AdvisoryLock.service.keys)) AS taken"
 
     func withoutService(_ change: () async throws -> Void) async throws -> Bool {
-        let connection = Connection(address: address, settings: [], name: "postgresql-lock")
+        let connection = Connection(
+            address: address, settings: SessionSettings.statements(deadline: nil), name: "postgresql-lock")
         defer { connection.thread.finish() }
         guard try await connection.take(Self.exclusive) else { return false }
         do { try await change() } catch {

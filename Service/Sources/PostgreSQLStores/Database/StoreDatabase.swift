@@ -22,14 +22,16 @@ final class StoreDatabase: Sendable {
         address: ServerAddress, role: PostgreSQLStores.Role, options: PostgreSQLStores.Options, logger: Logger
     ) {
         let settings = SessionSettings.statements(deadline: options.deadline)
-        let node = NodeName()
+        let (node, lineage) = (NodeName(), Lineage())
         let pool = ConnectionPool(
-            address: address, settings: settings, node: node, size: options.connections, deadline: options.deadline,
+            address: address, settings: settings, lineage: lineage, node: node, size: options.connections,
+            deadline: options.deadline,
             maximumWaiting: options.maximumWaiting)
         self.pool = pool
         observer = options.observer
         externalChanges = ExternalChanges(
-            address: address, settings: settings, logger: logger, holdsServiceLock: role == .service, node: node)
+            address: address, settings: settings, lineage: lineage, logger: logger, holdsServiceLock: role == .service,
+            node: node)
         chainer = AuditChainer(pool: pool, logger: logger)
     }
 
