@@ -8,6 +8,7 @@ import ai.synheart.auth.SynheartAuth
 import ai.synheart.auth.SynheartAuthException
 import ai.synheart.auth.TransportException
 import java.io.IOException
+import java.io.InterruptedIOException
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.Dispatchers
@@ -15,6 +16,7 @@ import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withContext
 import okhttp3.Headers
 import okhttp3.Interceptor
+import okhttp3.OkHttpClient
 import okhttp3.Request
 import okhttp3.RequestBody.Companion.toRequestBody
 import okhttp3.Response
@@ -27,20 +29,26 @@ public class SynheartAuthIOException(
 ) : IOException(error.toString(), error)
 
 /**
- * Signs the requests of an OkHttp client, and recovers from refusals as `SynheartAuth.send` does. Add it as the last application
- * interceptor, to a client that follows no redirects:
+ * Has the client sign its requests, and recover from refusals as `SynheartAuth.send` does. Add it after the app's own interceptors:
  *
  * ```
- * OkHttpClient.Builder().followRedirects(false).addInterceptor(SynheartAuthInterceptor(SynheartAuth.shared, "com.example.app"))
+ * OkHttpClient.Builder().addSynheartAuth(SynheartAuth.shared, "com.example.app").build()
  * ```
  *
  * Every request must go to the auth service or to one of `Configuration.origins`. Its body is held in memory; the answer's is not.
+ * A redirect is the answer: a signature is for one URL, and OkHttp would take it along to another one. So a client that is told to
+ * follow redirects afterwards throws an `IOException` instead.
  *
  * @param deadline the limit of a call, recoveries included, until the head of the answer
  */
-public class SynheartAuthInterceptor(
-    private val auth: SynheartAuth, private val appId: String, private val scheme: SignatureScheme? = null,
-    private val deadline: Duration = 30.seconds,
+public fun OkHttpClient.Builder.addSynheartAuth(
+    auth: SynheartAuth, appId: String, scheme: SignatureScheme? = null, deadline: Duration = 30.seconds,
+): OkHttpClient.Builder = followRedirects(false).followSslRedirects(false)
+    .addInterceptor(SynheartAuthInterceptor(auth, appId, scheme, deadline)).addNetworkInterceptor(RedirectGuard)
+
+/** Signs a request and sends it. */
+internal class SynheartAuthInterceptor(
+    private val auth: SynheartAuth, private val appId: String, private val scheme: SignatureScheme?, private val deadline: Duration,
 ) : Interceptor {
     override fun intercept(chain: Interceptor.Chain): Response {
         val request = chain.request()
@@ -52,6 +60,10 @@ public class SynheartAuthInterceptor(
         } catch (error: SynheartAuthException) {
             exchange.close()
             throw exchange.failure ?: SynheartAuthIOException(error)
+        } catch (error: InterruptedException) {
+            exchange.close()
+            Thread.currentThread().interrupt()
+            throw InterruptedIOException("interrupted")
         } catch (error: Throwable) {
             exchange.close()
             throw error
@@ -71,6 +83,7 @@ public class SynheartAuthInterceptor(
         override suspend fun send(request: HttpRequest): HttpAnswer = withContext(Dispatchers.IO) {
             val builder = original.newBuilder().headers(headers(request.headers))
                 .method(request.method, original.body?.let { bytes.toRequestBody(it.contentType()) })
+                .tag(SignedUrl::class.java, SignedUrl(request.url))
             val response = try {
                 replace(null, failure = null)
                 chain.proceed(builder.build())
@@ -79,7 +92,6 @@ public class SynheartAuthInterceptor(
                 throw TransportException("no answer", cause = error)
             }
             replace(response, failure = null)
-            if (response.priorResponse?.isRedirect == true) throw TransportException("the OkHttpClient must not follow redirects")
             // Only a refusal is read. Its body stays for the app.
             val body = if (response.code in 400..499) response.peekBody(MAXIMUM_REFUSAL).bytes() else ByteArray(0)
             HttpAnswer(response.code, response.headers.toList(), body)
@@ -111,5 +123,18 @@ public class SynheartAuthInterceptor(
 
         fun headers(lines: List<Pair<String, String>>): Headers =
             Headers.Builder().apply { for ((name, value) in lines) add(name, value) }.build()
+    }
+}
+
+/** The URL that a request was signed for. */
+internal class SignedUrl(val text: String)
+
+/** Stops a signature on its way to another URL than it is for. */
+internal object RedirectGuard : Interceptor {
+    override fun intercept(chain: Interceptor.Chain): Response {
+        val request = chain.request()
+        val signed = request.tag(SignedUrl::class.java)
+        if (signed != null && signed.text != request.url.toString()) throw IOException("a signed request follows no redirect")
+        return chain.proceed(request)
     }
 }

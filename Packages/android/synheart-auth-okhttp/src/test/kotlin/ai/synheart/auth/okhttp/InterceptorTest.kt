@@ -8,10 +8,15 @@ import ai.synheart.auth.TestPhone
 import ai.synheart.auth.UrlConnectionTransport
 import ai.synheart.auth.refusal
 import java.io.IOException
+import java.io.InterruptedIOException
+import java.util.concurrent.CopyOnWriteArrayList
+import kotlin.concurrent.thread
+import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking
 import okhttp3.Headers
 import okhttp3.HttpUrl
 import okhttp3.Interceptor
+import okhttp3.OkHttpClient
 import okhttp3.Request
 import okhttp3.RequestBody.Companion.toRequestBody
 import okhttp3.Response
@@ -26,7 +31,7 @@ import org.junit.Test
 class InterceptorTest {
     /** The rest of a chain. */
     private class Chain(private val request: Request, private val first: () -> Response? = { null }) : Interceptor.Chain {
-        val sent = mutableListOf<Request>()
+        val sent = CopyOnWriteArrayList<Request>()
         val answers = mutableListOf<Response>()
 
         override fun request() = request
@@ -58,21 +63,21 @@ class InterceptorTest {
     fun `a request is signed under both schemes`() = test { auth, appId, url ->
         for (scheme in SignatureScheme.entries) {
             val chain = Chain(request("$url/auth/v1/device/status"))
-            val response = SynheartAuthInterceptor(auth, appId, scheme).intercept(chain)
+            val response = interceptor(auth, appId, scheme).intercept(chain)
             assertEquals(200, response.code)
             assertSame(chain.answers.single(), response)
             assertTrue(!response.isClosed)
             assertEquals("X-Own", chain.sent.single().headers.name(0))
         }
         val chain = Chain(request("$url/auth/v1/token", "POST", "{}".toByteArray()))
-        assertEquals(200, SynheartAuthInterceptor(auth, appId).intercept(chain).code)
+        assertEquals(200, interceptor(auth, appId).intercept(chain).code)
     }
 
     @Test
     fun `a refusal is recovered from`() = test { auth, appId, url ->
         val refused = refusal(409, "NONCE_REPLAY")
         val chain = Chain(request("$url/auth/v1/device/status")) { Response(refused.status, headers(refused.headers), refused.body) }
-        assertEquals(200, SynheartAuthInterceptor(auth, appId).intercept(chain).code)
+        assertEquals(200, interceptor(auth, appId).intercept(chain).code)
         assertEquals(2, chain.sent.size)
         assertEquals(listOf(true, false), chain.answers.map { it.isClosed })
     }
@@ -81,22 +86,52 @@ class InterceptorTest {
     fun `an error of OkHttp stays what it is, and an error of the client becomes an IOException`() = test { auth, appId, url ->
         val lost = IOException("lost")
         assertSame(lost, assertThrows(IOException::class.java) {
-            SynheartAuthInterceptor(auth, appId).intercept(Chain(request("$url/auth/v1/device/status")) { throw lost })
+            interceptor(auth, appId).intercept(Chain(request("$url/auth/v1/device/status")) { throw lost })
         })
         val error = assertThrows(SynheartAuthIOException::class.java) {
-            SynheartAuthInterceptor(auth, appId).intercept(Chain(request("https://elsewhere.example/")))
+            interceptor(auth, appId).intercept(Chain(request("https://elsewhere.example/")))
         }
         assertTrue(error.error is SynheartAuthException.SigningFailed)
     }
 
     @Test
-    fun `a client that followed a redirect is refused`() = test { auth, appId, url ->
-        val chain = Chain(request("$url/auth/v1/device/status")) {
-            Response(200, headers(emptyList()), ByteArray(0), priorResponse = Response(302, headers(emptyList()), ByteArray(0)))
+    fun `a signature follows no redirect, also where the app switches redirects on`() = test { auth, appId, url ->
+        for (follows in listOf(false, true)) {
+            val asked = mutableListOf<String>()
+            val client = OkHttpClient.Builder().addSynheartAuth(auth, appId).followRedirects(follows).network { request ->
+                asked.add(request.url.toString())
+                Response(302, headers(emptyList()), ByteArray(0), location = "https://elsewhere.example/")
+            }.build()
+            val call = client.newCall(request("$url/auth/v1/device/status"))
+            if (follows) assertThrows(IOException::class.java) { call.execute() } else assertEquals(302, call.execute().code)
+            assertEquals(listOf("$url/auth/v1/device/status"), asked)
         }
-        assertThrows(SynheartAuthIOException::class.java) { SynheartAuthInterceptor(auth, appId).intercept(chain) }
-        assertTrue(chain.answers.single().isClosed)
+        // The default of a client is not touched otherwise: what is not signed is followed.
+        val plain = OkHttpClient.Builder().addNetworkInterceptor(RedirectGuard).network { request ->
+            if ("elsewhere" in request.url.toString()) Response(200, headers(emptyList()), ByteArray(0))
+            else Response(302, headers(emptyList()), ByteArray(0), location = "https://elsewhere.example/")
+        }.build()
+        assertEquals(200, plain.newCall(request("$url/")).execute().code)
     }
+
+    @Test
+    fun `an interrupted thread ends the call as OkHttp expects`() = test { auth, appId, url ->
+        val chain = Chain(request("$url/auth/v1/device/status")) {
+            Thread.sleep(60_000)
+            throw IOException("not interrupted")
+        }
+        var failure: Throwable? = null
+        val caller = thread {
+            failure = assertThrows(IOException::class.java) { interceptor(auth, appId).intercept(chain) }
+        }
+        while (chain.sent.isEmpty()) Thread.onSpinWait()
+        caller.interrupt()
+        caller.join()
+        assertTrue("$failure", failure is InterruptedIOException)
+    }
+
+    private fun interceptor(auth: SynheartAuth, appId: String, scheme: SignatureScheme? = null) =
+        SynheartAuthInterceptor(auth, appId, scheme, 30.seconds)
 }
 
 private fun headers(lines: List<Pair<String, String>>): Headers =

@@ -84,9 +84,9 @@ public class AndroidConfiguration(
      *
      * @throws ai.synheart.auth.SynheartAuthException.NotConfigured for a malformed URL
      */
-    public fun with(context: Context): Configuration = with(context, Keystore.PAUSE, DelaySleeper)
+    public fun with(context: Context): Configuration = with(context, pause = Keystore.PAUSE)
 
-    internal fun with(context: Context, pause: () -> Unit, sleeper: Sleeper): Configuration {
+    internal fun with(context: Context, sleeper: Sleeper = DelaySleeper, pause: () -> Unit): Configuration {
         val app = applicationContext(context)
         // Two storages of one app must not share keys.
         val keystore = Keystore(prefix = if (app.isDeviceProtectedStorage) "device_protected/" else "", pause)

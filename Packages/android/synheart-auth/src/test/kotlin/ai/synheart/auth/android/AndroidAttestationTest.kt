@@ -35,7 +35,7 @@ class AndroidAttestationTest {
 
     private fun configuration(proof: AndroidProof, requests: IntegrityRequests = IntegrityRequests.STANDARD) =
         AndroidConfiguration("https://auth.example.com", cloudProjectNumber = 7, proof = proof, requests = requests)
-            .with(phone.device.context(), phone::pause)
+            .with(phone.device.context(), pause = phone::pause)
 
     private fun subject(key: ByteArray, challenge: ByteArray = CHALLENGE) =
         AttestationSubject("com.example.app", ALIAS, key, challenge, nonce)
@@ -170,7 +170,7 @@ class AndroidAttestationTest {
     fun `a project number that Google does not know is a wrong configuration`() {
         play.failAlways(IntegrityErrorCode.CLOUD_PROJECT_NUMBER_IS_INVALID)
         for (requests in IntegrityRequests.entries) expect(Code.MISCONFIGURED) { attest(configuration(AndroidProof.EITHER, requests)) }
-        val none = AndroidConfiguration("https://auth.example.com", requests = IntegrityRequests.STANDARD).with(phone.device.context(), {})
+        val none = AndroidConfiguration("https://auth.example.com", requests = IntegrityRequests.STANDARD).with(phone.device.context()) {}
         expect(Code.MISCONFIGURED) { attest(none) }
     }
 

@@ -37,7 +37,7 @@ class AndroidLifeTest {
     private class Life(val phone: TestPhone, val appId: String, val android: AndroidConfiguration) {
         /** A client with Android's parts, whose pauses pass at once. */
         fun client(): SynheartAuth {
-            val real = android.with(phone.device.context(), {}, phone.sleeper)
+            val real = android.with(phone.device.context(), phone.sleeper) {}
             return SynheartAuth(
                 Configuration(
                     real.baseUrl, real.keyStore, real.storage, real.attestation, phone.clock, sleeper = phone.sleeper,
