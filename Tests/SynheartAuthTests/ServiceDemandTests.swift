@@ -357,6 +357,17 @@ import Testing
         #expect(error?.code.text == "ANSWER_TOO_LARGE" && error?.isRetryable == false)
     }
 
+    @Test("a request that the transport cannot send as it is calls for no retry")
+    func unsendable() async throws {
+        let (phone, _, _) = try await registered()
+        let sdk = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.transport = URLSessionTransport()
+        }
+        let error = await expectError(.signingFailed) { try await sdk.send(request("/v1/a|b"), appID: Phone.app) }
+        #expect(error?.isRetryable == false)
+    }
+
     @Test("behind a gateway that replaces the body the headers say what was refused")
     func gateway() async throws {
         let (phone, sdk, _) = try await registered()

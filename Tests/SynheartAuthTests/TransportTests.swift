@@ -41,6 +41,21 @@ import Testing
         #expect(answer.status == 302)
     }
 
+    @Test(
+        "a URL that URLSession would send otherwise is not sent",
+        arguments: ["/a|b", "/a\"b", "/?a=<b>", "/a^b", "/a b"])
+    func rewritten(path: String) async throws {
+        let result = try await send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", path: path)
+        guard case .failure(let error) = result else {
+            Issue.record("it was sent")
+            return
+        }
+        #expect(error.isUnsendable)
+        #expect(
+            try await send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", path: "/a%7Cb?c=d%20e&f='(g)'").get().status
+                == 200)
+    }
+
     @Test("a session of the app's own keeps to size and deadline, and stays usable")
     func sharedSession() async throws {
         let transport = URLSessionTransport(session: .shared)
