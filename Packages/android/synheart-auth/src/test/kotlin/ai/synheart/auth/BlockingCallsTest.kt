@@ -10,6 +10,7 @@ import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.channels.Channel
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import org.junit.Assert.assertEquals
@@ -20,9 +21,11 @@ import org.junit.Test
 
 /** Calls of a provider that blocks, and that may hang. */
 class BlockingCallsTest {
-    /** Passes the next deadline when it is completed. */
-    private var deadline = CompletableDeferred<Unit>()
-    private val calls = BlockingCalls { _, purpose -> if (purpose == SleepPurpose.DEADLINE) deadline.await() else awaitCancellation() }
+    /** The deadlines that are waited for, oldest first. */
+    private val deadlines = Channel<CompletableDeferred<Unit>>(Channel.UNLIMITED)
+    private val calls = BlockingCalls { _, purpose ->
+        if (purpose == SleepPurpose.DEADLINE) CompletableDeferred<Unit>().also { deadlines.send(it) }.await() else awaitCancellation()
+    }
 
     private class Hang {
         private val started = CompletableDeferred<Unit>()
@@ -37,9 +40,8 @@ class BlockingCallsTest {
         }
     }
 
-    private fun passDeadline() {
-        deadline.complete(Unit)
-        deadline = CompletableDeferred()
+    private suspend fun passDeadline() {
+        deadlines.receive().complete(Unit)
     }
 
     @Test
