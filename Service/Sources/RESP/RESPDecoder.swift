@@ -136,19 +136,23 @@ public struct RESPDecoder: Sendable {
 
     /// Takes a line without its CRLF; nil if its end has not arrived.
     private mutating func readLine(_ buffer: inout ByteBuffer) throws(RESPError) -> ByteBuffer? {
-        let unread = buffer.readableBytesView.dropFirst(scanned)
-        guard let end = unread.firstIndex(of: UInt8(ascii: "\n")) else {
+        let found = buffer.withUnsafeReadableBytes { bytes in
+            bytes[scanned...].firstIndex(of: UInt8(ascii: "\n"))
+        }
+        guard let end = found else {
             scanned = buffer.readableBytes
             guard scanned <= limits.lineLength + 2 else { throw RESPError("a line is too long") }
             return nil
         }
         scanned = 0
-        let length = end - buffer.readerIndex + 1
+        let length = end + 1
         guard length <= limits.lineLength + 2 else { throw RESPError("a line is too long") }
         guard length >= 2, let line = buffer.readSlice(length: length - 2),
             buffer.readInteger(as: UInt16.self) == Self.lineEnd
         else { throw RESPError("a line does not end with CRLF") }
-        guard !line.readableBytesView.contains(UInt8(ascii: "\r")) else { throw RESPError("a CR within a line") }
+        guard !line.withUnsafeReadableBytes({ $0.contains(UInt8(ascii: "\r")) }) else {
+            throw RESPError("a CR within a line")
+        }
         try count(length)
         return line
     }

@@ -196,6 +196,17 @@ struct ConnectionTests {
         await server.close()
     }
 
+    @Test func `a session that was closed gets no lease any more`() async throws {
+        let server = try await FakeServer { _ in nil }
+        let session = try await ServerSession.open(server.endpoint, connections: 1, Self.settings()) {}
+        session.extendLease(to: .now + .seconds(5))
+        #expect(session.hasLease)
+        session.close()
+        session.extendLease(to: .now + .seconds(5))
+        #expect(!session.hasLease)
+        await server.close()
+    }
+
     @Test func `a server without HELLO is spoken to in RESP2, with AUTH`() async throws {
         let seen = Locked<[[String]]>([])
         let server = try await FakeServer { words in

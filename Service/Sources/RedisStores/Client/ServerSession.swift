@@ -17,6 +17,8 @@ final class ServerSession: Sendable {
         var facts: ServerFacts
         /// Until when this server is known to be the master.
         var leaseEnd: ContinuousClock.Instant?
+        /// A session that was closed gets no lease any more: a reply may have arrived before, and not be judged yet.
+        var isClosed = false
     }
 
     private init(_ endpoint: RedisURL.Endpoint, _ connections: [RedisConnection], _ facts: ServerFacts) {
@@ -78,7 +80,9 @@ final class ServerSession: Sendable {
 
     /// Extends the lease, which never becomes shorter.
     func extendLease(to end: ContinuousClock.Instant) {
-        state.withLock { state in state.leaseEnd = max(state.leaseEnd ?? end, end) }
+        state.withLock { state in
+            if !state.isClosed { state.leaseEnd = max(state.leaseEnd ?? end, end) }
+        }
     }
 
     /// Reads the facts again, and keeps them.
@@ -107,7 +111,7 @@ final class ServerSession: Sendable {
 
     /// Ends the session. Calls in flight fail.
     func close(because error: StoreError = StoreError(.unavailable, "the connections to Redis were closed")) {
-        state.withLock { $0.leaseEnd = nil }
+        state.withLock { ($0.leaseEnd, $0.isClosed) = (nil, true) }
         for connection in connections { connection.close(because: error) }
     }
 }
