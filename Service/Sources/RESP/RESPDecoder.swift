@@ -137,7 +137,7 @@ public struct RESPDecoder: Sendable {
     /// Takes a line without its CRLF; nil if its end has not arrived.
     private mutating func readLine(_ buffer: inout ByteBuffer) throws(RESPError) -> ByteBuffer? {
         let found = buffer.withUnsafeReadableBytes { bytes in
-            bytes[scanned...].firstIndex(of: UInt8(ascii: "\n"))
+            bytes.dropFirst(scanned).firstIndex(of: UInt8(ascii: "\n"))
         }
         guard let end = found else {
             scanned = buffer.readableBytes

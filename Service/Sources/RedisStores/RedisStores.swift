@@ -68,7 +68,7 @@ public final class RedisStores: Sendable {
             settings.connection.login = url.login
             settings.connection.database = url.database
             settings.connection.deadline = options.deadline
-            settings.connection.maximumInFlight = max(2, options.maximumInFlight)
+            settings.connection.maximumInFlight = max(8, options.maximumInFlight)
             if url.usesTLS {
                 settings.connection.tls = try Self.tls(trusting: url.trustFile ?? options.trustFile)
             }

@@ -48,25 +48,25 @@ extension Script {
                 return {e[1], e[6] or ''}
             end
         end
-        local losses, seen = {}, {}
-        local function add(reading)
+        local kept, earlier, seen = {}, {}, {}
+        local function add(list, reading)
             if reading and not seen[reading] then
                 seen[reading] = true
-                losses[#losses + 1] = reading
+                list[#list + 1] = reading
             end
         end
         if not e[1] and ARGV[6] == '?' then return false end
         if e[1] or ARGV[6] ~= '0' then
-            add(t)
-            add(tonumber(ARGV[5]))
-            add(at)
-            add(unrecorded)
-            for reading in string.gmatch(e[6] or '', '%d+') do add(tonumber(reading)) end
+            add(kept, t)
+            add(kept, tonumber(ARGV[5]))
+            add(kept, at)
+            add(kept, unrecorded)
+            for reading in string.gmatch(e[6] or '', '%d+') do add(earlier, tonumber(reading)) end
         end
-        -- The latest 64: what a clock that is ahead loses counts for longest.
-        table.sort(losses, function(a, b) return a > b end)
-        local kept = {}
-        for i = 1, math.min(#losses, 64) do kept[i] = string.format('%d', losses[i]) end
+        -- Of earlier losses the latest: what a clock that is ahead loses counts for longest.
+        table.sort(earlier, function(a, b) return a > b end)
+        for i = 1, math.min(#earlier, 64 - #kept) do kept[#kept + 1] = earlier[i] end
+        for i = 1, #kept do kept[i] = string.format('%d', kept[i]) end
         local loss = table.concat(kept, ',')
         redis.call('HSET', KEYS[1], 'id', ARGV[4], 'run', ARGV[1], 'rep', ARGV[2], 'ev', ARGV[3], 'at', t, 'loss', loss)
         return {ARGV[4], loss}

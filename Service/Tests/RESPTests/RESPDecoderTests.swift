@@ -111,6 +111,14 @@ struct RESPDecoderTests {
         #expect(try decode(String(repeating: "$8\r\n12345678\r\n", count: 9), limits: limits).count == 9)
     }
 
+    @Test func `what comes after an error is no trap`() throws {
+        var decoder = RESPDecoder()
+        var long = ByteBuffer(bytes: [UInt8](repeating: UInt8(ascii: "+"), count: 5000))
+        #expect(throws: RESPError.self) { try decoder.next(&long) }
+        var short = ByteBuffer(string: "+OK")
+        #expect(try decoder.next(&short) == nil)
+    }
+
     @Test func `random bytes never trap, and values survive being written and read`() throws {
         var random = SystemRandomNumberGenerator()
         let alphabet = Array("+-:$*_#,(!=%~>|\r\n0123456789tfx\u{0}".utf8)

@@ -168,7 +168,7 @@ struct ConnectionTests {
     @Test func `a pipeline fails as a whole, and counts each command against the bound`() async throws {
         let server = try await FakeServer { $0.first == "GET" ? ($0[1] == "2" ? .close : .text("+1\r\n")) : nil }
         let connection = try await RedisConnection.open(server.endpoint, Self.settings(maximum: 4))
-        let commands = (1...4).map { RESPCommand("GET", "\($0)") }
+        let commands = (1...5).map { RESPCommand("GET", "\($0)") }
         var failure: StoreError?
         do throws(StoreError) { _ = try await connection.call(commands) } catch { failure = error }
         #expect(failure?.reason.contains("too many") == true)

@@ -53,19 +53,21 @@ struct FakeClusterTests {
         _ error: String
     ) async throws {
         let cluster = try await FakeCluster { number, words, ports in
-            guard words.first == "GETDEL" else { return nil }
+            // The script of a token bucket.
+            guard words.first == "EVALSHA", words.count == 9 else { return nil }
             return .text(number == 0 ? "-ASK 1 127.0.0.1:\(ports[1])\r\n" : "-\(error)\r\n")
         }
         let stores = try await RedisStores.forTest(cluster.url) { $0.deadline = .seconds(10) }
         let buckets = stores.router.buckets
-        var challenge = SystemRandom().bytes(32)
-        while !FakeCluster.slotsOfFirst.contains(buckets.slots[buckets.bucket(of: challenge)]) {
-            challenge = SystemRandom().bytes(32)
-        }
+        let addresses = (0...255).map { ClientAddress("192.0.2.\($0)") }
+        let address = try #require(
+            addresses.first { FakeCluster.slotsOfFirst.contains(buckets.slots[buckets.bucket(of: $0.network)]) })
         let sessions = stores.router.sessions
         let owner = try #require(sessions.first { $0.endpoint == cluster.servers[0].endpoint })
         let importing = try #require(sessions.first { $0.endpoint == cluster.servers[1].endpoint })
-        await #expect(throws: StoreError.self) { try await stores.challenges.take(challenge) }
+        await #expect(throws: StoreError.self) {
+            try await stores.limits.take(.enrolment(address), at: Rate(burst: 1, perMinute: 1), isQuestion: false)
+        }
         #expect(owner.isOpen && !importing.isOpen)
         await stores.close()
         await cluster.close()

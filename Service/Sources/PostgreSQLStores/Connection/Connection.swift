@@ -178,7 +178,9 @@ actor Connection {
         guard let lineage else { return }
         let answer: StatementResult?
         do throws(StoreError) { answer = try run([Lineage.question]).last } catch {
-            guard address.servers.count == 1, handle != nil else { throw error }
+            // A right that is missing, a function that is not there or not supported: the server is of another kind.
+            let isUnable = ["42501", "42883", "0A000"].contains(failure?.state)
+            guard isUnable, address.servers.count == 1, handle != nil else { throw error }
             return
         }
         guard let row = answer?.first else {

@@ -36,7 +36,7 @@ final class Lineage: Sendable {
         guard before.timeline <= place.timeline else {
             throw StoreError(
                 .unavailable,
-                "it is a former primary, on timeline \(place.timeline), and \(before.timeline) has begun: stop it, or make it a standby"
+                "it is a former primary, on timeline \(place.timeline), and \(before.timeline) has begun: stop it or make it a standby; if it was restored, start the nodes again"
             )
         }
     }

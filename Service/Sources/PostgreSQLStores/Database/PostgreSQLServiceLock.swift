@@ -2,7 +2,7 @@ public import AuthService
 
 extension PostgreSQLStores {
     /// The lock that every node holds while it uses the database, for a command beside them.
-    public var lock: any ServiceLock { PostgreSQLServiceLock(address: address) }
+    public var lock: any ServiceLock { PostgreSQLServiceLock(address: address, lineage: database.lineage) }
 }
 
 /// Excludes all nodes of the service while the service key changes.
@@ -11,6 +11,8 @@ extension PostgreSQLStores {
 /// seen for a moment. Then the check value in each of its transactions protects what it writes.
 struct PostgreSQLServiceLock: ServiceLock {
     let address: ServerAddress
+    /// What the process has seen: the lock of a former primary excludes nobody.
+    let lineage: Lineage
 
     /// What a node's connection runs to hold the lock. It waits while a command has it.
     static let shared = "SELECT pg_advisory_lock_shared(\(AdvisoryLock.service.keys))"
@@ -18,7 +20,8 @@ struct PostgreSQLServiceLock: ServiceLock {
 
     func withoutService(_ change: () async throws -> Void) async throws -> Bool {
         let connection = Connection(
-            address: address, settings: SessionSettings.statements(deadline: nil), name: "postgresql-lock")
+            address: address, settings: SessionSettings.statements(deadline: nil), lineage: lineage,
+            name: "postgresql-lock")
         defer { connection.thread.finish() }
         guard try await connection.take(Self.exclusive) else { return false }
         do { try await change() } catch {

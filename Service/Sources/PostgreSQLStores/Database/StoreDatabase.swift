@@ -5,6 +5,8 @@ internal import Logging
 /// The database: a pool of connections, the chain of the audit log, and what other nodes changed.
 final class StoreDatabase: Sendable {
     let pool: ConnectionPool
+    /// Which servers this process has seen.
+    let lineage: Lineage
     let externalChanges: ExternalChanges
     private let observer: (any StoreObserver)?
     /// The keys of this process.
@@ -27,7 +29,7 @@ final class StoreDatabase: Sendable {
             address: address, settings: settings, lineage: lineage, node: node, size: options.connections,
             deadline: options.deadline,
             maximumWaiting: options.maximumWaiting)
-        self.pool = pool
+        (self.pool, self.lineage) = (pool, lineage)
         observer = options.observer
         externalChanges = ExternalChanges(
             address: address, settings: settings, lineage: lineage, logger: logger, holdsServiceLock: role == .service,

@@ -49,7 +49,7 @@ struct RedisChallenges: ChallengeStore {
         let (session, epoch) = try router.route(bucket)
         var command = RESPCommand("GETDEL", count: 2)
         command.add(router.buckets[bucket].challenges + epoch.id + ":", bytes: bytes)
-        let reply = try await router.call(command, bucket, on: session)
+        let reply = try await router.call(command, bucket, on: session, followsAsk: false)
         if case .null = reply { return nil }
         guard let text = reply.text, let challenge = Self.challenge(text, bytes) else {
             throw StoreError(.unreadable, "a challenge in Redis is damaged")

@@ -154,10 +154,15 @@ final class RedisConnection: Sendable {
     }
 
     /// Sends commands in one piece and returns their replies in the same order. Replies that are errors are returned too.
-    func call(_ commands: [RESPCommand]) async throws(StoreError) -> [RESPValue] {
+    ///
+    /// - Parameter isBounded: whether the call counts against the limit of commands in flight. A check of the server must not fail
+    ///   because of the load that it is to judge.
+    func call(_ commands: [RESPCommand], isBounded: Bool = true) async throws(StoreError) -> [RESPValue] {
         guard commands.allSatisfy(\.isComplete) else { throw StoreError(.unavailable, "an incomplete command") }
         guard !commands.isEmpty else { return [] }
-        return try await wait { continuation in self.send(commands, asking: false, .all(continuation)) }
+        return try await wait { continuation in
+            self.send(commands, asking: false, isBounded: isBounded, .all(continuation))
+        }
     }
 
     /// Waits for a call that `send` makes; it returns the call's number, or nil if it has failed.
@@ -179,7 +184,9 @@ final class RedisConnection: Sendable {
         return try result.get()
     }
 
-    private func send(_ commands: [RESPCommand], asking: Bool, _ waiter: Waiter) -> UInt64? {
+    private func send(
+        _ commands: [RESPCommand], asking: Bool, isBounded: Bool = true, _ waiter: Waiter
+    ) -> UInt64? {
         let deadline = NIODeadline.now() + deadline
         enum Outcome {
             case sent(UInt64, mustWrite: Bool)
@@ -187,7 +194,8 @@ final class RedisConnection: Sendable {
         }
         let outcome: Outcome = state.withLock { state in
             if let closed = state.closed { return .refused(closed) }
-            guard state.inFlight.commands + commands.count < maximumInFlight else {
+            let count = state.inFlight.commands + commands.count + (asking ? 1 : 0)
+            guard !isBounded || count <= maximumInFlight else {
                 return .refused(StoreError(.unavailable, "too many calls to Redis are in flight"))
             }
             if asking {
@@ -289,6 +297,8 @@ private final class ReplyHandler: ChannelInboundHandler {
     var connection: RedisConnection?
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // After an error, TLS may still bring what was on its way.
+        guard connection != nil else { return }
         var part = unwrapInboundIn(data)
         if received.readableBytes == 0 { received = part } else { received.writeBuffer(&part) }
         // What one read brought is handed over at once.
@@ -395,8 +405,8 @@ extension RedisConnection {
     }
 
     /// Sends commands whose replies must not be errors.
-    func require(_ commands: [RESPCommand]) async throws(StoreError) -> [RESPValue] {
-        let replies = try await call(commands)
+    func require(_ commands: [RESPCommand], isBounded: Bool = true) async throws(StoreError) -> [RESPValue] {
+        let replies = try await call(commands, isBounded: isBounded)
         for case .error(let text) in replies { throw RedisError(text).storeError }
         return replies
     }

@@ -28,7 +28,8 @@ struct ServerFacts: Sendable {
 
     /// Reads them on a connection.
     init(of connection: RedisConnection) async throws(StoreError) {
-        let replies = try await connection.require([RESPCommand("INFO"), RESPCommand("TIME")])
+        let replies = try await connection.require(
+            [RESPCommand("INFO"), RESPCommand("TIME")], isBounded: false)
         guard let text = replies[0].text, let seconds = replies[1].elements?.first?.integer else {
             throw StoreError(.unreadable, "Redis answered INFO or TIME in another form")
         }

@@ -32,6 +32,8 @@ final class Router: Sendable {
 
     private struct State: Sendable {
         var routes: [Route?]
+        /// The server that each bucket had last, also while it has no route.
+        var lastOwners: [RedisURL.Endpoint?]
         var sessions: [RedisURL.Endpoint: ServerSession] = [:]
         /// Whether this node has used the bucket. Then there is history, whatever the deployment says.
         var wasUsed: [Bool]
@@ -62,6 +64,7 @@ final class Router: Sendable {
         state = Locked(
             State(
                 routes: Array(repeating: nil, count: buckets.count),
+                lastOwners: Array(repeating: nil, count: buckets.count),
                 wasUsed: Array(repeating: false, count: buckets.count),
                 unrecorded: Array(repeating: nil, count: buckets.count)))
     }
@@ -83,10 +86,14 @@ final class Router: Sendable {
 
     /// Sends a command for a bucket, and follows a Cluster's `ASK` once.
     ///
+    /// - Parameter followsAsk: false for a command that must not be repeated after a loss of the importing server, whose losses the
+    ///   bucket's epoch does not tell.
     /// - Throws: also if the server answers an error. `NOSCRIPT` is the exception: it is returned.
-    func call(_ command: RESPCommand, _ bucket: Int, on session: ServerSession) async throws(StoreError) -> RESPValue {
+    func call(
+        _ command: RESPCommand, _ bucket: Int, on session: ServerSession, followsAsk: Bool = true
+    ) async throws(StoreError) -> RESPValue {
         var (answering, reply) = (session, try await session.call(command))
-        if case .error(let text) = reply, let asked = RedisError(text).redirection, asked.isAsk {
+        if case .error(let text) = reply, let asked = RedisError(text).redirection, asked.isAsk, followsAsk {
             let host = asked.host.isEmpty ? session.endpoint.host : asked.host
             answering = try await importing(RedisURL.Endpoint(host: host, port: asked.port))
             reply = try await answering.call(command, asking: true)
@@ -137,7 +144,7 @@ final class Router: Sendable {
 
     /// The session to a server that imports a slot. It is in use for other slots, or there is none yet.
     private func importing(_ endpoint: RedisURL.Endpoint) async throws(StoreError) -> ServerSession {
-        if let known = state.withLock({ $0.sessions[endpoint] }), known.isOpen { return known }
+        if let known = state.withLock({ $0.sessions[endpoint] }), known.isOpen, known.hasLease { return known }
         throw StoreError(.unavailable, "a slot is being moved to \(endpoint), which has no other slots yet")
     }
 
@@ -240,7 +247,10 @@ final class Router: Sendable {
             guard !state.isClosed else { return (false, []) }
             let unused = state.sessions.values.filter { old in !sessions.values.contains { $0 === old } }
             state.routes = routes
-            for bucket in routes.indices where routes[bucket] != nil { state.wasUsed[bucket] = true }
+            for bucket in routes.indices {
+                guard let route = routes[bucket] else { continue }
+                (state.wasUsed[bucket], state.lastOwners[bucket]) = (true, route.session.endpoint)
+            }
             state.sessions = sessions
             if let trouble { state.trouble = trouble }
             return (true, unused)
@@ -342,7 +352,7 @@ final class Router: Sendable {
         guard mustRecord else { return }
         let affected: [Int] = state.withLock { state in
             let affected = placement.owners.indices.filter { bucket in
-                (placement.owners[bucket] ?? state.routes[bucket]?.session.endpoint) == endpoint
+                (placement.owners[bucket] ?? state.lastOwners[bucket]) == endpoint
             }
             for bucket in affected {
                 state.unrecorded[bucket] = max(state.unrecorded[bucket] ?? facts.time, facts.time)
