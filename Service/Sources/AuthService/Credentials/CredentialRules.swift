@@ -38,9 +38,8 @@ public struct CredentialRules: Sendable {
         guard role != .service || !apps.isEmpty else {
             throw ContractError("a service credential is for some apps: name them")
         }
-        guard !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-            throw ContractError("the name of a credential has no control characters")
-        }
+        // PostgreSQL cannot keep it.
+        guard !name.utf8.contains(0) else { throw ContractError("the name of a credential cannot contain U+0000") }
         guard (1...128).contains(name.count), (1...(10 * 366 * 86_400)).contains(life) else {
             throw ContractError("a credential needs a name and a life of at most ten years")
         }
