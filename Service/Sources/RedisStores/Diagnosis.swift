@@ -7,7 +7,11 @@ extension RedisStores {
     ///
     /// It writes nothing but one key, which expires after a second.
     ///
-    /// - Parameter claimsOfOneApp: how many live claims one app may have; nil: it is not compared with the servers' memory.
+    /// - Parameters:
+    ///   - url: as for `connect`.
+    ///   - options: as for `connect`.
+    ///   - claimsOfOneApp: how many live claims one app may have; nil: it is not compared with the servers' memory.
+    ///   - clock: the service's clock.
     public static func diagnose(
         _ url: String, options: Options = Options(), claimsOfOneApp: Int? = nil, clock: any ServiceClock = SystemClock()
     ) async -> [StoreFinding] {
