@@ -163,8 +163,6 @@ public final class PostgreSQLStores: Sendable {
 extension PostgreSQLStores {
     /// Whether a prepared statement finds a row for a number: what a benchmark compares with pgbench.
     @_spi(Benchmarks) public func finds(_ statement: String, _ number: Int64) async throws(StoreError) -> Bool {
-        try await database.pool.run { (connection) throws(StoreError) in
-            try connection.row(statement, [.integer(number)]) != nil
-        }
+        try await database.pool.lookUp(Statement(statement, [.integer(number)])) { _ in true } ?? false
     }
 }

@@ -1,6 +1,7 @@
 import AuthContract
 import AuthService
 import Bytes
+import Dispatch
 import StoreServers
 import Testing
 
@@ -181,6 +182,111 @@ extension AgainstPostgreSQL {
             await #expect(throws: StoreError.self) { try await pool.run(sleep(0)) }
         }
 
+        // MARK: Look-ups
+
+        @Test func `look-ups that wait share a round trip, eight at most`() async throws {
+            let pool = try pool(try await PostgreSQLServer.shared().database(), size: 1)
+            let times = try await together(
+                pool,
+                Array(
+                    repeating: Statement("SELECT extract(epoch FROM transaction_timestamp())::text AS value"), count: 12
+                ))
+            // One transaction for each round trip.
+            #expect(Set(times.map { try? $0.get() }).count == 2)
+            #expect(try Dictionary(grouping: times) { try $0.get() }.values.map(\.count).sorted() == [4, 8])
+            await pool.close()
+        }
+
+        @Test func `a look-up that fails takes no other along`() async throws {
+            let pool = try pool(try await PostgreSQLServer.shared().database(), size: 1)
+            let good = Statement("SELECT $1::text AS value", [.text("found")])
+            let answers = try await together(
+                pool, [good, good, Statement("SELECT (1 / $1)::text AS value", [.integer(0)]), good])
+            #expect(answers.map { try? $0.get() } == ["found", "found", nil, "found"])
+            #expect(throws: StoreError.self) { try answers[2].get() }
+            await pool.close()
+        }
+
+        @Test func `a caller that goes takes no other along`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            let pool = try pool(url, size: 1)
+            let hold = try await Hold(pool)
+            let lock = "SELECT pg_advisory_xact_lock(1)::text AS value"
+            let locking = try self.pool(url, size: 1)
+            let locked = try await Hold(locking, "SELECT pg_advisory_lock(1)")
+            let calls = [lock, "SELECT 'found' AS value"].map { sql in
+                Task { try await pool.lookUp(Statement(sql)) { (row) throws(StoreError) in try row.text("value") } }
+            }
+            while pool.use.waiting < 2 { await Task.yield() }
+            hold.end()
+            // The first waits in the server, with the second behind it.
+            while try server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted", in: url) != "1" {
+                await Task.yield()
+            }
+            calls[0].cancel()
+            await #expect(throws: StoreError.self) { try await calls[0].value }
+            locked.end()
+            await locking.close()
+            #expect(try await calls[1].value == "found")
+            await pool.close()
+        }
+
+        @Test func `look-ups do not pass what waited before them, and find nothing too`() async throws {
+            let pool = try pool(try await PostgreSQLServer.shared().database(), size: 1)
+            let hold = try await Hold(pool)
+            let first = Task {
+                try await pool.run { (connection) throws(StoreError) in
+                    _ = try connection.rows("CREATE TABLE t (id int)")
+                }
+            }
+            while pool.use.waiting < 1 { await Task.yield() }
+            let second = Task { try await pool.lookUp(Statement("SELECT id FROM t")) { _ in true } }
+            while pool.use.waiting < 2 { await Task.yield() }
+            hold.end()
+            try await first.value
+            #expect(try await second.value == nil)
+            await pool.close()
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a call that is over before it tries to connect leaves that to the next one`() async throws {
+            // Nobody listens there.
+            let address = try ServerAddress("postgresql://auth@127.0.0.1:1/auth")
+            let pool = ConnectionPool(
+                address: address, settings: [], size: 1, deadline: .seconds(3600), maximumWaiting: 10)
+            while pool.use.failedConnects < 4 {
+                for _ in 0..<20 {
+                    await Task {
+                        withUnsafeCurrentTask { $0?.cancel() }
+                        try? await pool.run(sleep(0))
+                    }.value
+                }
+                await #expect(throws: StoreError.self) { try await answers(pool) }
+            }
+            await pool.close()
+        }
+
+        /// The answers to look-ups that wait at the same time.
+        private func together(
+            _ pool: ConnectionPool, _ statements: [Statement]
+        ) async throws -> [Result<String?, StoreError>] {
+            let hold = try await Hold(pool)
+            let calls = statements.map { statement in
+                Task { () -> Result<String?, StoreError> in
+                    do throws(StoreError) {
+                        return .success(
+                            try await pool.lookUp(statement) { (row) throws(StoreError) in try row.text("value") })
+                    } catch { return .failure(error) }
+                }
+            }
+            while pool.use.waiting < statements.count { await Task.yield() }
+            hold.end()
+            var answers: [Result<String?, StoreError>] = []
+            for call in calls { answers.append(await call.value) }
+            return answers
+        }
+
         private func answers(_ pool: ConnectionPool) async throws {
             let sum = try await pool.run { (connection) throws(StoreError) in
                 try connection.row("SELECT 1::bigint + $1 AS sum", [.integer(41)])?.integer("sum")
@@ -188,4 +294,23 @@ extension AgainstPostgreSQL {
             #expect(sum == 42)
         }
     }
+}
+
+/// Keeps the one connection of a pool busy until its end.
+private struct Hold {
+    private let isOver = DispatchSemaphore(value: 0)
+
+    init(_ pool: ConnectionPool, _ sql: String = "SELECT 1") async throws {
+        let began = OnceValue<Void>()
+        Task { [isOver] in
+            try await pool.run { (connection) throws(StoreError) in
+                _ = try connection.rows(sql)
+                began.give(())
+                isOver.wait()
+            }
+        }
+        await began.value
+    }
+
+    func end() { isOver.signal() }
 }

@@ -6,11 +6,8 @@ struct PostgreSQLAppStore: AppStore {
     let database: StoreDatabase
 
     func app(_ id: AppID) async throws(StoreError) -> StoredApp? {
-        try await database.read { (connection) throws(StoreError) in
-            guard let row = try connection.row("SELECT app_id, record FROM apps WHERE app_id = $1", [.text(id.text)])
-            else { return nil }
-            return try StoredApp(row: row)
-        }
+        let statement = Statement("SELECT app_id, record FROM apps WHERE app_id = $1", [.text(id.text)])
+        return try await database.lookUp(statement) { (row) throws(StoreError) in try StoredApp(row: row) }
     }
 
     func apps() async throws(StoreError) -> [StoredApp] {

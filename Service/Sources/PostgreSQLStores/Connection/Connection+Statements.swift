@@ -38,6 +38,20 @@ extension Connection {
         return results
     }
 
+    /// Answers look-ups in one round trip. After a failure, each of them asks again by itself.
+    func answer(_ lookUps: [LookUp]) {
+        guard !lookUps.isEmpty else { return }
+        do throws(StoreError) {
+            for (lookUp, result) in zip(lookUps, try run(lookUps.map(\.statement))) { lookUp.take(.success(result)) }
+        } catch {
+            if lookUps.count > 1, isOpen {
+                for lookUp in lookUps { answer([lookUp]) }
+            } else {
+                for lookUp in lookUps { lookUp.take(.failure(error)) }
+            }
+        }
+    }
+
     private func prepare(_ statement: Statement, on handle: OpaquePointer) -> Bool {
         lastStatement += 1
         let name = "s\(lastStatement)"

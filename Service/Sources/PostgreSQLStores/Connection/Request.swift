@@ -1,36 +1,49 @@
 internal import AuthService
 internal import Bytes
 
+/// A statement that finds one row or none by a key, and what takes its answer.
+struct LookUp: Sendable {
+    let statement: Statement
+    let take: @Sendable (Result<StatementResult, StoreError>) -> Void
+}
+
 /// A call of a store on its way through the pool.
 final class Request: Sendable {
+    enum Work: Sendable {
+        case body(@Sendable (isolated Connection) -> Void)
+        /// May travel with others.
+        case lookUp(LookUp)
+    }
+
     private struct State: Sendable {
-        var body: (@Sendable (isolated Connection) -> Void)?
-        /// Wakes the thread that runs the body.
+        var work: Work?
+        /// Wakes the thread that does the work.
         var running: WakeSignal?
         var isOver = false
     }
 
     let deadline: ContinuousClock.Instant
+    let isLookUp: Bool
     private let state: Locked<State>
     /// Gives the failure to the caller unless it has an answer.
     private let refuse: @Sendable (StoreError) -> Void
 
     init(
-        deadline: ContinuousClock.Instant, refuse: @escaping @Sendable (StoreError) -> Void,
-        body: @escaping @Sendable (isolated Connection) -> Void
+        _ work: Work, deadline: ContinuousClock.Instant, refuse: @escaping @Sendable (StoreError) -> Void
     ) {
         self.deadline = deadline
         self.refuse = refuse
-        state = Locked(State(body: body))
+        if case .lookUp = work { isLookUp = true } else { isLookUp = false }
+        state = Locked(State(work: work))
     }
 
     /// Whether the caller has an answer, so that the rest of the work is for nothing.
     var isOver: Bool { state.withLock(\.isOver) }
 
-    /// Gives a failure to the caller, and stops the body.
+    /// Gives a failure to the caller, and stops the work.
     func end(_ error: StoreError) {
         let (isFirst, running) = state.withLock { state in
-            defer { (state.isOver, state.body) = (true, nil) }
+            defer { (state.isOver, state.work) = (true, nil) }
             return (!state.isOver, state.running)
         }
         guard isFirst else { return }
@@ -38,17 +51,17 @@ final class Request: Sendable {
         running?.raise()
     }
 
-    /// Takes the body to run it on a thread. Nil if the request is over.
-    func begin(_ signal: WakeSignal) -> (@Sendable (isolated Connection) -> Void)? {
+    /// Takes the work to do it on a thread. Nil if the request is over.
+    func begin(_ signal: WakeSignal) -> Work? {
         state.withLock { state in
-            defer { state.body = nil }
+            defer { state.work = nil }
             guard !state.isOver else { return nil }
             state.running = signal
-            return state.body
+            return state.work
         }
     }
 
-    /// The body has run and gave its answer.
+    /// The work is done and gave its answer.
     func finish() {
         state.withLock { state in
             state.isOver = true

@@ -26,12 +26,8 @@ struct PostgreSQLCredentialStore: CredentialStore {
     }
 
     func credential(_ id: String) async throws(StoreError) -> Credential? {
-        try await database.read { (connection) throws(StoreError) in
-            guard
-                let row = try connection.row("SELECT \(Self.columns) FROM credentials WHERE id = $1", [.text(id)])
-            else { return nil }
-            return try Credential(row: row)
-        }
+        let statement = Statement("SELECT \(Self.columns) FROM credentials WHERE id = $1", [.text(id)])
+        return try await database.lookUp(statement) { (row) throws(StoreError) in try Credential(row: row) }
     }
 
     func credentials() async throws(StoreError) -> [Credential] {

@@ -44,6 +44,13 @@ final class StoreDatabase: Sendable {
         try await observed(.read) { () async throws(StoreError) in try await pool.run(body) }
     }
 
+    /// Reads the row that a statement finds by a key; nil: there is none.
+    func lookUp<Value: Sendable>(
+        _ statement: Statement, _ read: @escaping @Sendable (StoredRow) throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value? {
+        try await observed(.read) { () async throws(StoreError) in try await pool.lookUp(statement, read) }
+    }
+
     /// Changes the database in one transaction, which is durable when this returns.
     ///
     /// So is what it found to be done already. A commit whose wait for a replica was cancelled has happened, and its caller got a

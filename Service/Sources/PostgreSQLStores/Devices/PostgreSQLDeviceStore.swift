@@ -7,19 +7,15 @@ struct PostgreSQLDeviceStore: DeviceStore {
     let database: StoreDatabase
 
     func device(_ id: DeviceID, of app: AppID) async throws(StoreError) -> DeviceRecord? {
-        try await database.read { (connection) throws(StoreError) in
-            let row = try connection.row(
-                "SELECT \(DeviceRecord.selection) FROM devices WHERE device_id = $1 AND app_id = $2",
-                [.uuid(id), .text(app.text)])
-            guard let row else { return nil }
-            return try DeviceRecord(row: row)
-        }
+        let statement = Statement(
+            "SELECT \(DeviceRecord.selection) FROM devices WHERE device_id = $1 AND app_id = $2",
+            [.uuid(id), .text(app.text)])
+        return try await database.lookUp(statement) { (row) throws(StoreError) in try DeviceRecord(row: row) }
     }
 
     func binding(of thumbprint: String) async throws(StoreError) -> KeyBinding? {
-        try await database.read { (connection) throws(StoreError) in
-            guard let row = try connection.results([KeyTable.bindings(of: [thumbprint])])[0].first else { return nil }
-            return try KeyBinding(row: row)
+        try await database.lookUp(KeyTable.bindings(of: [thumbprint])) { (row) throws(StoreError) in
+            try KeyBinding(row: row)
         }
     }
 

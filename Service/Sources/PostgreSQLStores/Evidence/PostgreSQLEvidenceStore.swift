@@ -55,12 +55,11 @@ struct PostgreSQLEvidenceStore: EvidenceStore {
     }
 
     func evidence(_ id: String, of app: AppID) async throws(StoreError) -> StoredEvidence? {
-        try await database.read { (connection) throws(StoreError) in
-            let row = try connection.row(
-                "SELECT \(Self.columns), sealed FROM evidence WHERE id = $1 AND app_id = $2",
-                [.text(id), .text(app.text)])
-            guard let row else { return nil }
-            return StoredEvidence(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
+        let statement = Statement(
+            "SELECT \(Self.columns), sealed FROM evidence WHERE id = $1 AND app_id = $2",
+            [.text(id), .text(app.text)])
+        return try await database.lookUp(statement) { (row) throws(StoreError) in
+            StoredEvidence(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
         }
     }
 

@@ -7,9 +7,8 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
     private static let fact = "service_key_checks"
 
     func keyChecks() async throws(StoreError) -> [ServiceKeyCheck] {
-        let text = try await database.read { (connection) throws(StoreError) in
-            try connection.row("SELECT value FROM facts WHERE name = $1", [.text(Self.fact)])?.text("value")
-        }
+        let statement = Statement("SELECT value FROM facts WHERE name = $1", [.text(Self.fact)])
+        let text = try await database.lookUp(statement) { (row) throws(StoreError) in try row.text("value") }
         guard let text else { return [] }
         var checks: [ServiceKeyCheck] = []
         for word in text.split(separator: " ", omittingEmptySubsequences: false) {

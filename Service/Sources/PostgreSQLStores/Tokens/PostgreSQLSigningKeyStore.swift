@@ -57,9 +57,8 @@ struct PostgreSQLSigningKeyStore: SigningKeyStore {
     }
 
     func isRevokedSigningKey(_ id: String) async throws(StoreError) -> Bool {
-        try await database.read { (connection) throws(StoreError) in
-            try connection.exists("SELECT 1 FROM revoked_signing_keys WHERE id = $1", [.text(id)])
-        }
+        let statement = Statement("SELECT 1 FROM revoked_signing_keys WHERE id = $1", [.text(id)])
+        return try await database.lookUp(statement) { _ in true } ?? false
     }
 
     func removeSigningKeys(_ ids: Set<String>) async throws(StoreError) {
