@@ -2,6 +2,8 @@ import AuthContract
 import AuthService
 import Bytes
 import Foundation
+import NIOCore
+import NIOPosix
 import RESP
 import Testing
 
@@ -194,6 +196,26 @@ struct ConnectionTests {
         connection.close(because: StoreError(.unavailable, "done"))
         for call in calls { await #expect(throws: StoreError.self) { try await call.value } }
         await server.close()
+    }
+
+    @Test func `a call goes over the connection of its own event loop, and elsewhere they take turns`() async throws {
+        let server = try await FakeServer { _ in nil }
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 3)
+        var settings = Self.settings()
+        settings.group = group
+        let session = try await ServerSession.open(server.endpoint, connections: 2, settings) {}
+        let loops = group.makeIterator().map { $0 }
+        for loop in loops.prefix(2) {
+            for _ in 0..<3 {
+                #expect(try await loop.submit { session.connection.eventLoop === loop }.get())
+            }
+        }
+        // The third loop has none.
+        let turns = try await loops[2].submit { (0..<4).map { _ in ObjectIdentifier(session.connection) } }.get()
+        #expect(turns[0] == turns[2] && turns[1] == turns[3] && turns[0] != turns[1])
+        session.close()
+        await server.close()
+        try await group.shutdownGracefully()
     }
 
     @Test func `a session that was closed gets no lease any more`() async throws {

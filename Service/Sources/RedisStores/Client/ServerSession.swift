@@ -1,6 +1,7 @@
 internal import AuthContract
 internal import AuthService
 internal import Bytes
+internal import NIOCore
 internal import RESP
 internal import Synchronization
 
@@ -37,7 +38,10 @@ final class ServerSession: Sendable {
         var connections: [RedisConnection] = []
         var facts: ServerFacts?
         do throws(StoreError) {
-            for _ in 0..<max(1, count) {
+            let loops = settings.group.makeIterator().map { $0 }
+            for number in 0..<max(1, count) {
+                var settings = settings
+                settings.group = loops[number % loops.count]
                 let connection = try await RedisConnection.open(endpoint, settings)
                 connections.append(connection)
                 let found = try await ServerFacts(of: connection)
@@ -103,8 +107,10 @@ final class ServerSession: Sendable {
         try await connection.call(commands)
     }
 
-    /// The connections take turns.
-    private var connection: RedisConnection {
+    /// The connection of the caller's event loop: then no thread has to be woken for the call, nor for its reply. Elsewhere they
+    /// take turns.
+    var connection: RedisConnection {
+        if let near = connections.first(where: { $0.eventLoop.inEventLoop }) { return near }
         let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
         return connections[Int(UInt(bitPattern: number) % UInt(connections.count))]
     }
