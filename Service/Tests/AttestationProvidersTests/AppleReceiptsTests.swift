@@ -131,7 +131,7 @@ import Testing
                 StoredApp(appID: device.appID, sealedJSON: "{}"),
                 recording: AuditEvent(.appAdded, at: noon, actor: "test"))
             _ = try await stores.insert(
-                device, maximumPending: 1, recording: AuditEvent(.deviceRegistered, at: noon, actor: "device"))
+                device, recording: AuditEvent(.deviceRegistered, at: noon, actor: "device"))
             let pauses = Pauses(apple.clock, limit: 3)
             let job = ReceiptRefreshJob(
                 store: stores, exchange: receipts,

@@ -43,13 +43,12 @@ import class Bytes.Locked
     @Test func `a hundred concurrent decodings share one request for an access token`() async throws {
         try await GoogleUnderTest.run { test async throws in
             let token = try test.google.token()
-            let account = GoogleStandIn.account(tokensAt: test.service.url)
-            let providers = test.providers
+            let (caller, providers) = (try test.caller(), test.providers)
             let good = await withTaskGroup(of: Bool.self) { group in
                 for _ in 0..<100 {
                     group.addTask {
                         let outcome = await providers.decode(
-                            token, package: GoogleStandIn.package, serviceAccount: account)
+                            token, package: GoogleStandIn.package, for: caller)
                         return DecodeResult(outcome) == Self.good
                     }
                 }
@@ -169,6 +168,18 @@ import class Bytes.Locked
         }
     }
 
+    @Test func `a pause and the quota of one app are not another's that names the same package`() async throws {
+        try await GoogleUnderTest.run { test async throws in
+            test.google.decodeScript.then(.text(429, "{}", ["retry-after": "300"]))
+            #expect(try await test.decode(by: "com.example.other") == .couldNotCheck(.quotaExceeded))
+            #expect(try await test.decode(by: "com.example.app") == Self.good)
+            #expect(try await test.decode(by: "com.example.other") == .couldNotCheck(.quotaExceeded))
+            let usage = await test.providers.report().integrityUsage
+            #expect(usage.map(\.app.text) == ["com.example.app", "com.example.other"])
+            #expect(usage.map(\.refused) == [0, 1])
+        }
+    }
+
     @Test func `quota is counted by app and day`() async throws {
         try await GoogleUnderTest.run { test async throws in
             #expect(await test.providers.report().integrityUsage == [])
@@ -177,7 +188,9 @@ import class Bytes.Locked
             let today = UnixTime(noon.seconds / 86_400 * 86_400)
             #expect(
                 await test.providers.report().integrityUsage == [
-                    .init(package: GoogleStandIn.package, day: today, requests: 2, refused: 1)
+                    .init(
+                        app: try AppID("com.example.app"), package: GoogleStandIn.package, day: today, requests: 2,
+                        refused: 1)
                 ])
             test.google.clock.advance(86_400)
             #expect(try await test.decode() == Self.good)
@@ -203,7 +216,8 @@ import class Bytes.Locked
     @Test func `a malformed service account causes no request`() async throws {
         try await GoogleUnderTest.run { test async throws in
             let outcome = await test.providers.decode(
-                "dG9rZW4", package: "com.example.app", serviceAccount: Secret("{}"))
+                "dG9rZW4", package: "com.example.app",
+                for: IntegrityCaller(app: try AppID("com.example.app"), serviceAccount: Secret("{}")))
             #expect(DecodeResult(outcome) == .couldNotCheck(.unauthenticated))
             #expect(test.service.received.count == 0)
         }
@@ -255,7 +269,9 @@ import class Bytes.Locked
                 pause: pauses.pause)
             let outcome = await providers.decode(
                 "dG9rZW4", package: "com.example.app",
-                serviceAccount: GoogleStandIn.account(tokensAt: "http://127.0.0.1:1"))
+                for: IntegrityCaller(
+                    app: try AppID("com.example.app"),
+                    serviceAccount: GoogleStandIn.account(tokensAt: "http://127.0.0.1:1")))
             #expect(DecodeResult(outcome) == .couldNotCheck(.network))
             #expect(pauses.all.count >= 2)
         }
@@ -264,9 +280,9 @@ import class Bytes.Locked
     @Test func `a cancelled registration does not take the access token from the others`() async throws {
         try await GoogleUnderTest.run { test async throws in
             let token = try test.google.token()
-            let (providers, account) = (test.providers, GoogleStandIn.account(tokensAt: test.service.url))
+            let (providers, caller) = (test.providers, try test.caller())
             let leaving = Task {
-                await providers.decode(token, package: GoogleStandIn.package, serviceAccount: account)
+                await providers.decode(token, package: GoogleStandIn.package, for: caller)
             }
             leaving.cancel()
             #expect(try await test.decode() == Self.good)

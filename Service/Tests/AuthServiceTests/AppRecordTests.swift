@@ -242,7 +242,8 @@ struct AppRecordTests {
         let stored = try #require(try await world.stores.app(record.appID))
         let audited = try await world.stores.events(app: nil, device: nil, before: nil, limit: 100)
         let texts = [
-            "\(record)", String(reflecting: record), dumped, JSONValue.object(record.json(secrets: .masked)).text(),
+            "\(record)", String(reflecting: record), dumped,
+            JSONValue.object(record.json(secrets: .masked(world.service.apps.mask))).text(),
             stored.sealedJSON,
             "\(stored)", "\(audited)", "\(String(describing: record.android?.playIntegrity.keys))",
         ]
@@ -258,9 +259,27 @@ struct AppRecordTests {
         try await expect(.serviceUnavailable) { try await world.challenge("com.example.thief") }
     }
 
+    @Test("a mask stands for one secret of a record, and for none of another")
+    func masks() async throws {
+        let mask = try await World().service.apps.mask
+        let (one, other) = (Secret("one"), Secret("other"))
+        #expect(mask.text(of: one) != mask.text(of: other))
+        #expect(mask.text(of: one).wholeMatch(of: /\(secret [0-9a-f]{16}\)/) != nil)
+        #expect(try mask.unmask(mask.text(of: other), among: [one, other]) == other)
+        #expect(try mask.unmask(mask.text(of: one), among: [one, one]) == one)
+        #expect(try mask.unmask("(secret)", among: [one]) == one)
+        #expect(try mask.unmask("one", among: [one, other]) == nil)
+        for (text, secrets) in [
+            ("(secret)", [one, other]), ("(secret)", []), (mask.text(of: one), [other]), ("(secret 0)", [one]),
+        ] {
+            #expect(throws: ContractError.self) { try mask.unmask(text, among: secrets) }
+        }
+    }
+
     @Test("a masked record is not accepted as a record")
-    func maskedIsNoRecord() throws {
-        let masked = try record(Self.everything()).json(secrets: .masked)
+    func maskedIsNoRecord() async throws {
+        let mask = try await World().service.apps.mask
+        let masked = try record(Self.everything()).json(secrets: .masked(mask))
         #expect(throws: (any Error).self) { try record(.object(masked)) }
     }
 
@@ -275,7 +294,7 @@ struct AppRecordTests {
         await #expect(throws: ContractError.self) { try await world.change(["build_channel": "staging"]) }
         try await world.deregister(device)
         await #expect(throws: ContractError.self) { try await world.change(["build_channel": "staging"]) }
-        #expect(try await world.service.apps.remove(device.appID, actor: "test") == false)
+        #expect(try await world.service.removeApp(device.appID, actor: "test") == false)
     }
 
     @Test("an id is added only once, and a missing record is not changed")
@@ -287,7 +306,7 @@ struct AppRecordTests {
         let changed = try #require(try await world.audited(.appChanged).first)
         #expect(changed.detail["after"]?.object?["name"] == "Renamed")
         #expect(changed.detail["before"]?.object?["name"] == .string(World.appID))
-        #expect(try await world.service.apps.remove(AppID(World.appID), actor: "test"))
+        #expect(try await world.service.removeApp(AppID(World.appID), actor: "test"))
         try await expect(.unknownApp) { try await world.challenge() }
     }
 

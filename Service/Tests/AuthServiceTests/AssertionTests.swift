@@ -332,7 +332,7 @@ struct AssertionTests {
         let world = try await AppleWorld(ios: Self.demanding)
         var (device, attestKey) = try await world.device()
         let request = try world.asserting(try world.world.signed(device, pay), &attestKey)
-        await world.world.stores.fail(.advanceCounter)
+        await world.world.stores.fail(.raise)
         try await expect(.serviceUnavailable) { try await world.world.verify(request) }
     }
 

@@ -15,12 +15,11 @@ struct ChangedMeanwhileTests {
 
     /// Rotates the device to a key right before the next rotation is stored.
     private func rotateFirst(_ device: TestDevice, to key: P256.Signing.PrivateKey, in world: World) async throws {
-        let (row, now) = (try await world.row(device), world.clock.now)
-        let change = RotationChange(
-            appID: device.appID, deviceID: device.id, from: row.key, to: DevicePublicKey(key.publicKey), at: now,
-            overlapUntil: nil, assurance: row.assurance)
-        await world.stores.interrupt(.rotate) { stores in
-            _ = try? stores.rotate(change, recording: AuditEvent(.keyRotated, at: now, actor: "test"))
+        let (now, key) = (world.clock.now, DevicePublicKey(key.publicKey))
+        await world.stores.interrupt(.save) { stores in
+            _ = try? stores.change(device.id, of: device.appID) { row in
+                (row.previousKey, row.key, row.keyRotatedAt) = (row.key, key, now)
+            }
         }
     }
 
@@ -47,7 +46,7 @@ struct ChangedMeanwhileTests {
     func deregistered() async throws {
         let world = try await World()
         let device = try await world.device()
-        await world.stores.interrupt(.setStatus) { $0.fail(.device, .binding) }
+        await world.stores.interrupt(.save) { $0.fail(.device, .binding) }
         try await world.deregister(device)
         await world.stores.recover()
         #expect(try await world.row(device).status == .deregistered)
@@ -63,7 +62,7 @@ struct ChangedMeanwhileTests {
         }
         let id = try await world.register(try await enrolment(["MEETS_DEVICE_INTEGRITY"]), []).deviceID
         let app = try AppID(World.appID)
-        await world.stores.interrupt(.replaceEvidence) { Self.demandRotation($0, of: id, app, by: now + 1000) }
+        await world.stores.interrupt(.save) { Self.demandRotation($0, of: id, app, by: now + 1000) }
         let again = try await enrolment(["MEETS_DEVICE_INTEGRITY", "MEETS_STRONG_INTEGRITY"])
         let refusal = try await expect(.serviceUnavailable) { try await world.register(again, []) }
         #expect(refusal?.retryAfter == 1)
@@ -73,10 +72,8 @@ struct ChangedMeanwhileTests {
     private static func demandRotation(
         _ stores: isolated MemoryStores, of device: DeviceID, _ app: AppID, by time: UnixTime
     ) {
-        _ = try? stores.setMustRotate(
-            device, of: app, to: RotationDemand(by: time, reason: .scheduled),
-            recording: AuditEvent(.deviceMustRotate, at: time, actor: "test"))
-        stores.interrupt(.replaceEvidence) { demandRotation($0, of: device, app, by: time + 1) }
+        _ = try? stores.change(device, of: app) { $0.mustRotate = RotationDemand(by: time, reason: .scheduled) }
+        stores.interrupt(.save) { demandRotation($0, of: device, app, by: time + 1) }
     }
 
     @Test("the development header refuses a registration of a production app before its challenge is used up")

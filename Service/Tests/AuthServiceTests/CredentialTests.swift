@@ -12,7 +12,7 @@ struct CredentialTests {
         -> (credential: Credential, text: Secret)
     {
         try await world.service.credentials.create(
-            name: "backend", role: role, apps: [AppID(World.appID)], life: life, actor: "test")
+            name: "backend", role: role, scope: .apps([AppID(World.appID)]), life: life, actor: "test")
     }
 
     @Test("a credential authenticates with its text")
@@ -33,7 +33,8 @@ struct CredentialTests {
     func names(_ name: String) async throws {
         let world = try await World()
         await #expect(throws: ContractError.self) {
-            try await world.service.credentials.create(name: name, role: .admin, apps: [], life: 60, actor: "test")
+            try await world.service.credentials.create(
+                name: name, role: .admin, scope: .allApps, life: 60, actor: "test")
         }
     }
 
@@ -164,12 +165,16 @@ struct CredentialTests {
     func impossible() async throws {
         let world = try await World()
         let credentials = world.service.credentials
-        let attempts: [(String, Set<AppID>, Int64)] = [
-            ("x", [], 1000), ("", [try AppID("a")], 1000), ("x", [try AppID("a")], 0), ("x", [try AppID("a")], .max),
+        let app = try AppID(World.appID)
+        let attempts: [(String, CredentialScope, Int64)] = [
+            ("x", .apps([]), 1000), ("x", .allApps, 1000), ("", .apps([app]), 1000), ("x", .apps([app]), 0),
+            ("x", .apps([app]), .max), ("x", .apps([app, try AppID("unknown")]), 1000),
+            // A person reads one letter, a store keeps 257 bytes.
+            ("a" + String(repeating: "\u{301}", count: 128), .apps([app]), 1000),
         ]
-        for (name, apps, life) in attempts {
+        for (name, scope, life) in attempts {
             await #expect(throws: ContractError.self) {
-                try await credentials.create(name: name, role: .service, apps: apps, life: life, actor: "test")
+                try await credentials.create(name: name, role: .service, scope: scope, life: life, actor: "test")
             }
         }
     }

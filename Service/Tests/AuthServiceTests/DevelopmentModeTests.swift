@@ -136,7 +136,7 @@ struct DevelopmentModeTests {
                 appID: device.appID, deviceID: device.id, platform: .android, status: .registered,
                 key: device.publicKey,
                 assurance: Assurance(app: .playIntegrity, key: .appVouched), registeredAt: world.clock.now),
-            maximumPending: 1, recording: AuditEvent(.deviceRegistered, at: world.clock.now, actor: "test"))
+            recording: AuditEvent(.deviceRegistered, at: world.clock.now, actor: "test"))
         return device
     }
 }

@@ -24,7 +24,7 @@ import Testing
 
     private func make(life: Int64) async throws -> String {
         try await credentials.create(
-            name: "backend", role: .service, apps: [AppID(World.appID)], life: life, actor: "test"
+            name: "backend", role: .viewer, scope: .allApps, life: life, actor: "test"
         ).credential.id
     }
 
@@ -90,7 +90,7 @@ import Testing
         let world = try await World()
         world.clock.advance(1)
         _ = try await world.service.credentials.create(
-            name: "newest", role: .admin, apps: [], life: 1000 * 86_400, actor: "test")
+            name: "newest", role: .admin, scope: .allApps, life: 1000 * 86_400, actor: "test")
         world.clock.advance(500 * 86_400)
         let running = Task { await world.service.run(noteEvery: .milliseconds(1)) }
         while try await world.service.credentials.list().count > 1 { await Task.yield() }

@@ -290,6 +290,7 @@ struct EvidenceTests {
         let summary = try #require(try await kept(world.world).first)
         let stored = try #require(try await world.world.stores.evidence(summary.id, of: summary.appID))
         #expect(!String(decoding: stored.sealed, as: UTF8.self).contains("object"))
+        try await world.world.add(World.record(["app_id": "com.example.other"]))
         // Nor under another id, nor as another app's.
         for (id, app) in [("another", summary.appID), (summary.id, try AppID("com.example.other"))] {
             let moved = StoredEvidence(

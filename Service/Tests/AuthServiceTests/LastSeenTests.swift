@@ -19,7 +19,7 @@ struct LastSeenTests {
                 status: .registered, key: DevicePublicKey(P256.Signing.PrivateKey().publicKey),
                 assurance: Assurance(app: .playIntegrity, key: .strongbox), registeredAt: world.clock.now)
             let event = AuditEvent(.deviceRegistered, at: world.clock.now, actor: "test")
-            _ = try await world.stores.insert(record, maximumPending: 1, recording: event)
+            _ = try await world.stores.insert(record, recording: event)
             devices.append(record.deviceID)
         }
         self.devices = devices

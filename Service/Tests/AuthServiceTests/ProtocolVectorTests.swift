@@ -74,7 +74,7 @@ struct ProtocolVectorTests {
             let world = try await World(["signature": Self.laid(policy, over: raw["policy"]?.object)])
             let row = try Self.row(item.device, file, keys)
             let event = AuditEvent(.deviceRegistered, at: row.registeredAt, actor: "test")
-            let inserted = try await world.stores.insert(row, maximumPending: 1, recording: event)
+            let inserted = try await world.stores.insert(row, recording: event)
             try #require(inserted == .inserted)
             for (index, step) in item.steps.enumerated() {
                 world.clock.advance(step.now - world.clock.now.seconds)

@@ -80,12 +80,12 @@ struct RecordBoundaryTests {
     }
 
     @Test("a rate by the hour is sixty by the minute, and days begin at midnight UTC")
-    func units() {
+    func units() throws {
         #expect(Rate(burst: 1, perHour: 120).perMinute == 2 && Rate(burst: 1, perMinute: 2).perHour == 120)
         for (time, day) in [(0, 0), (86_399, 0), (86_400, 86_400), (172_800, 172_800)] as [(Int64, Int64)] {
             #expect(IntegrityUsage.day(of: UnixTime(time)) == UnixTime(day))
         }
-        let usage = IntegrityUsage(package: "a.b", day: UnixTime(0))
+        let usage = try IntegrityUsage(app: AppID("a.b"), package: "a.b", day: UnixTime(0))
         #expect(usage.requests == 0 && usage.refused == 0)
     }
 
@@ -127,14 +127,14 @@ struct RecordBoundaryTests {
         #expect(try await finding(0, head.hash) == .rewritten)
     }
 
-    @Test("a credential has a name of 1 to 128 characters and a life of at most ten years")
+    @Test("a credential has a name of 1 to 128 bytes and a life of at most ten years")
     func credentials() async throws {
         let world = try await World()
         func isMade(name: Int = 1, life: Int64 = 1) async -> Bool {
             let name = String(repeating: "a", count: name)
             return
                 (try? await world.service.credentials.create(
-                    name: name, role: .admin, apps: [], life: life, actor: "test")) != nil
+                    name: name, role: .admin, scope: .allApps, life: life, actor: "test")) != nil
         }
         let tenYears: Int64 = 10 * 366 * 86_400
         for (name, life, expected) in [

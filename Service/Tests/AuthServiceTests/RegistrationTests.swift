@@ -227,11 +227,10 @@ struct RegistrationTests {
         let device = try await world.device()
         #expect(try await world.status(device).status == .pending)
         try await expect(.devicePending) { try await world.verify(device) }
-        let administration = world.service.administration
-        #expect(try await administration.approve(device.id, of: device.appID, actor: "test"))
+        try await world.approve(device)
         try await world.verify(device)
-        #expect(try await administration.approve(device.id, of: device.appID, actor: "test") == false)
-        #expect(try await administration.reject(device.id, of: device.appID, actor: "test") == false)
+        try await expect(.conflict) { try await world.approve(device) }
+        try await expect(.conflict) { try await world.reject(device) }
     }
 
     @Test("pending devices of an app are bounded")
@@ -260,13 +259,45 @@ struct RegistrationTests {
         let stored = try #require(try await sealed.stores.app(production.appID))
         let current = try #require(try await world.stores.app(production.appID))
         _ = try await world.stores.replace(
-            current, with: stored, recording: AuditEvent(.appChanged, at: world.clock.now, actor: "somebody"))
+            current, with: stored, needsNoDevices: false,
+            recording: AuditEvent(.appChanged, at: world.clock.now, actor: "somebody"))
         world.service.apps.forget()
         for operation in Operation.allCases {
             try await expect(.deviceRevoked) {
                 try await world.service.authenticate(try world.signed(device, for: operation), for: operation)
             }
         }
+    }
+
+    @Test("a registration that races the change of its app's channel is judged under the new one")
+    func channelChangedMeanwhile() async throws {
+        let world = try await World()
+        let enrolment = try await world.enrolment(P256.Signing.PrivateKey())
+        let strict = try await World(["build_channel": "production", "development_integrity_allowed": false])
+        let production = try #require(try await strict.stores.app(try AppID(World.appID)))
+        await world.stores.interrupt(.insertDevice) { stores in
+            guard let known = try? stores.app(production.appID) else { return }
+            _ = try? stores.replace(
+                known, with: production, needsNoDevices: true,
+                recording: AuditEvent(.appChanged, at: World.start, actor: "test"))
+        }
+        try await expect(.devModeNotAllowed) { try await world.register(enrolment) }
+        #expect(try await world.stores.count(of: production.appID).isEmpty)
+    }
+
+    @Test("a change of the channel that races a registration is refused")
+    func registeredMeanwhile() async throws {
+        let world = try await World(["build_channel": "staging"])
+        let (app, key) = (try AppID(World.appID), DevicePublicKey(P256.Signing.PrivateKey().publicKey))
+        await world.stores.interrupt(.replaceApp) { stores in
+            let device = DeviceRecord(
+                appID: app, deviceID: DeviceID(from: SystemRandom()), platform: .ios,
+                status: .registered, key: key, assurance: .unproven, registeredAt: World.start)
+            _ = try? stores.insert(
+                device, recording: AuditEvent(.deviceRegistered, at: World.start, actor: "test"))
+        }
+        let error = await #expect(throws: ContractError.self) { try await world.change(["build_channel": "dev"]) }
+        #expect(error?.code == .conflict)
     }
 
     @Test(

@@ -511,9 +511,7 @@ struct RotationTests {
         let device = try await world.device()
         #expect(try await world.status(device).mustRotate == false)
         let by = world.clock.now + 100
-        let forced = try await world.service.administration.forceRotation(
-            device.id, of: device.appID, by: by, actor: "test")
-        #expect(forced)
+        try await world.service.administration.forceRotation(device.id, of: device.appID, by: by, actor: "test")
         #expect(try await world.status(device).mustRotate)
         let verified = try await world.service.authenticate(try world.signed(device, for: .status), for: .status)
         #expect(verified.rotationDemand == RotationDemand(by: by, reason: .scheduled))
@@ -585,7 +583,7 @@ struct RotationTests {
         let (device, attestKey) = try await world.device()
         let body = try await Self.rebinding(device, in: world).request
         try await Self.demandBeforeRotation(of: device, in: world.world)
-        try await expect(.rotationFailed) { try await world.world.rotate(device, body) }
+        try await expect(.invalidAttestation) { try await world.world.rotate(device, body) }
         #expect(try await world.world.row(device).key == device.publicKey)
         #expect(try await world.world.row(device).appAttest?.keyID == attestKey.keyID)
     }
@@ -593,10 +591,10 @@ struct RotationTests {
     /// Has an operator demand a rotation because of a compromise right before the next rotation is stored.
     private static func demandBeforeRotation(of device: TestDevice, in world: World) async throws {
         let now = world.clock.now
-        await world.stores.interrupt(.rotate) { stores in
-            _ = try? stores.setMustRotate(
-                device.id, of: device.appID, to: RotationDemand(by: now + 60, reason: .compromise),
-                recording: AuditEvent(.deviceMustRotate, at: now, actor: "test"))
+        await world.stores.interrupt(.save) { stores in
+            _ = try? stores.change(device.id, of: device.appID) {
+                $0.mustRotate = RotationDemand(by: now + 60, reason: .compromise)
+            }
         }
     }
 
@@ -604,7 +602,7 @@ struct RotationTests {
     func storeFails() async throws {
         let world = try await World()
         let device = try await world.device()
-        await world.stores.fail(.rotate)
+        await world.stores.fail(.save)
         try await expect(.serviceUnavailable) { try await world.rotated(device) }
         await world.stores.recover()
         #expect(try await world.row(device).key == device.publicKey)

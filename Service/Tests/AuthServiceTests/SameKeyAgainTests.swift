@@ -153,10 +153,10 @@ struct SameKeyAgainTests {
         let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
         let (device, owner) = try await world.device()
         let now = world.world.clock.now
-        await world.world.stores.interrupt(.replaceEvidence) { stores in
-            _ = try? stores.setMustRotate(
-                device.id, of: device.appID, to: RotationDemand(by: now + 60, reason: .compromise),
-                recording: AuditEvent(.deviceMustRotate, at: now, actor: "test"))
+        await world.world.stores.interrupt(.save) { stores in
+            _ = try? stores.change(device.id, of: device.appID) {
+                $0.mustRotate = RotationDemand(by: now + 60, reason: .compromise)
+            }
         }
         let (again, _) = try await world.enrolment(device.key)
         #expect(try await world.world.register(again, []).deviceID == device.id)
@@ -167,8 +167,8 @@ struct SameKeyAgainTests {
     func assertedMeanwhile() async throws {
         let world = try await AppleWorld()
         let (device, owner) = try await world.device()
-        await world.world.stores.interrupt(.replaceEvidence) { stores in
-            _ = try? stores.advanceCounter(device.id, of: device.appID, attestedKey: owner.keyID, to: 1)
+        await world.world.stores.interrupt(.save) { stores in
+            _ = try? stores.raise(.counter(1, ofAppAttestKey: owner.keyID), of: device.id, app: device.appID)
         }
         let (again, _) = try await world.enrolment(device.key)
         try await world.world.register(again, [])
@@ -245,11 +245,9 @@ struct SameKeyAgainTests {
         let attested = AppAttestEvidence(
             keyID: [1], publicKey: [2], appID: "T.a", environment: "production", counter: 7)
         let evidence = before.app == .appAttest ? attested : nil
-        let row = try await world.row(device)
-        try #require(
-            try await world.stores.replaceEvidence(
-                of: row, with: evidence, assurance: before,
-                recording: AuditEvent(.deviceEvidenceReplaced, at: world.clock.now, actor: "test")))
+        try await world.stores.change(device.id, of: device.appID) {
+            ($0.appAttest, $0.assurance) = (evidence, before)
+        }
         #expect(try await world.register(try await enrolment()).deviceID == id)
         #expect(try await world.row(device).assurance == after ?? before)
         #expect(try await world.row(device).appAttest == evidence)
@@ -378,9 +376,10 @@ extension World {
 
     /// Stores another proof of the device just before the next proof is recorded.
     func overtakeEvidence(of row: DeviceRecord, by assurance: Assurance) async {
-        let event = AuditEvent(.deviceEvidenceReplaced, at: clock.now, actor: "test")
-        await stores.interrupt(.replaceEvidence) { stores in
-            _ = try? stores.replaceEvidence(of: row, with: nil, assurance: assurance, recording: event)
+        await stores.interrupt(.save) { stores in
+            _ = try? stores.change(row.deviceID, of: row.appID) {
+                ($0.appAttest, $0.assurance) = (nil, assurance)
+            }
         }
     }
 }

@@ -16,6 +16,12 @@ import Testing
         return StoredApp(appID: try AppID(id), sealedJSON: #"{"record":\#(masked),"sealed":"\#(sealed)"}"#)
     }
 
+    /// The masked record, with masks as older versions wrote them.
+    private static func masked(_ record: AppRecord) async throws -> String {
+        JSONValue.object(record.json(secrets: .masked(try await World().service.apps.mask))).text()
+            .replacing(/\(secret [0-9a-f]{16}\)/, with: "(secret)")
+    }
+
     private static func opened(_ stored: StoredApp) async throws -> AppRecord {
         let world = try await World(["app_id": "com.example.first"])
         let event = AuditEvent(.appAdded, at: world.clock.now, actor: "test")
@@ -25,7 +31,7 @@ import Testing
 
     @Test func `a stored record with every default opens, and is written byte for byte as it was`() async throws {
         let record = try await Self.opened(Self.stored(Sealed.small, Sealed.smallMasked))
-        #expect(JSONValue.object(record.json(secrets: .masked)).text() == Sealed.smallMasked)
+        #expect(try await Self.masked(record) == Sealed.smallMasked)
     }
 
     @Test
@@ -46,7 +52,7 @@ import Testing
         ] as [([String], JSONValue)] {
             expected = AppRecordTests.setting(expected, path, value)
         }
-        #expect(JSONValue.object(record.json(secrets: .masked)).text() == expected.text())
+        #expect(try await Self.masked(record) == expected.text())
         // What Google is asked about keeps its order.
         #expect(record.android?.packages == ["com.example.b", "com.example.a"])
         #expect(

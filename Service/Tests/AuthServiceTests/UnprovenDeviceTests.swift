@@ -150,9 +150,7 @@ struct UnprovenDeviceTests {
             case .revoked: try await world.revoke(device)
             case .deregistered: try await world.deregister(device)
             case .rejected:
-                _ = try await world.stores.setStatus(
-                    device.id, of: device.appID, from: [.registered], to: .rejected,
-                    recording: AuditEvent(.deviceRejected, at: world.clock.now, actor: "test"))
+                try await world.stores.change(device.id, of: device.appID) { $0.status = .rejected }
             default: break
             }
             keys.append(key)
@@ -175,9 +173,9 @@ struct UnprovenDeviceTests {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)
         let operators = world.service.administration
-        #expect(try await !operators.approve(device.id, of: device.appID, actor: "test"))
+        try await expect(.conflict) { try await world.approve(device) }
         #expect(try await world.row(device).status == .pending)
-        #expect(try await operators.approve(device.id, of: device.appID, allowsUnproven: true, actor: "test"))
+        try await operators.approve(device.id, of: device.appID, allowsUnproven: true, actor: "test")
         let row = try await world.row(device)
         #expect(row.status == .registered)
         #expect(row.assurance == Assurance(app: .none, key: .unattested, labels: ["unproven"]))
@@ -185,7 +183,9 @@ struct UnprovenDeviceTests {
         #expect(events.map { $0.detail["unproven"] } == [true])
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
         try await world.verify(device)
-        #expect(try await !operators.approve(device.id, of: device.appID, allowsUnproven: true, actor: "test"))
+        try await expect(.conflict) {
+            try await operators.approve(device.id, of: device.appID, allowsUnproven: true, actor: "test")
+        }
         // A rotation keeps the label.
         let after = try await world.rotated(device)
         #expect(try await world.row(after).assurance.labels == ["unproven"])
@@ -196,9 +196,8 @@ struct UnprovenDeviceTests {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)
         await world.stores.fail(.eraseProof)
-        #expect(
-            try await world.service.administration.approve(
-                device.id, of: device.appID, allowsUnproven: true, actor: "test"))
+        try await world.service.administration.approve(
+            device.id, of: device.appID, allowsUnproven: true, actor: "test")
         await world.stores.recover()
         world.google.comeBack()
         await world.service.settlePendingProofs()
@@ -210,9 +209,8 @@ struct UnprovenDeviceTests {
     func provenLater() async throws {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)
-        #expect(
-            try await world.service.administration.approve(
-                device.id, of: device.appID, allowsUnproven: true, actor: "test"))
+        try await world.service.administration.approve(
+            device.id, of: device.appID, allowsUnproven: true, actor: "test")
         world.google.comeBack()
         #expect(try await world.register(try await enrolment(world, device.key), []).deviceID == device.id)
         #expect(
@@ -225,16 +223,12 @@ struct UnprovenDeviceTests {
         let world = try await World(["registration": Self.holding])
         let device = try await heldDevice(world)
         let (id, app) = (device.id, device.appID)
-        let row = try await world.row(device)
         let assurance = Assurance(app: .playIntegrity, key: .appVouched)
-        await world.stores.interrupt(.admit) { stores in
-            _ = try? stores.replaceEvidence(
-                of: row, with: nil, assurance: assurance,
-                recording: AuditEvent(.deviceEvidenceReplaced, at: row.registeredAt, actor: "test"))
+        await world.stores.interrupt(.save) { stores in
+            _ = try? stores.change(id, of: app) { $0.assurance = assurance }
         }
-        #expect(try await !world.service.administration.approve(id, of: app, allowsUnproven: true, actor: "test"))
-        #expect(try await world.row(device).assurance == assurance)
-        try await world.approve(device)
+        try await world.service.administration.approve(id, of: app, allowsUnproven: true, actor: "test")
+        #expect(try await world.row(device).status == .registered)
         #expect(try await world.row(device).assurance == assurance)
     }
 

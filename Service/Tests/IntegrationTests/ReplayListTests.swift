@@ -142,7 +142,8 @@ import Testing
         try await running { service in
             let device = try await service.device()
             let credential = try await service.service.credentials.create(
-                name: "backend", role: .service, apps: [try AppID(DevelopmentDevice.appID)], life: 3600, actor: "test"
+                name: "backend", role: .service, scope: .apps([try AppID(DevelopmentDevice.appID)]), life: 3600,
+                actor: "test"
             ).text.exposed
             for isFirstOwn in [true, false] {
                 let request = try device.request("GET", Route.status.rawValue, at: clock.now)

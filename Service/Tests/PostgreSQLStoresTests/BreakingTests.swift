@@ -54,9 +54,7 @@ extension AgainstPostgreSQL {
                     futureWindow: 60)
             }
             #expect(try await claimed() == .claimed)
-            #expect(
-                try await stores.devices.setStatus(
-                    device.deviceID, of: device.appID, from: [.registered], to: .revoked, recording: sampleEvent()))
+            #expect(try await stores.change(device) { $0.status = .revoked } == .saved)
             try server.kill()
             await #expect(throws: StoreError.self) { try await stores.apps.app(device.appID) }
             await #expect(throws: StoreError.self) { try await claimed() }
@@ -266,9 +264,12 @@ extension AgainstPostgreSQL {
             let stores = try await open(url, options: options)
             let device = try sampleDevice()
             try await stores.add(device)
+            // Always over the row that was inserted: only the first one can change it.
             @Sendable func revoke() async throws -> Bool {
-                try await stores.devices.setStatus(
-                    device.deviceID, of: device.appID, from: [.registered], to: .revoked, recording: sampleEvent())
+                var revoked = device
+                revoked.status = .revoked
+                return try await stores.devices.save(DeviceChange(from: device, to: revoked, event: sampleEvent()))
+                    == .saved
             }
             try replica.pause()
             for _ in 0..<2 { await #expect(throws: StoreError.self) { try await revoke() } }
@@ -288,8 +289,9 @@ extension AgainstPostgreSQL {
             try await stores.add(device)
             try replica.pause()
             let lowering = Task {
-                try await stores.devices.lowerScheme(
-                    device.deviceID, of: device.appID, to: .one, recording: sampleEvent())
+                try await stores.change(device) {
+                    $0.mustRotate = RotationDemand(by: $0.registeredAt, reason: .scheduled)
+                }
             }
             let cancel = """
                 SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity

@@ -23,9 +23,7 @@ extension AgainstPostgreSQL {
             }
 
             func revoke() async throws {
-                _ = try await one.devices.setStatus(
-                    device.deviceID, of: device.appID, from: [.registered, .revoked], to: .revoked,
-                    recording: sampleEvent(.deviceRevoked, device: device))
+                try await one.change(device) { $0.status = .revoked }
             }
 
             func close() async {
@@ -54,7 +52,9 @@ extension AgainstPostgreSQL {
             var changes = pair.other.devices.externalChanges().makeAsyncIterator()
             _ = await changes.next()
             let app = StoredApp(appID: pair.device.appID, sealedJSON: "{}")
-            #expect(try await pair.one.apps.replace(app, with: app, recording: sampleEvent(.appChanged)))
+            #expect(
+                try await pair.one.apps.replace(
+                    app, with: app, needsNoDevices: false, recording: sampleEvent(.appChanged)) == .replaced)
             _ = await changes.next()
             await pair.close()
         }
@@ -70,8 +70,7 @@ extension AgainstPostgreSQL {
                 for await _ in pair.one.devices.externalChanges() { _ = heard.next() }
             }
             // The other node's change comes after all of these on the same channel, and is the one that is heard.
-            _ = try await pair.other.devices.lowerScheme(
-                pair.device.deviceID, of: pair.device.appID, to: .one, recording: sampleEvent())
+            try await pair.other.change(pair.device) { $0.status = .rejected }
             _ = await changes.next()
             #expect(heard.count <= 1)
             await pair.close()

@@ -22,7 +22,9 @@ extension AgainstPostgreSQL {
                 for _ in 0..<6 { group.addTask { await (try open(url)).close() } }
                 for _ in 0..<2 { group.addTask { try await PostgreSQLStores.migrate(url) } }
             }
-            #expect(try await PostgreSQLServer.shared().sql("SELECT version FROM synheart_auth_schema", in: url) == "1")
+            let versions = try await PostgreSQLServer.shared().sql(
+                "SELECT string_agg(version::text, ' ' ORDER BY version) FROM synheart_auth_schema", in: url)
+            #expect(versions == (1...Schema.version).map { "\($0)" }.joined(separator: " "))
             #expect(try await !PostgreSQLStores.migrate(url))
         }
 
@@ -37,13 +39,17 @@ extension AgainstPostgreSQL {
             #expect(await refusal(url, options: options) == nil)
         }
 
+        private static func version(_ version: Int64, oldest: Int64) -> String {
+            "INSERT INTO synheart_auth_schema (version, oldest) VALUES (\(version), \(oldest))"
+        }
+
         @Test func `tables of a newer version open only if it says that this version works with them`() async throws {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database()
             try await PostgreSQLStores.migrate(url)
-            try server.sql("INSERT INTO synheart_auth_schema (version, oldest) VALUES (2, 1)", in: url)
+            try server.sql(Self.version(Schema.version + 1, oldest: Schema.version), in: url)
             #expect(await refusal(url) == nil)
-            try server.sql("INSERT INTO synheart_auth_schema (version, oldest) VALUES (3, 2)", in: url)
+            try server.sql(Self.version(Schema.version + 2, oldest: Schema.version + 1), in: url)
             #expect(await refusal(url)?.code == .newerVersion)
             await #expect(throws: PostgreSQLOpenError.self) { try await PostgreSQLStores.migrate(url) }
         }
@@ -52,7 +58,9 @@ extension AgainstPostgreSQL {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database()
             try await PostgreSQLStores.migrate(url)
-            try server.sql("UPDATE synheart_auth_schema SET version = 0", in: url)
+            try server.sql(
+                "DELETE FROM synheart_auth_schema WHERE version > 1; UPDATE synheart_auth_schema SET version = 0",
+                in: url)
             let error = try #require(await refusal(url))
             #expect(error.code == .needsMigration)
             #expect(error.description.contains("version 0"))

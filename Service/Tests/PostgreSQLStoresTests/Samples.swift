@@ -28,8 +28,21 @@ extension PostgreSQLStores {
     func add(_ device: DeviceRecord) async throws {
         _ = try await apps.insert(
             StoredApp(appID: device.appID, sealedJSON: "{}"), recording: sampleEvent(.appAdded, device: device))
-        let outcome = try await devices.insert(device, maximumPending: 1, recording: sampleEvent(device: device))
+        let outcome = try await devices.insert(
+            device, under: StoredApp(appID: device.appID, sealedJSON: "{}"), maximumPending: 1,
+            recording: sampleEvent(device: device))
         try #require(outcome == .inserted)
+    }
+
+    /// Changes a device over the version that is stored now.
+    @discardableResult
+    func change(
+        _ device: DeviceRecord, _ body: (inout DeviceRecord) -> Void
+    ) async throws -> SaveOutcome {
+        let before = try #require(try await devices.device(device.deviceID, of: device.appID))
+        var after = before
+        body(&after)
+        return try await devices.save(DeviceChange(from: before, to: after, event: sampleEvent(device: device)))
     }
 }
 

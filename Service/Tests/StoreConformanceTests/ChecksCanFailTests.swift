@@ -51,7 +51,7 @@ struct ChecksCanFailTests {
     private struct EagerCredentials: CredentialStore {
         let stores: MemoryStores
 
-        func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) {
+        func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) -> Bool {
             try await stores.insert(credential, recording: event)
         }
 
@@ -67,9 +67,9 @@ struct ChecksCanFailTests {
         /// Removes too many, by a second, and the newest one, because it is not the newest any more.
         func remove(endedBefore time: UnixTime) async throws(StoreError) -> Int {
             let decoy = Credential(
-                id: "decoy", name: "decoy", role: .viewer, apps: [], secretHash: [], createdAt: UnixTime(.max),
+                id: "decoy", name: "decoy", role: .viewer, scope: .allApps, secretHash: [], createdAt: UnixTime(.max),
                 expiresAt: UnixTime(.max))
-            try await stores.insert(decoy, recording: AuditEvent(.credentialCreated, at: time, actor: "test"))
+            _ = try await stores.insert(decoy, recording: AuditEvent(.credentialCreated, at: time, actor: "test"))
             return try await stores.remove(endedBefore: time + 1)
         }
     }

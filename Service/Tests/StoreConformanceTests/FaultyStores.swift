@@ -60,11 +60,11 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
     }
 
     func replace(
-        _ current: StoredApp, with app: StoredApp, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        let isDone = try await memory.replace(current, with: app, recording: event)
-        try await appending(event, to: .replaceApp, unless: isDone)
-        return isDone
+        _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
+    ) async throws(StoreError) -> ReplaceOutcome {
+        let outcome = try await memory.replace(current, with: app, needsNoDevices: needsNoDevices, recording: event)
+        try await appending(event, to: .replaceApp, unless: outcome == .replaced)
+        return outcome
     }
 
     func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool {
@@ -84,7 +84,7 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
     }
 
     func insert(
-        _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
+        _ device: DeviceRecord, under app: StoredApp, maximumPending: Int, recording event: AuditEvent
     ) async throws(StoreError) -> InsertOutcome {
         var query = DeviceQuery(limit: 1000)
         switch fault {
@@ -97,80 +97,26 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
             let others = try await memory.devices(query).filter { ($0.assurance == .unproven) == isUnproven }
             guard others.count < maximumPending else { return .tooManyPending }
         }
-        let outcome = try await memory.insert(device, maximumPending: maximumPending, recording: event)
+        let outcome = try await memory.insert(
+            device, under: app, maximumPending: maximumPending, recording: event)
         try await appending(event, to: .insertDevice, unless: outcome == .inserted)
         return outcome
     }
 
-    func rotate(_ change: RotationChange, recording event: AuditEvent) async throws(StoreError) -> RotationOutcome {
-        let outcome = try await memory.rotate(change, recording: event)
-        try await appending(event, to: .rotate, unless: outcome == .rotated)
-        return outcome
+    func save(_ changes: [DeviceChange]) async throws(StoreError) -> [SaveOutcome] {
+        let outcomes = try await memory.save(changes)
+        for (change, outcome) in zip(changes, outcomes) {
+            try await appending(change.event, to: .save, unless: outcome == .saved)
+        }
+        return outcomes
     }
 
-    func setStatus(
-        _ id: DeviceID, of app: AppID, from: Set<DeviceStatus>, to: DeviceStatus, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        let isDone = try await memory.setStatus(id, of: app, from: from, to: to, recording: event)
-        try await appending(event, to: .setStatus, unless: isDone)
-        return isDone
+    func raise(_ fact: DeviceFact, of id: DeviceID, app: AppID) async throws(StoreError) -> Bool {
+        try await memory.raise(fact, of: id, app: app)
     }
 
-    func admit(
-        _ id: DeviceID, of app: AppID, known: Assurance, as assurance: Assurance, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        let isDone = try await memory.admit(id, of: app, known: known, as: assurance, recording: event)
-        try await appending(event, to: .admit, unless: isDone)
-        return isDone
-    }
-
-    func replaceEvidence(
-        of known: DeviceRecord, with evidence: AppAttestEvidence?, assurance: Assurance, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        let isDone = try await memory.replaceEvidence(
-            of: known, with: evidence, assurance: assurance, recording: event)
-        try await appending(event, to: .replaceEvidence, unless: isDone)
-        return isDone
-    }
-
-    func advanceCounter(
-        _ id: DeviceID, of app: AppID, attestedKey: [UInt8], to counter: UInt32
-    ) async throws(StoreError) -> Bool {
-        try await memory.advanceCounter(id, of: app, attestedKey: attestedKey, to: counter)
-    }
-
-    func raiseScheme(_ id: DeviceID, of app: AppID, to scheme: SignatureScheme) async throws(StoreError) {
-        try await memory.raiseScheme(id, of: app, to: scheme)
-    }
-
-    func lowerScheme(
-        _ id: DeviceID, of app: AppID, to scheme: SignatureScheme, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        let isDone = try await memory.lowerScheme(id, of: app, to: scheme, recording: event)
-        try await appending(event, to: .lowerScheme, unless: isDone)
-        return isDone
-    }
-
-    func setMustRotate(
-        _ id: DeviceID, of app: AppID, to demand: RotationDemand?, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        let isDone = try await memory.setMustRotate(id, of: app, to: demand, recording: event)
-        try await appending(event, to: .setMustRotate, unless: isDone)
-        return isDone
-    }
-
-    func endOverlap(
-        _ id: DeviceID, of app: AppID, key: DevicePublicKey, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        let isDone = try await memory.endOverlap(id, of: app, key: key, recording: event)
-        try await appending(event, to: .endOverlap, unless: isDone)
-        return isDone
-    }
-
-    func holdObserved(of app: AppID, limit: Int, recording event: AuditEvent) async throws(StoreError) -> Int {
-        let count = try await memory.holdObserved(of: app, limit: limit, recording: event)
-        try await appending(event, to: .holdObserved, unless: count > 0)
-        return count
+    func observedDevices(of app: AppID, limit: Int) async throws(StoreError) -> [DeviceRecord] {
+        try await memory.observedDevices(of: app, limit: limit)
     }
 
     func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) { try await memory.noteSeen(seen) }

@@ -27,14 +27,7 @@ struct FaultyStoresTests {
         (.replaceApp, "A change of an app that is refused has no event"),
         (.removeApp, "A change of an app that is refused has no event"),
         (.insertDevice, "An insertion that is refused has no event"),
-        (.rotate, "A rotation that is refused has no event"),
-        (.setStatus, "A change of a device that is refused has no event"),
-        (.admit, "A change of a device that is refused has no event"),
-        (.replaceEvidence, "A change of a device that is refused has no event"),
-        (.lowerScheme, "A change of a device that is refused has no event"),
-        (.setMustRotate, "A change of a device that is refused has no event"),
-        (.endOverlap, "A change of a device that is refused has no event"),
-        (.holdObserved, "A change of a device that is refused has no event"),
+        (.save, "A change of a device that is refused has no event"),
         (.recordReceipt, "A newer receipt of the same attested key is not overwritten"),
     ])
     func `a store that records an event for a change that changed nothing fails`(

@@ -49,16 +49,16 @@ package struct GoogleProviders: EvidenceProviders {
     }
 
     /// Has Google decode a Play Integrity token. An outage is an outcome, not an error.
-    package func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
-        await decoder.decode(token, package: package, serviceAccount: serviceAccount, within: decodeDeadline)
+    package func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome {
+        await decoder.decode(token, package: package, for: caller, within: decodeDeadline)
     }
 
     /// Has Google decode a token of an app that has several packages, all within one deadline.
-    package func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome {
+    package func decode(_ token: String, packages: [String], for caller: IntegrityCaller) async -> DecodeOutcome {
         let start = ContinuousClock.now
         return await Self.firstVerdict(of: packages) { package in
             await decoder.decode(
-                token, package: package, serviceAccount: serviceAccount,
+                token, package: package, for: caller,
                 within: decodeDeadline - (ContinuousClock.now - start))
         }
     }
@@ -66,7 +66,7 @@ package struct GoogleProviders: EvidenceProviders {
     /// The list of revoked Android attestation keys from a URL or a file; nil if there is none that is recent enough.
     package func revocations(from source: String) async -> RevocationStatusList? { await lists.list(from: source) }
 
-    /// The requests to Play Integrity of today and yesterday, by package, and the state of each revocation list.
+    /// The requests to Play Integrity of today and yesterday, by app and package, and the state of each revocation list.
     package func report() async -> ProviderReport {
         ProviderReport(integrityUsage: decoder.usage(), revocationLists: await lists.states())
     }

@@ -10,15 +10,15 @@ internal import StrictJSON
 final class IntegrityDecoder: Sendable {
     fileprivate struct State {
         var tokens: [Secret: AccessTokens] = [:]
-        /// When requests about a package may resume, because Google asked for a pause.
-        var pauses: [String: UnixTime] = [:]
-        /// Packages whose 403 has been explained.
-        var explained: Set<String> = []
+        /// When requests about a subject may resume, because Google asked for a pause.
+        var pauses: [IntegritySubject: UnixTime] = [:]
+        /// Where a 403 has been explained.
+        var explained: Set<IntegritySubject> = []
         var usage = IntegrityUsageCount()
 
-        mutating func pause(_ package: String, until: UnixTime) {
+        mutating func pause(_ subject: IntegritySubject, until: UnixTime) {
             if pauses.count >= IntegrityDecoder.maximumCached { pauses.removeAll() }
-            pauses[package] = until
+            pauses[subject] = until
         }
     }
 
@@ -48,38 +48,39 @@ final class IntegrityDecoder: Sendable {
 
     /// - Parameter total: the time that is left until the deadline.
     func decode(
-        _ token: String, package: String, serviceAccount: Secret, within total: Duration
+        _ token: String, package: String, for caller: IntegrityCaller, within total: Duration
     ) async -> DecodeOutcome {
         guard total > .zero else { return .couldNotCheck(.init(.network, "no time was left for \(package)")) }
         guard let request = DecodeRequest(package: package, token: token) else {
             return .couldNotCheck(.init(.unexpectedAnswer, "\(package.prefix(64)) is not a package name"))
         }
-        guard let tokens = accessTokens(of: serviceAccount) else {
+        guard let tokens = accessTokens(of: caller.serviceAccount) else {
             return .couldNotCheck(.init(.unauthenticated, "the service account cannot be read"))
         }
-        if isPaused(package) {
+        let subject = IntegritySubject(caller: caller, package: package)
+        if isPaused(subject) {
             return .couldNotCheck(.init(.quotaExceeded, "Google asked for a pause for \(package)"))
         }
         // Leave time for a renewal of the access token.
         let outcome = await backOff.run(within: max(total - settings.accessTokenDeadline, total / 2)) { left in
-            await attempt(request, package, tokens, within: left)
+            await attempt(request, subject, tokens, within: left)
         }
-        explainOnce(outcome, package, tokens.account)
+        explainOnce(outcome, subject, tokens.account)
         return outcome
     }
 
     private func attempt(
-        _ request: DecodeRequest, _ package: String, _ tokens: AccessTokens, within left: Duration
+        _ request: DecodeRequest, _ subject: IntegritySubject, _ tokens: AccessTokens, within left: Duration
     ) async -> BackOff.Attempt<DecodeOutcome> {
         let start = ContinuousClock.now
         do throws(PlayIntegrityUnavailable) {
             let token = try await tokens.token()
-            let answer = try await send(request, package, token, within: left - (ContinuousClock.now - start))
-            guard answer.status == 401 else { return judged(answer, package) }
+            let answer = try await send(request, subject, token, within: left - (ContinuousClock.now - start))
+            guard answer.status == 401 else { return judged(answer, subject) }
             // Google may have revoked the token early. If it refuses a new one, too, do not retry.
             let fresh = try await tokens.token(insteadOf: token)
             return judged(
-                try await send(request, package, fresh, within: left - (ContinuousClock.now - start)), package)
+                try await send(request, subject, fresh, within: left - (ContinuousClock.now - start)), subject)
         } catch {
             // The access token has its own back-off. A network failure may be retried.
             return error.code == .network
@@ -88,10 +89,10 @@ final class IntegrityDecoder: Sendable {
     }
 
     private func send(
-        _ request: DecodeRequest, _ package: String, _ token: AccessToken, within limit: Duration
+        _ request: DecodeRequest, _ subject: IntegritySubject, _ token: AccessToken, within limit: Duration
     ) async throws(PlayIntegrityUnavailable) -> ProviderResponse {
         let now = clock.now
-        state.withLock { $0.usage.count(package, at: now) { $0.requests += 1 } }
+        state.withLock { $0.usage.count(subject, at: now) { $0.requests += 1 } }
         let message = ProviderRequest(
             url: settings.playIntegrityURL + request.path,
             headers: [("Authorization", "Bearer \(token.value)"), ("Content-Type", "application/json")],
@@ -101,32 +102,32 @@ final class IntegrityDecoder: Sendable {
         }
     }
 
-    private func judged(_ answer: ProviderResponse, _ package: String) -> BackOff.Attempt<DecodeOutcome> {
+    private func judged(_ answer: ProviderResponse, _ subject: IntegritySubject) -> BackOff.Attempt<DecodeOutcome> {
         let outcome = DecodeOutcome.googleAnswer(status: answer.status, body: answer.body)
         let now = clock.now
         switch answer.status {
         case 429:
             state.withLock { state in
-                state.usage.count(package, at: now) { $0.refused += 1 }
-                state.pause(package, until: now + min(max(answer.retryAfter ?? 10, 1), 300))
+                state.usage.count(subject, at: now) { $0.refused += 1 }
+                state.pause(subject, until: now + min(max(answer.retryAfter ?? 10, 1), 300))
             }
             return .again(after: answer.retryAfter, else: outcome)
         case 500...599:
             if let seconds = answer.retryAfter {
-                state.withLock { $0.pause(package, until: now + min(max(seconds, 1), 300)) }
+                state.withLock { $0.pause(subject, until: now + min(max(seconds, 1), 300)) }
             }
             return .again(after: answer.retryAfter, else: outcome)
         default:
-            state.withLock { $0.pauses[package] = nil }
+            state.withLock { $0.pauses[subject] = nil }
             return .done(outcome)
         }
     }
 
     // MARK: State
 
-    private func isPaused(_ package: String) -> Bool {
+    private func isPaused(_ subject: IntegritySubject) -> Bool {
         let now = clock.now
-        return state.withLock { state in state.pauses[package].map { now < $0 } ?? false }
+        return state.withLock { state in state.pauses[subject].map { now < $0 } ?? false }
     }
 
     private func accessTokens(of secret: Secret) -> AccessTokens? {
@@ -145,19 +146,22 @@ final class IntegrityDecoder: Sendable {
         }
     }
 
-    /// Explains the most frequent mistake, once for each package until it works.
-    private func explainOnce(_ outcome: DecodeOutcome, _ package: String, _ account: ServiceAccount) {
+    /// Explains the most frequent mistake, once for each subject until it works.
+    private func explainOnce(_ outcome: DecodeOutcome, _ subject: IntegritySubject, _ account: ServiceAccount) {
         switch outcome {
         case .couldNotCheck(let reason) where reason.code == .projectNotLinked:
             let isNew = state.withLock { state in
                 if state.explained.count >= Self.maximumCached { state.explained.removeAll() }
-                return state.explained.insert(package).inserted
+                return state.explained.insert(subject).inserted
             }
             guard isNew else { return }
             logger.error(
                 "Play Integrity: \(reason.reason)",
-                metadata: ["package": "\(package)", "service_account": "\(account.clientEmail)"])
-        case .decoded: state.withLock { _ = $0.explained.remove(package) }
+                metadata: [
+                    "app": "\(subject.caller.app)", "package": "\(subject.package)",
+                    "service_account": "\(account.clientEmail)",
+                ])
+        case .decoded: state.withLock { _ = $0.explained.remove(subject) }
         default: break
         }
     }

@@ -1,9 +1,16 @@
 internal import AuthContract
 internal import AuthService
 
-/// Counts requests of today and yesterday, for a bounded number of packages.
+/// What a request to Play Integrity is about: pauses and counts are kept for each.
+struct IntegritySubject: Sendable, Hashable {
+    let caller: IntegrityCaller
+    let package: String
+}
+
+/// Counts requests of today and yesterday, for a bounded number of callers and packages.
 struct IntegrityUsageCount: Sendable {
     private struct Key: Hashable {
+        let caller: IntegrityCaller
         let package: String
         let day: UnixTime
     }
@@ -12,18 +19,31 @@ struct IntegrityUsageCount: Sendable {
 
     private var counts: [Key: IntegrityUsage] = [:]
 
-    mutating func count(_ package: String, at now: UnixTime, _ change: (inout IntegrityUsage) -> Void) {
+    mutating func count(_ subject: IntegritySubject, at now: UnixTime, _ change: (inout IntegrityUsage) -> Void) {
         let today = IntegrityUsage.day(of: now)
-        let key = Key(package: package, day: today)
+        let key = Key(caller: subject.caller, package: subject.package, day: today)
         if counts[key] == nil {
             counts = counts.filter { $0.key.day >= today - 86_400 }
             guard counts.count < Self.maximum else { return }
         }
-        change(&counts[key, default: IntegrityUsage(package: package, day: today)])
+        change(&counts[key, default: IntegrityUsage(app: subject.caller.app, package: subject.package, day: today)])
     }
 
+    /// The counts by app and package: those of an app's service accounts are added up.
     func days(at now: UnixTime) -> [IntegrityUsage] {
-        counts.filter { $0.key.day >= IntegrityUsage.day(of: now) - 86_400 }.values
-            .sorted { ($0.day, $0.package) < ($1.day, $1.package) }
+        var days: [Day: IntegrityUsage] = [:]
+        for (key, usage) in counts where key.day >= IntegrityUsage.day(of: now) - 86_400 {
+            let day = Day(app: key.caller.app, package: key.package, day: key.day)
+            days[day, default: IntegrityUsage(app: day.app, package: day.package, day: day.day)].requests +=
+                usage.requests
+            days[day]?.refused += usage.refused
+        }
+        return days.values.sorted { ($0.day, $0.package, $0.app.text) < ($1.day, $1.package, $1.app.text) }
+    }
+
+    private struct Day: Hashable {
+        let app: AppID
+        let package: String
+        let day: UnixTime
     }
 }

@@ -67,6 +67,7 @@ struct AdminAPI: Sendable {
         case .approveDevice: try await approveDevice(request)
         case .rejectDevice: try await rejectDevice(request)
         case .forceRotation: try await forceRotation(request)
+        case .liftRotation: try await liftRotation(request)
         case .lowerScheme: try await lowerScheme(request)
         case .listEvidence: try await listEvidence(request)
         case .exportEvidence: try await exportEvidence(request)

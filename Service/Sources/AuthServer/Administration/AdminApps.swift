@@ -5,7 +5,8 @@ internal import StrictJSON
 extension AdminAPI {
     func listApps(_ request: AdminRequest) async throws -> APIResponse {
         let records = try await service.apps.records().filter { request.mayAccess($0.appID) }
-        return .json(JSONObject([("apps", .array(records.map { .object($0.json(secrets: .masked)) }))]))
+        return .json(
+            JSONObject([("apps", .array(records.map { .object($0.json(secrets: .masked(service.apps.mask))) }))]))
     }
 
     func addApp(_ request: AdminRequest) async throws -> APIResponse {
@@ -25,10 +26,11 @@ extension AdminAPI {
     func changeApp(_ request: AdminRequest) async throws -> APIResponse {
         let current = try await existingApp(request)
         try request.precondition.check(current)
-        let record = try AppRecord(request.body.unmasked(from: current))
+        let record = try AppRecord(request.body.unmasked(from: current, by: service.apps.mask))
         guard record.appID == current.appID else { throw ContractError("app_id must equal the path's") }
         try request.requireKnownSources(of: record, replacing: current)
         try request.requireKnownAudiences(of: record, replacing: current)
+        try await requireOwnPackages(of: record, replacing: current, request)
         // The caller replaces what it read: masked secrets are those of that version.
         let changed = try await usable {
             try await service.apps.change(record, replacing: current, actor: request.actor)
@@ -43,16 +45,30 @@ extension AdminAPI {
     func removeApp(_ request: AdminRequest) async throws -> APIResponse {
         let record = try await existingApp(request)
         try request.precondition.check(record)
-        guard try await service.apps.remove(record.appID, actor: request.actor) else {
+        guard try await service.removeApp(record.appID, actor: request.actor) else {
             let reason = "The app has devices: disable it instead"
             throw Refusal(.conflict, reason, hint: reason)
         }
         return .noContent
     }
 
+    /// Two apps may be of one package, such as two channels of it. But whoever administers one app alone must not make that so.
+    private func requireOwnPackages(
+        of record: AppRecord, replacing current: AppRecord, _ request: AdminRequest
+    ) async throws {
+        let added = Set(record.android?.packages ?? []).subtracting(current.android?.packages ?? [])
+        guard request.caller.scope != .allApps, !added.isEmpty else { return }
+        for other in try await service.apps.records() where other.appID != record.appID {
+            guard !added.isDisjoint(with: other.android?.packages ?? []) else { continue }
+            throw Refusal(
+                .forbidden, "\(request.actor) is for some apps alone and named a package of \(other.appID)",
+                hint: "A package in android.packages that another app names needs a credential that is for all apps")
+        }
+    }
+
     /// The record with its secrets masked, and its version.
     private func answer(_ record: AppRecord, status: Int = 200) -> APIResponse {
-        var answer = APIResponse.json(record.json(secrets: .masked), status: status)
+        var answer = APIResponse.json(record.json(secrets: .masked(service.apps.mask)), status: status)
         answer.headers.append(("ETag", EntityTag(record).description))
         return answer
     }
@@ -83,7 +99,7 @@ extension AdminRequest {
     /// The service opens the files and URLs in a record, with its own rights and from its own network. So only a credential for
     /// all apps may name new ones. Any other may name Google's, and keep those that are set.
     fileprivate func requireKnownSources(of record: AppRecord, replacing current: AppRecord) throws(Refusal) {
-        guard !caller.apps.isEmpty else { return }
+        guard caller.scope != .allApps else { return }
         for source in record.sources where !source.isGoogle && !current.sources.contains(source) {
             throw Refusal(
                 .forbidden, "\(actor) is for some apps alone and named \(source.place)",
@@ -94,7 +110,7 @@ extension AdminRequest {
     /// A token audience decides which backends accept the app's device tokens. So only a credential for all apps may add one.
     fileprivate func requireKnownAudiences(of record: AppRecord, replacing current: AppRecord) throws(Refusal) {
         let added = Set(record.signature.tokenAudiences).subtracting(current.signature.tokenAudiences)
-        guard caller.apps.isEmpty || added.isEmpty else {
+        guard caller.scope == .allApps || added.isEmpty else {
             throw Refusal(
                 .forbidden, "\(actor) is for some apps alone and added an audience",
                 hint: "A new audience in signature.token_audiences needs a credential that is for all apps")
@@ -104,24 +120,24 @@ extension AdminRequest {
 
 extension JSONFields {
     /// The members with masked secrets replaced by those of `current`, so that a caller can read, change and write a record.
-    fileprivate func unmasked(from current: AppRecord) throws -> JSONFields {
-        let mask = JSONValue.string(Secret("").description)
+    fileprivate func unmasked(from current: AppRecord, by mask: SecretMask) throws -> JSONFields {
         var record = JSONObject(names.map { ($0, optionalValue($0) ?? .null) })
-        guard var android = record["android"]?.object, var play = android["play_integrity"]?.object,
-            let known = current.android?.playIntegrity
-        else { return try JSONFields(.object(record)) }
-        if play["service_account"] == mask {
-            play["service_account"] = known.serviceAccount.map { .string($0.exposed) } ?? .null
+        guard var android = record["android"]?.object, var play = android["play_integrity"]?.object else {
+            return try JSONFields(.object(record))
         }
+        let known = current.android?.playIntegrity
+        func unmasked(_ value: JSONValue?, among secrets: [Secret]) throws -> JSONValue? {
+            guard let text = value?.string, let secret = try mask.unmask(text, among: secrets) else { return value }
+            return .string(secret.exposed)
+        }
+        play["service_account"] = try unmasked(
+            play["service_account"], among: [known?.serviceAccount].compactMap { $0 })
         if let pairs = play["keys"]?.array {
             play["keys"] = .array(
-                pairs.map { pair in
-                    guard var members = pair.object, members["decryption_key"] == mask,
-                        let same = known.keys.first(where: {
-                            members["verification_key"] == .string($0.verificationKey)
-                        })
-                    else { return pair }
-                    members["decryption_key"] = .string(same.decryptionKey.exposed)
+                try pairs.map { pair in
+                    guard var members = pair.object else { return pair }
+                    members["decryption_key"] = try unmasked(
+                        members["decryption_key"], among: known?.keys.map(\.decryptionKey) ?? [])
                     return .object(members)
                 })
         }

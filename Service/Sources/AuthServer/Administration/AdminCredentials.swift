@@ -14,15 +14,24 @@ extension AdminAPI {
     func createCredential(_ request: AdminRequest) async throws -> APIResponse {
         try request.requireAccessToAll()
         let body = request.body
-        try body.allowOnly("name", "role", "apps", "expires_in_seconds")
-        let apps = try Set((body.optionalStrings("apps") ?? []).map { try AppID($0) })
+        try body.allowOnly("name", "role", "apps", "all_apps", "expires_in_seconds")
         let (credential, text) = try await service.credentials.create(
-            name: try body.string("name"), role: try body.choice("role"), apps: apps,
+            name: try body.string("name"), role: try body.choice("role"), scope: try Self.scope(body),
             life: try body.optionalInteger("expires_in_seconds", in: 1...316_224_000) ?? Self.defaultLife,
             actor: request.actor)
         var object = credential.administrationJSON
         object["credential"] = .string(text.exposed)
         return .json(object, status: 201)
+    }
+
+    /// An empty or missing list must not widen a credential to all apps: that is said by `all_apps`.
+    private static func scope(_ body: JSONFields) throws -> CredentialScope {
+        let apps = try Set((body.optionalStrings("apps") ?? []).map { try AppID($0) })
+        let isForAll = try body.optionalBool("all_apps") ?? false
+        guard isForAll != !apps.isEmpty else {
+            throw ContractError("give apps with at least one id, or all_apps: true, and not both")
+        }
+        return isForAll ? .allApps : .apps(apps)
     }
 
     func revokeCredential(_ request: AdminRequest) async throws -> APIResponse {
@@ -70,7 +79,8 @@ extension Credential {
     package var administrationJSON: JSONObject {
         JSONObject([
             ("id", .string(id)), ("name", .string(name)), ("role", .string(role.rawValue)),
-            ("apps", .array(apps.map(\.text).sorted().map { .string($0) })),
+            ("apps", .array(scope.named.map(\.text).sorted().map { .string($0) })),
+            ("all_apps", .bool(scope == .allApps)),
             ("created_at", .string(createdAt.iso8601)), ("expires_at", .string(expiresAt.iso8601)),
             ("revoked_at", .time(revokedAt)),
         ])

@@ -40,36 +40,41 @@ extension AdminAPI {
         try request.body.allowOnly("reason")
         let reason = try request.body.optionalString("reason")
         guard (reason?.utf8.count ?? 0) <= 1024 else { throw ContractError("reason has at most 1024 bytes") }
-        // A retry after a timeout is done: the device is revoked.
-        return try await decide(request, isDone: { $0.status == .revoked }) { id, app in
-            try await service.administration.revoke(id, of: app, reason: reason, actor: request.actor)
-        }
+        return try await answer(
+            try await service.administration.revoke(
+                try request.deviceID(), of: try request.appID(), reason: reason, actor: request.actor))
     }
 
     func approveDevice(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("unproven")
-        let allowsUnproven = try request.body.optionalBool("unproven") ?? false
-        return try await decide(request) { id, app in
+        return try await answer(
             try await service.administration.approve(
-                id, of: app, allowsUnproven: allowsUnproven, actor: request.actor)
-        }
+                try request.deviceID(), of: try request.appID(),
+                allowsUnproven: try request.body.optionalBool("unproven") ?? false, actor: request.actor))
     }
 
     func rejectDevice(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly()
-        return try await decide(request) { id, app in
-            try await service.administration.reject(id, of: app, actor: request.actor)
-        }
+        return try await answer(
+            try await service.administration.reject(
+                try request.deviceID(), of: try request.appID(), actor: request.actor))
     }
 
     func forceRotation(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("within_seconds", "reason")
         let within = try request.body.optionalInteger("within_seconds", in: 0...31_536_000) ?? 86_400
         let reason: RotationReason = try request.body.optionalChoice("reason") ?? .scheduled
-        return try await decide(request) { id, app in
+        return try await answer(
             try await service.administration.forceRotation(
-                id, of: app, by: service.clock.now + within, reason: reason, actor: request.actor)
-        }
+                try request.deviceID(), of: try request.appID(), by: service.clock.now + within, reason: reason,
+                actor: request.actor))
+    }
+
+    func liftRotation(_ request: AdminRequest) async throws -> APIResponse {
+        try request.body.allowOnly()
+        return try await answer(
+            try await service.administration.liftRotation(
+                try request.deviceID(), of: try request.appID(), actor: request.actor))
     }
 
     func lowerScheme(_ request: AdminRequest) async throws -> APIResponse {
@@ -77,29 +82,9 @@ extension AdminAPI {
         guard let number = try request.body.optionalInteger("scheme", in: 1...2),
             let scheme = SignatureScheme(rawValue: Int(number))
         else { throw JSONError(.missing, path: "scheme") }
-        return try await decide(request) { id, app in
-            try await service.administration.lowerScheme(id, of: app, to: scheme, actor: request.actor)
-        }
-    }
-
-    /// Makes a decision about a device and responds with the changed device.
-    ///
-    /// - Parameter isDone: whether a device that could not be changed already is in the requested state.
-    private func decide(
-        _ request: AdminRequest, isDone: (DeviceRecord) -> Bool = { _ in false },
-        _ decision: (DeviceID, AppID) async throws -> Bool
-    ) async throws -> APIResponse {
-        let (app, id) = (try request.appID(), try request.deviceID())
-        let decided = try await decision(id, app)
-        let device = try await existingDevice(id, of: app)
-        guard decided || isDone(device) else {
-            let reason =
-                device.status == .pending && device.assurance.isUnproven
-                ? "the proof of the device never verified; send unproven: true to approve it all the same"
-                : "a device that is \(device.status.rawValue) cannot become that"
-            throw Refusal(.conflict, reason, hint: reason)
-        }
-        return try await answer(device)
+        return try await answer(
+            try await service.administration.lowerScheme(
+                try request.deviceID(), of: try request.appID(), to: scheme, actor: request.actor))
     }
 
     private func answer(_ device: DeviceRecord) async throws -> APIResponse {

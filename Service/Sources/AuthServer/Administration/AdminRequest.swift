@@ -6,19 +6,18 @@ internal import StrictJSON
 struct AdminCaller: Sendable {
     /// Its name in the audit log.
     let actor: String
-    /// The caller's apps; empty: all.
-    let apps: Set<AppID>
+    let scope: CredentialScope
 
     /// The bearer of a credential.
     init(_ credential: Credential) {
         actor = "admin:\(credential.id)"
-        apps = credential.apps
+        scope = credential.scope
     }
 
     /// A user who can open the store's files. It has every right.
     init(local actor: String) {
         self.actor = actor
-        apps = []
+        scope = .allApps
     }
 }
 
@@ -46,7 +45,7 @@ struct AdminRequest: Sendable {
     func deviceID() throws -> DeviceID { try DeviceID(parameters["device_id"] ?? "") }
 
     /// Whether the credential is for this app.
-    func mayAccess(_ app: AppID) -> Bool { caller.apps.isEmpty || caller.apps.contains(app) }
+    func mayAccess(_ app: AppID) -> Bool { caller.scope.covers(app) }
 
     /// Refuses an app that the credential is not for.
     func requireAccess(to app: AppID) throws(Refusal) {
@@ -55,7 +54,7 @@ struct AdminRequest: Sendable {
 
     /// Refuses a credential that is not for all apps.
     func requireAccessToAll() throws(Refusal) {
-        guard caller.apps.isEmpty else { throw Refusal(.forbidden, "\(actor) is for some apps alone") }
+        guard caller.scope == .allApps else { throw Refusal(.forbidden, "\(actor) is for some apps alone") }
     }
 
     /// The app whose items are listed; nil: all apps. A credential for some apps must name one of them.

@@ -4,7 +4,7 @@ package import AuthService
 /// The operations of the admin API: method, path and who may use it, in one table.
 package enum AdminRoute: String, CaseIterable, Sendable {
     case listApps, addApp, showApp, changeApp, removeApp
-    case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, lowerScheme
+    case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, liftRotation, lowerScheme
     case listEvidence, exportEvidence, eraseEvidence, eraseAllEvidence
     case queryAudit, verifyAudit, showAuditHead
     case showStatistics
@@ -29,6 +29,8 @@ package enum AdminRoute: String, CaseIterable, Sendable {
         case .approveDevice: ("POST", Self.device + "/approve", .operator, "Let a pending device in")
         case .rejectDevice: ("POST", Self.device + "/reject", .operator, "Turn a pending device away")
         case .forceRotation: ("POST", Self.device + "/force-rotation", .operator, "Make a device rotate its key")
+        case .liftRotation:
+            ("POST", Self.device + "/lift-rotation", .operator, "Take back a demand to rotate")
         case .lowerScheme:
             ("POST", Self.device + "/lower-scheme", .operator, "Let a device sign under an older scheme again")
         case .listEvidence: ("GET", "/evidence", .operator, "List refusals that were recorded, newest first")

@@ -13,7 +13,7 @@ extension AdminAPI {
             var app = JSONObject([("app_id", .string(record.appID.text)), ("devices", Self.json(counts))])
             if let android = record.android {
                 app["play_integrity"] = Self.json(
-                    report.integrityUsage.filter { android.packages.contains($0.package) })
+                    report.integrityUsage.filter { $0.app == record.appID && android.packages.contains($0.package) })
                 let source = android.keyAttestation.statusList
                 app["revocation_list"] = report.revocationLists.first { $0.source == source }.map(Self.json) ?? .null
             }

@@ -12,7 +12,10 @@ extension ServerMetrics {
 
     func describeProviders() {
         for (name, help) in [
-            (Self.integrityRequests, "Requests to Play Integrity since midnight UTC, retries included, by package."),
+            (
+                Self.integrityRequests,
+                "Requests to Play Integrity since midnight UTC, retries included, by app and package."
+            ),
             (Self.integrityRefusals, "Those of them that were answered with 429: the quota is used up."),
             (Self.listAge, "Seconds since the source of a list of revoked keys last confirmed it."),
             (Self.listEntries, "Entries of a list of revoked keys."),
@@ -24,8 +27,10 @@ extension ServerMetrics {
 
     func providers(_ report: ProviderReport, at now: UnixTime) {
         let today = report.integrityUsage.filter { $0.day == IntegrityUsage.day(of: now) }
-        replace(Self.integrityRequests, by: "package", today.map { ($0.package, Double($0.requests)) })
-        replace(Self.integrityRefusals, by: "package", today.map { ($0.package, Double($0.refused)) })
+        for (name, count) in [(Self.integrityRequests, \IntegrityUsage.requests), (Self.integrityRefusals, \.refused)] {
+            registry.replace(
+                name, with: today.map { ([("app", $0.app.text), ("package", $0.package)], Double($0[keyPath: count])) })
+        }
         let lists = report.revocationLists
         replace(
             Self.listAge, by: "source", lists.compactMap { list in list.ageSeconds.map { (list.source, Double($0)) } })

@@ -80,7 +80,7 @@ enum OpenAPIExamples {
             "apps": [{"app_id": "com.example.app",
               "devices": {"pending": 0, "registered": 1, "rejected": 0, "revoked": 0, "deregistered": 0}}]},
           "Credential": {"id": "0123456789abcdef", "name": "ingest", "role": "service", "apps": ["com.example.app"],
-            "created_at": "2026-11-22T12:00:00Z", "expires_at": "2027-02-20T12:00:00Z", "revoked_at": null},
+            "all_apps": false, "created_at": "2026-11-22T12:00:00Z", "expires_at": "2027-02-20T12:00:00Z", "revoked_at": null},
           "CredentialList": {"credentials": []},
           "CredentialRequest": {"name": "ingest", "role": "service", "apps": ["com.example.app"],
             "expires_in_seconds": 7776000},
@@ -150,8 +150,11 @@ extension AdminRoute {
             "409 if the device is not pending, or if its proof never verified and `unproven` is not true."
         case .rejectDevice: "409 if the device is not pending."
         case .forceRotation:
-            "The device is told with each answer to its requests. After the time its key counts as too old; with reason `compromise` only a new registration helps then."
-        case .lowerScheme: "For a device that went back to an older version of the app."
+            "The device is told with each answer to its requests. After the time its key counts as too old; with reason `compromise` only a new registration helps then. A demand for a compromise stays when a weaker one follows. 409 if the device is rejected or has ended."
+        case .liftRotation:
+            "A key that the demand had ended is accepted again. 409 if the device is rejected or has ended."
+        case .lowerScheme:
+            "For a device that went back to an older version of the app. 409 if it would raise the scheme, or if the device is rejected or has ended."
         case .listEvidence: "Of apps that record refusals. `next_cursor` is the `cursor` of the next page."
         case .exportEvidence: "The file that `attestation replay` takes. The export is recorded in the audit log."
         case .eraseEvidence: "The erasure is recorded in the audit log."
@@ -161,7 +164,8 @@ extension AdminRoute {
         case .showAuditHead: "Keep heads away from this machine: they prove later what the log was."
         case .showStatistics: "Counts of the apps that the credential is for."
         case .listCredentials: "Without their texts, which the service does not keep. Revoked ones too."
-        case .createCredential: "The text is in this answer and never again. A service credential names its apps."
+        case .createCredential:
+            "The text is in this answer and never again. Give `apps` with at least one id, or `all_apps: true`. A service credential names its apps."
         case .revokeCredential:
             "It is refused from now on. Revoking a revoked credential changes nothing and answers 204."
         case .listSigningKeys: "Oldest first."

@@ -240,7 +240,7 @@ extension OpenAPIOperation {
             errors.formUnion([.payloadTooLarge, .unsupportedMediaType])
         }
         switch route {
-        case .addApp, .approveDevice, .rejectDevice, .revokeDevice, .forceRotation, .lowerScheme:
+        case .addApp, .approveDevice, .rejectDevice, .revokeDevice, .forceRotation, .liftRotation, .lowerScheme:
             errors.insert(.conflict)
         case .changeApp, .removeApp: errors.formUnion([.conflict, .preconditionFailed])
         default: break
@@ -257,6 +257,7 @@ extension OpenAPIOperation {
         case .approveDevice: (requestSchema, requestIsOptional, successSchema) = ("Approval", true, "Device")
         case .rejectDevice: (requestSchema, requestIsOptional, successSchema) = ("Nothing", true, "Device")
         case .forceRotation: (requestSchema, requestIsOptional, successSchema) = ("ForcedRotation", true, "Device")
+        case .liftRotation: (requestSchema, requestIsOptional, successSchema) = ("Nothing", true, "Device")
         case .lowerScheme: (requestSchema, successSchema) = ("SchemeFloor", "Device")
         case .listEvidence: successSchema = "EvidencePage"
         case .exportEvidence: successSchema = "EvidenceFile"

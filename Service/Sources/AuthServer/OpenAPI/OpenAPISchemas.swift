@@ -7,6 +7,9 @@ enum OpenAPISchemas {
             "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"},
           "Base64": {"type": "string", "pattern": "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"},
           "Time": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"},
+          "Compromise": {"type": "object", "additionalProperties": false, "required": ["keys_before", "rotate_by"],
+            "properties": {"keys_before": {"$ref": "#/components/schemas/Time"},
+              "rotate_by": {"$ref": "#/components/schemas/Time"}}},
           "OptionalTime": {"anyOf": [{"$ref": "#/components/schemas/Time"}, {"type": "null"}]},
           "UnixTime": {"type": "integer", "description": "Seconds since 1970-01-01T00:00:00Z."},
           "Platform": {"type": "string", "enum": ["ios", "android"]},
@@ -176,10 +179,8 @@ enum OpenAPISchemas {
               "reattest_on_rotation": {"type": ["boolean", "null"]},
               "rebind_on_rotation": {"type": ["boolean", "null"]},
               "key_proof": {"type": ["string", "null"], "enum": ["optional", "required", null]},
-              "compromise": {"type": ["object", "null"], "additionalProperties": false,
-                "required": ["keys_before", "rotate_by"], "properties": {
-                "keys_before": {"$ref": "#/components/schemas/Time"},
-                "rotate_by": {"$ref": "#/components/schemas/Time"}}}}},
+              "compromise": {"anyOf": [{"type": "null"}, {"$ref": "#/components/schemas/Compromise"},
+                {"type": "array", "maxItems": 16, "items": {"$ref": "#/components/schemas/Compromise"}}]}}},
             "registration": {"type": ["object", "null"], "additionalProperties": false, "properties": {
               "approval": {"type": ["string", "null"], "enum": ["auto", "manual", null]},
               "provider_outage": {"type": ["string", "null"], "enum": ["pending", "refuse", null]},
@@ -288,9 +289,9 @@ enum OpenAPISchemas {
             "entries": {"type": ["integer", "null"], "minimum": 0},
             "age_seconds": {"type": ["integer", "null"]}, "failure": {"type": ["string", "null"]}}},
           "Credential": {"type": "object",
-            "required": ["id", "name", "role", "apps", "created_at", "expires_at", "revoked_at"], "properties": {
+            "required": ["id", "name", "role", "apps", "all_apps", "created_at", "expires_at", "revoked_at"], "properties": {
             "id": {"type": "string"}, "name": {"type": "string"}, "role": {"$ref": "#/components/schemas/Role"},
-            "apps": {"type": "array", "items": {"$ref": "#/components/schemas/AppID"}},
+            "apps": {"type": "array", "items": {"$ref": "#/components/schemas/AppID"}}, "all_apps": {"type": "boolean"},
             "created_at": {"$ref": "#/components/schemas/Time"}, "expires_at": {"$ref": "#/components/schemas/Time"},
             "revoked_at": {"$ref": "#/components/schemas/OptionalTime"},
             "credential": {"type": "string", "description": "The text; in the answer that creates it and never again."}}},
@@ -300,6 +301,7 @@ enum OpenAPISchemas {
             "properties": {
             "name": {"type": "string", "minLength": 1, "maxLength": 128}, "role": {"$ref": "#/components/schemas/Role"},
             "apps": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/AppID"}},
+            "all_apps": {"type": ["boolean", "null"], "description": "Instead of apps: every app."},
             "expires_in_seconds": {"type": ["integer", "null"], "minimum": 1, "maximum": 316224000,
               "default": 7776000}}},
           "SigningKeyList": {"type": "object", "required": ["signing_keys"], "properties": {

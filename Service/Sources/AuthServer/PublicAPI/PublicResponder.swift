@@ -223,8 +223,8 @@ extension Credential {
     /// The app that a verdict counts for: the one that the request names, if the credential is for it, or the credential's
     /// only app.
     fileprivate func judgedApp(claimed app: AppID?) -> AppID? {
-        if let app { return apps.contains(app) ? app : nil }
-        return apps.count == 1 ? apps.first : nil
+        if let app { return scope.covers(app) ? app : nil }
+        return scope.named.count == 1 ? scope.named.first : nil
     }
 }
 

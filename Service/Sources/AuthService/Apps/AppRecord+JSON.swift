@@ -11,8 +11,8 @@ extension AppRecord {
     public enum SecretsForm {
         /// As they are: for sealing and for a backup that the operator asked for.
         case plain
-        /// Not at all: `"(secret)"`.
-        case masked
+        /// Not at all: a mask in place of each.
+        case masked(SecretMask)
     }
 
     /// The objects of a record by their path, with the names of their members. The tables of the policies have most of them.
@@ -140,13 +140,23 @@ extension KeyPolicy: JSONPolicy {
 
     init(_ fields: JSONFields) throws {
         self = try KeyPolicy().applying(appRecord: fields, ignoring: ["compromise"])
-        compromise = try fields.optionalObject("compromise").map { try Compromise($0) }
+        compromises = try Self.compromises(fields)
+    }
+
+    /// Null, one demand, or a list of them.
+    private static func compromises(_ fields: JSONFields) throws -> [Compromise] {
+        guard let value = fields.optionalValue("compromise") else { return [] }
+        let path = fields.pathOf("compromise")
+        guard let list = value.array else { return [try Compromise(JSONFields(value, path: path))] }
+        guard list.count <= maximumCompromises else { throw JSONError(.wrongType, path: path) }
+        return try list.enumerated().map { try Compromise(JSONFields($1, path: "\(path)[\($0)]")) }
     }
 
     /// The `keys` object, every member written out.
     var recordJSON: JSONObject {
         var json = appRecordJSON
-        json["compromise"] = compromise.map { .object($0.json) } ?? .null
+        let demands = compromises.map { JSONValue.object($0.json) }
+        json["compromise"] = demands.count > 1 ? .array(demands) : demands.first ?? .null
         return json
     }
 }

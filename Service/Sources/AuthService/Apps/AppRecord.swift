@@ -69,10 +69,12 @@ public struct KeyPolicy: Sendable, Hashable {
     /// Whether a rotation may bring an attestation of a new App Attest key, if the old one is lost.
     public var rebindOnRotation = false
     public var keyProof: KeyProofPolicy = .optional
-    /// After a compromise: which keys must be replaced, and by when.
-    public var compromise: Compromise?
+    /// After compromises: which keys must be replaced, and by when. Each demand holds by itself, so that a later one does not
+    /// revive the keys that an earlier one ended.
+    public var compromises: [Compromise] = []
+    static let maximumCompromises = 16
 
-    /// Keys that count as compromised.
+    /// One demand to replace keys that may be compromised.
     public struct Compromise: Sendable, Hashable {
         /// Keys that were registered or rotated to before this time must rotate. The demand starts at this time.
         public let keysBefore: UnixTime

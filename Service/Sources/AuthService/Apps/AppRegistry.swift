@@ -10,6 +10,8 @@ public final class AppRegistry: Sendable {
     private let clock: any ServiceClock
     private let providers: any EvidenceProviders
     private let cache: ReadThroughCache<AppID, ProvisionedApp>
+    /// Masks the secrets of records.
+    public let mask: SecretMask
 
     private static let maximumCached = 20_000
 
@@ -21,6 +23,7 @@ public final class AppRegistry: Sendable {
         self.store = store
         self.devices = devices
         self.key = key
+        mask = SecretMask(key)
         self.clock = clock
         self.providers = providers
         cache = ReadThroughCache(capacity: Self.maximumCached, clock: clock)
@@ -50,7 +53,9 @@ public final class AppRegistry: Sendable {
 
     private func read(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
         do {
-            return try await record(id).map { try ProvisionedApp($0, providers: providers) }
+            return try await store.app(id).map { stored in
+                try ProvisionedApp(try opened(stored), stored: stored, providers: providers)
+            }
         } catch let error as StoreError {
             throw Refusal(error)
         } catch {
@@ -99,31 +104,33 @@ public final class AppRegistry: Sendable {
         guard let stored = try await store.app(record.appID) else { return false }
         let current = try opened(stored)
         guard expected == nil || current == expected else { return false }
-        if current.buildChannel != record.buildChannel,
-            try await devices.count(of: record.appID).values.contains(where: { $0 > 0 })
-        {
+        try checkCompromises(of: record, replacing: current)
+        let outcome = try await store.replace(
+            stored, with: try sealed(record), needsNoDevices: current.buildChannel != record.buildChannel,
+            recording: event(.appChanged, record, actor, before: current))
+        switch outcome {
+        case .conflict: return false
+        case .hasDevices:
             throw ContractError("build_channel cannot change once the app has devices", code: .conflict)
+        case .replaced:
+            // Also if the mode was enforce before: repeating a change that failed half-way repairs it.
+            if record.mode == .enforce { try await holdObserved(of: record, actor: actor) }
+            return true
         }
-        let changed = try await store.replace(
-            stored, with: try sealed(record), recording: event(.appChanged, record, actor, before: current))
-        // Also if the mode was enforce before: repeating a change that failed half-way repairs it.
-        if changed, record.mode == .enforce { try await makeObservedPending(of: record, actor: actor) }
-        return changed
     }
 
-    /// If the app enforces, makes the devices that were admitted under observation pending. A row can be missed by the switch
-    /// of the mode, because it was written later or the switch was interrupted.
-    func makeObservedPending(of id: AppID, actor: String) async throws(StoreError) {
-        guard let record = try await record(id), record.mode == .enforce else { return }
-        try await makeObservedPending(of: record, actor: actor)
-    }
-
-    /// In steps, so that each ends well within the deadline of a write.
-    private func makeObservedPending(of record: AppRecord, actor: String) async throws(StoreError) {
-        let event = event(.devicePending, record, actor)
-        var changed = Self.pendingStep
-        while changed >= Self.pendingStep {
-            changed = try await devices.holdObserved(of: record.appID, limit: Self.pendingStep, recording: event)
+    /// Makes the devices that were admitted under observation pending, in steps, so that each ends well within the deadline of a
+    /// write. A device that is missed is refused all the same (`DeviceRecord.status(under:)`).
+    private func holdObserved(of record: AppRecord, actor: String) async throws(StoreError) {
+        while true {
+            let observed = try await devices.observedDevices(of: record.appID, limit: Self.pendingStep)
+            let changes = observed.compactMap { device in
+                try? device.applying(.hold, under: record, at: clock.now, by: actor)
+            }
+            guard !changes.isEmpty else { return }
+            let saved = try await devices.save(changes).count { $0 == .saved }
+            // Another node holds them too, or a device changed: then the rest is its own.
+            guard saved > 0, observed.count == Self.pendingStep else { return }
         }
     }
 
@@ -148,6 +155,20 @@ public final class AppRegistry: Sendable {
         }
     }
 
+    /// A key that a compromise ended must not be accepted again by a mistake. So a change either keeps every demand of
+    /// `keys.compromise` for the keys that it concerns, or lifts all of them by saying null.
+    private func checkCompromises(of record: AppRecord, replacing current: AppRecord) throws(ContractError) {
+        let demands = record.keys.compromises
+        let isKept = current.keys.compromises.allSatisfy { old in
+            demands.contains { $0.keysBefore >= old.keysBefore && $0.rotateBy <= old.rotateBy }
+        }
+        guard isKept || demands.isEmpty else {
+            let advice =
+                "keys.compromise: a demand that is set would be weaker; list it beside the new one, or set null to lift it"
+            throw ContractError(advice, code: .conflict)
+        }
+    }
+
     /// Throws if a record cannot be used, such as for an anchor that is not a certificate. A record made in code obeys the
     /// same rules as one that was read.
     public func check(_ record: AppRecord) throws {
@@ -156,11 +177,11 @@ public final class AppRegistry: Sendable {
             throw ContractError(
                 "the record has a policy that its JSON cannot express: set the members of an app record")
         }
-        _ = try ProvisionedApp(record, providers: providers)
+        _ = try ProvisionedApp(record, stored: StoredApp(appID: record.appID, sealedJSON: ""), providers: providers)
     }
 
-    /// Removes an app. False if it has devices or does not exist.
-    public func remove(_ id: AppID, actor: String) async throws(StoreError) -> Bool {
+    /// Removes an app. False if it has devices or does not exist. `AuthService.removeApp` also forgets its credentials.
+    func remove(_ id: AppID, actor: String) async throws(StoreError) -> Bool {
         defer { forget() }
         return try await store.remove(id, recording: AuditEvent(.appRemoved, at: clock.now, actor: actor, appID: id))
     }
@@ -168,8 +189,8 @@ public final class AppRegistry: Sendable {
     private func event(
         _ code: AuditEvent.Code, _ record: AppRecord, _ actor: String, before: AppRecord? = nil
     ) -> AuditEvent {
-        var detail = JSONObject([("after", .object(record.json(secrets: .masked)))])
-        if let before { detail["before"] = .object(before.json(secrets: .masked)) }
+        var detail = JSONObject([("after", .object(record.json(secrets: .masked(mask))))])
+        if let before { detail["before"] = .object(before.json(secrets: .masked(mask))) }
         return AuditEvent(code, at: clock.now, actor: actor, appID: record.appID, detail: detail)
     }
 
@@ -177,7 +198,7 @@ public final class AppRegistry: Sendable {
     private func sealed(_ record: AppRecord) throws -> StoredApp {
         let text = JSONValue.object(record.json(secrets: .plain)).bytes
         let sealed = try key.seal(text, context: Self.context(record.appID))
-        let json = Self.json(masked: .object(record.json(secrets: .masked)), sealed: sealed)
+        let json = Self.json(masked: .object(record.json(secrets: .masked(mask))), sealed: sealed)
         return StoredApp(appID: record.appID, sealedJSON: json.text())
     }
 

@@ -5,6 +5,8 @@ internal import Crypto
 public final class ProvisionedApp: Sendable {
     /// The record.
     public let record: AppRecord
+    /// The record as it is stored.
+    let stored: StoredApp
     /// The origins that scheme 2 requests to other services may be sent to.
     let authorities: Set<RequestOrigin>
     /// The paths on which its iOS devices must assert.
@@ -16,11 +18,12 @@ public final class ProvisionedApp: Sendable {
     /// Prepares a record.
     ///
     /// - Throws: if a part of it cannot be used, such as an anchor that is no certificate.
-    init(_ record: AppRecord, providers: any EvidenceProviders) throws {
+    init(_ record: AppRecord, stored: StoredApp, providers: any EvidenceProviders) throws {
         self.record = record
+        self.stored = stored
         self.providers = providers
         apple = try record.ios.map { try AppleEvidence($0) }
-        google = try record.android.map { try GoogleEvidence($0) }
+        google = try record.android.map { try GoogleEvidence($0, of: record.appID) }
         assertionPaths = AssertionPaths(record.ios)
         authorities = try Set(record.signature.authorities.map { try RequestOrigin(authorityOfApp: $0) })
     }
@@ -76,8 +79,8 @@ public final class ProvisionedApp: Sendable {
             }
             let advanced: Bool
             do throws(StoreError) {
-                advanced = try await store.advanceCounter(
-                    device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)
+                advanced = try await store.raise(
+                    .counter(counter, ofAppAttestKey: evidence.keyID), of: device.deviceID, app: device.appID)
             } catch { throw EvidenceRefusal(Refusal(error)) }
             guard advanced else {
                 throw EvidenceRefusal(.invalidAttestation, "the assertion's counter was used already")

@@ -1,3 +1,6 @@
+public import AuthContract
+internal import Crypto
+
 /// Text that no log, description or listing shows.
 public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The text itself, for the one place that needs it.
@@ -11,11 +14,41 @@ public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugSt
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
+/// Writes masks in place of secrets. A mask tells two secrets apart and reveals neither: it has the first 8 bytes of an
+/// HMAC-SHA256 by the service key.
+public struct SecretMask: Sendable {
+    private let key: SymmetricKey
+
+    init(_ key: ServiceKey) { self.key = key.derived(for: "synheart-auth/secret-mask/v1") }
+
+    /// `(secret 0123456789abcdef)`.
+    public func text(of secret: Secret) -> String {
+        let code = HMAC<SHA256>.authenticationCode(for: Array(secret.exposed.utf8), using: key)
+        return Self.prefix + Hexadecimal.encode(Array(code.prefix(8))) + ")"
+    }
+
+    /// The secret of a list that a mask stands for. Nil if the text is no mask.
+    ///
+    /// - Throws: `ContractError` if none of the secrets has this mask. A mask without a code, as older versions wrote it, stands
+    ///   for the only secret.
+    public func unmask(_ text: String, among secrets: [Secret]) throws(ContractError) -> Secret? {
+        guard text.hasPrefix(Self.prefix) || text == Secret("").description else { return nil }
+        let matching = text.hasPrefix(Self.prefix) ? secrets.filter { self.text(of: $0) == text } : secrets
+        guard let secret = matching.first, Set(matching).count == 1 else {
+            throw ContractError(
+                "\(text.prefix(32)) stands for no secret of this record: read it again, or give the secret")
+        }
+        return secret
+    }
+
+    private static let prefix = "(secret "
+}
+
 extension Secret {
     func text(in form: AppRecord.SecretsForm) -> String {
         switch form {
         case .plain: exposed
-        case .masked: description
+        case .masked(let mask): mask.text(of: self)
         }
     }
 }

@@ -1,4 +1,4 @@
-public import AuthContract
+internal import AuthContract
 internal import Bytes
 internal import Crypto
 internal import StrictJSON
@@ -15,6 +15,7 @@ public struct CredentialRules: Sendable {
     private let lastSweep = Locked<UnixTime?>(nil)
 
     private static let maximumCached = 1000
+    private static let maximumNameBytes = 128
     /// Seconds for which a credential stays listed after it expired or was revoked: 30 days.
     public static let listedAfterEnd: Int64 = 30 * 86_400
 
@@ -33,29 +34,37 @@ public struct CredentialRules: Sendable {
 
     /// Creates a credential. The returned text cannot be read again later.
     public func create(
-        name: String, role: CredentialRole, apps: Set<AppID>, life: Int64, actor: String
+        name: String, role: CredentialRole, scope: CredentialScope, life: Int64, actor: String
     ) async throws -> (credential: Credential, text: Secret) {
-        guard role != .service || !apps.isEmpty else {
+        switch scope {
+        case .allApps where role == .service:
             throw ContractError("a service credential is for some apps: name them")
+        case .apps(let apps) where apps.isEmpty:
+            throw ContractError("a credential is for at least one app, or for all of them")
+        case .apps, .allApps: break
         }
         // PostgreSQL cannot keep it.
         guard !name.utf8.contains(0) else { throw ContractError("the name of a credential cannot contain U+0000") }
-        guard (1...128).contains(name.count), (1...(10 * 366 * 86_400)).contains(life) else {
-            throw ContractError("a credential needs a name and a life of at most ten years")
+        guard (1...Self.maximumNameBytes).contains(name.utf8.count), (1...(10 * 366 * 86_400)).contains(life) else {
+            throw ContractError(
+                "a credential needs a name of 1 to \(Self.maximumNameBytes) bytes and a life of at most ten years")
         }
         let id = Hexadecimal.encode(random.bytes(8))
         let secret = Base64.url.encode(random.bytes(32))
         let now = clock.now
         let credential = Credential(
-            id: id, name: name, role: role, apps: apps, secretHash: Self.hash(secret.utf8), createdAt: now,
+            id: id, name: name, role: role, scope: scope, secretHash: Self.hash(secret.utf8), createdAt: now,
             expiresAt: now + life)
         let event = AuditEvent(
             .credentialCreated, at: now, actor: actor,
             detail: JSONObject([
                 ("id", .string(id)), ("name", .string(name)), ("role", .string(role.rawValue)),
-                ("apps", .strings(apps.map(\.text).sorted())), ("expires_at", .string(credential.expiresAt.iso8601)),
+                ("apps", .strings(scope.named.map(\.text).sorted())), ("all_apps", .bool(scope == .allApps)),
+                ("expires_at", .string(credential.expiresAt.iso8601)),
             ]))
-        try await store.insert(credential, recording: event)
+        guard try await store.insert(credential, recording: event) else {
+            throw ContractError("apps: one of \(scope.named.map(\.text).sorted().joined(separator: ", ")) is not there")
+        }
         return (credential, Secret(Self.prefix + id + "_" + secret))
     }
 

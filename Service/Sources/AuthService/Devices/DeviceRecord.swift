@@ -26,6 +26,8 @@ public struct DeviceRecord: Sendable, Hashable {
     public var admittedUnderObservation: Bool
     /// The id that the client chose. It is shown and never trusted.
     public let localID: String?
+    /// How often the row was saved. A decision is saved only over the version that it was made from.
+    public var version: Int64
 
     /// Memberwise initializer.
     public init(
@@ -33,7 +35,7 @@ public struct DeviceRecord: Sendable, Hashable {
         previousKey: DevicePublicKey? = nil, previousKeyUntil: UnixTime? = nil, assurance: Assurance,
         appAttest: AppAttestEvidence? = nil, registeredAt: UnixTime, keyRotatedAt: UnixTime? = nil,
         lastSeen: UnixTime? = nil, highestScheme: SignatureScheme = .one, mustRotate: RotationDemand? = nil,
-        admittedUnderObservation: Bool = false, localID: String? = nil
+        admittedUnderObservation: Bool = false, localID: String? = nil, version: Int64 = 0
     ) {
         self.appID = appID
         self.deviceID = deviceID
@@ -51,6 +53,7 @@ public struct DeviceRecord: Sendable, Hashable {
         self.mustRotate = mustRotate
         self.admittedUnderObservation = admittedUnderObservation
         self.localID = localID
+        self.version = version
     }
 
     /// The status that counts. A device that was admitted only under observation is pending as soon as the app enforces, even
@@ -83,7 +86,7 @@ public struct DeviceRecord: Sendable, Hashable {
     func rotationDemands(under keys: KeyPolicy, at now: UnixTime) -> [RotationDemand] {
         var demands = mustRotate.map { [$0] } ?? []
         // Before `keysBefore`, every new key would have to rotate at once.
-        if let compromise = keys.compromise, compromise.keysBefore <= now, keySince < compromise.keysBefore {
+        for compromise in keys.compromises where compromise.keysBefore <= now && keySince < compromise.keysBefore {
             demands.append(RotationDemand(by: compromise.rotateBy, reason: .compromise))
         }
         return demands

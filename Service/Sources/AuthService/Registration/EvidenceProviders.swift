@@ -1,14 +1,29 @@
 public import AndroidKeyAttestation
+public import AuthContract
 @_spi(Service) public import PlayIntegrity
+
+/// On whose behalf Google is asked: an app, and the service account that it configured. What Google answers to one never
+/// concerns another, even if both name the same package.
+public struct IntegrityCaller: Sendable, Hashable {
+    public let app: AppID
+    /// The service account's JSON.
+    public let serviceAccount: Secret
+
+    /// A caller.
+    public init(app: AppID, serviceAccount: Secret) {
+        self.app = app
+        self.serviceAccount = serviceAccount
+    }
+}
 
 /// The services of Apple and Google that the rules call. Tests and offline services use ``NoProviders``.
 public protocol EvidenceProviders: Sendable {
     /// Has Google decode a Play Integrity token. An outage is an outcome, not an error.
-    func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome
+    func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome
 
     /// Has Google decode a token of an app that has several packages, all within one deadline. The default implementation
     /// asks about one package after the other.
-    func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome
+    func decode(_ token: String, packages: [String], for caller: IntegrityCaller) async -> DecodeOutcome
 
     /// The list of revoked Android attestation keys from a URL or a file; nil if there is none that is recent enough.
     func revocations(from source: String) async -> RevocationStatusList?
@@ -30,13 +45,13 @@ extension EvidenceProviders {
     /// account that Google does not accept, concerns every package and ends the search.
     ///
     /// - Returns: the first verdict. Without one, the token is refused only if Google refused it for every package.
-    public func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome {
+    public func decode(_ token: String, packages: [String], for caller: IntegrityCaller) async -> DecodeOutcome {
         await Self.firstVerdict(of: packages) { package in
-            await decode(token, package: package, serviceAccount: serviceAccount)
+            await decode(token, package: package, for: caller)
         }
     }
 
-    /// Asks for one package after the other, as `decode(_:packages:serviceAccount:)` describes.
+    /// Asks for one package after the other, as `decode(_:packages:for:)` describes.
     package static func firstVerdict(
         of packages: [String], _ decode: (String) async -> DecodeOutcome
     ) async -> DecodeOutcome {
@@ -61,7 +76,7 @@ public struct NoProviders: EvidenceProviders {
     /// No providers.
     public init() {}
 
-    public func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
+    public func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome {
         .couldNotCheck(PlayIntegrityUnavailable(.network, "no provider is configured"))
     }
 

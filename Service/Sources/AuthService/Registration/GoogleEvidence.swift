@@ -7,13 +7,15 @@ internal import StrictJSON
 
 /// Play Integrity and Key Attestation for one app: its policies, keys and anchors, prepared once.
 struct GoogleEvidence: Sendable {
+    private let appID: AppID
     private let app: AndroidApp
     private let integrity: PlayIntegrityVerifier
     private let responseKeys: [ResponseKeys]
     /// Without a status list. Each verification sets the newest one on a copy.
     private let keyAttestation: KeyAttestationVerifier
 
-    init(_ app: AndroidApp) throws {
+    init(_ app: AndroidApp, of appID: AppID) throws {
+        self.appID = appID
         self.app = app
         integrity = PlayIntegrityVerifier(policy: app.integrityPolicy, packages: Set(app.packages))
         responseKeys = try app.playIntegrity.keys.map {
@@ -130,7 +132,8 @@ struct GoogleEvidence: Sendable {
     private func ask(
         _ text: String, _ account: Secret, _ input: EvidenceInput, _ providers: any EvidenceProviders
     ) async throws(EvidenceRefusal) -> VerifiedIntegrity {
-        let outcome = await providers.decode(text, packages: app.packages, serviceAccount: account)
+        let outcome = await providers.decode(
+            text, packages: app.packages, for: IntegrityCaller(app: appID, serviceAccount: account))
         return try verified(outcome, text, input)
     }
 

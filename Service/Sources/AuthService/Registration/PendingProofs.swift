@@ -7,20 +7,20 @@ struct PendingProofs: Sendable {
     let store: any PendingProofStore
     let apps: AppRegistry
     let devices: DeviceDirectory
-    let deviceStore: any DeviceStore
+    let changes: DeviceChanges
     let key: ServiceKey
     let clock: any ServiceClock
     let recorder: EvidenceRecorder
     private let postponed = PostponedProofs()
 
     init(
-        store: any PendingProofStore, apps: AppRegistry, devices: DeviceDirectory, deviceStore: any DeviceStore,
+        store: any PendingProofStore, apps: AppRegistry, devices: DeviceDirectory, changes: DeviceChanges,
         key: ServiceKey, clock: any ServiceClock, recorder: EvidenceRecorder
     ) {
         self.store = store
         self.apps = apps
         self.devices = devices
-        self.deviceStore = deviceStore
+        self.changes = changes
         self.key = key
         self.clock = clock
         self.recorder = recorder
@@ -105,42 +105,23 @@ struct PendingProofs: Sendable {
     private func accept(
         _ device: DeviceRecord, _ evidence: VerifiedEvidence, app: ProvisionedApp
     ) async throws(Refusal) {
-        let (assurance, takesApp) = device.assurance.joined(with: evidence.assurance)
-        let proven = try await storeCall { () async throws(StoreError) in
-            try await deviceStore.replaceEvidence(
-                of: device, with: takesApp ? evidence.appAttest : device.appAttest, assurance: assurance,
-                recording: event(.deviceEvidenceReplaced, device, "verified"))
-        }
-        guard proven else {
-            // The device may have proven itself meanwhile, by a registration of its own. What changed is judged next time.
-            guard try await devices.read(device.deviceID, of: device.appID) == device else { return }
-            return try await reject(device, "attested_key_taken")
-        }
-        if app.record.registration.approval == .auto {
-            try await setStatus(device, to: .registered, event(.deviceApproved, device, "verified"))
-        }
-        devices.forget(device.deviceID)
+        let outcome = try await apply(.settleProof(evidence), device, app.record)
+        if case .keyTaken? = outcome { return try await reject(device, "attested_key_taken") }
+        if app.record.registration.approval == .auto { _ = try await apply(.admit, device, app.record) }
         try await erase(device.deviceID)
     }
 
     private func reject(_ device: DeviceRecord, _ outcome: String) async throws(Refusal) {
-        try await setStatus(device, to: .rejected, event(.deviceRejected, device, outcome))
+        let app = try await storeCall { () async throws(StoreError) in try await apps.record(device.appID) }
+        // If an operator was faster, that decision stands.
+        if let app { _ = try await apply(.refuseProof(outcome: outcome), device, app) }
         try await erase(device.deviceID)
     }
 
-    private func setStatus(_ device: DeviceRecord, to status: DeviceStatus, _ event: AuditEvent) async throws(Refusal) {
-        // False if an operator was faster. That decision stands.
-        _ = try await storeCall { () async throws(StoreError) in
-            try await deviceStore.setStatus(
-                device.deviceID, of: device.appID, from: [.pending], to: status, recording: event)
-        }
-        devices.forget(device.deviceID)
-    }
-
-    private func event(_ code: AuditEvent.Code, _ device: DeviceRecord, _ outcome: String) -> AuditEvent {
-        AuditEvent(
-            code, at: clock.now, actor: "service", appID: device.appID, deviceID: device.deviceID,
-            detail: JSONObject([("pending_proof", .string(outcome))]))
+    private func apply(
+        _ command: DeviceCommand, _ device: DeviceRecord, _ app: AppRecord
+    ) async throws(Refusal) -> DeviceChanges.Outcome? {
+        try await changes.apply(command, to: device.deviceID, of: app, by: "service")
     }
 
     static func context(_ device: DeviceID) -> String { "synheart-auth/pending-proof/\(device.text)" }

@@ -14,8 +14,9 @@ public struct ProviderReport: Sendable, Hashable {
     }
 }
 
-/// The requests of this process to Play Integrity for one package on one day. Google's default quota is 10,000 a day.
+/// The requests of this process to Play Integrity for one app's package on one day. Google's default quota is 10,000 a day.
 public struct IntegrityUsage: Sendable, Hashable {
+    public let app: AppID
     /// The app's package.
     public let package: String
     /// The first second of the day, UTC. Google's own day starts at midnight in California.
@@ -26,7 +27,8 @@ public struct IntegrityUsage: Sendable, Hashable {
     public var refused: Int
 
     /// Counts of a day.
-    public init(package: String, day: UnixTime, requests: Int = 0, refused: Int = 0) {
+    public init(app: AppID, package: String, day: UnixTime, requests: Int = 0, refused: Int = 0) {
+        self.app = app
         self.package = package
         self.day = day
         self.requests = requests

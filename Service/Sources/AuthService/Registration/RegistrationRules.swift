@@ -1,5 +1,4 @@
 internal import AuthContract
-internal import StrictJSON
 
 /// Admits devices. The steps stand in the contract's order: the challenge is used up whatever happens next, a provider is
 /// asked last, and the answer leaves only after the device is durable.
@@ -7,6 +6,7 @@ struct RegistrationRules: Sendable {
     let apps: AppRegistry
     let challenges: ChallengeRules
     let devices: DeviceDirectory
+    let changes: DeviceChanges
     let store: any DeviceStore
     let verifier: RequestVerifier
     /// Nil: registrations are refused during an outage of a provider, whatever policy says.
@@ -18,11 +18,28 @@ struct RegistrationRules: Sendable {
     let random: any RandomSource
 
     func register(_ request: RegisterRequest, _ http: IncomingRequest) async throws(Refusal) -> RegisterResponse {
-        let app = try await verifier.enabledApp(request.appID, for: http.provenance.address)
+        var app = try await verifier.enabledApp(request.appID, for: http.provenance.address)
         try await verifier.refuseDevelopmentHeader(http, of: app)
         try requirePlatform(request.platform, of: app)
         try await challenges.take(request.challenge, of: request.appID, for: .register)
         let key = try wellFormed { try DevicePublicKey(base64: request.publicKeyText) }
+        for _ in 0..<Self.maximumAttempts {
+            if let response = try await judge(request, http, key, under: app) { return response }
+            // The record was changed meanwhile. Another channel or policy may refuse what this one admits.
+            apps.forget()
+            app = try await apps.enabled(request.appID)
+            try await verifier.refuseDevelopmentHeader(http, of: app)
+            try requirePlatform(request.platform, of: app)
+        }
+        throw Refusal(.serviceUnavailable, "the app's record changed each time that it was read", retryAfter: 1)
+    }
+
+    private static let maximumAttempts = 4
+
+    /// Nil: the app's record is no longer the one that the registration was judged under.
+    private func judge(
+        _ request: RegisterRequest, _ http: IncomingRequest, _ key: DevicePublicKey, under app: ProvisionedApp
+    ) async throws(Refusal) -> RegisterResponse? {
         let nonce = BindingNonce(challenge: request.challenge, publicKeyText: request.publicKeyText)
         let isDevelopment = request.proof == RegisterRequest.developmentProof
         if isDevelopment { try requireDevelopmentAllowed(app, http) }
@@ -84,7 +101,7 @@ struct RegistrationRules: Sendable {
 
     private func admit(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ evidence: VerifiedEvidence, app: ProvisionedApp
-    ) async throws(Refusal) -> RegisterResponse {
+    ) async throws(Refusal) -> RegisterResponse? {
         let (status, underObservation) = status(for: app)
         let device = DeviceRecord(
             appID: request.appID, deviceID: DeviceID(from: random), platform: request.platform, status: status,
@@ -92,12 +109,11 @@ struct RegistrationRules: Sendable {
             admittedUnderObservation: underObservation, localID: request.deviceLocalID)
         switch try await insert(device, app: app) {
         case .inserted:
-            let isPending = underObservation ? try await held(device).status == .pending : status == .pending
-            return RegisterResponse(deviceID: device.deviceID, status: isPending ? .pending : .registered)
+            return RegisterResponse(deviceID: device.deviceID, status: status == .pending ? .pending : .registered)
         case .keyTaken(let binding): return try await sameKeyAgain(request, key, evidence, binding, app: app)
         case .attestedKeyTaken: throw Refusal(.invalidAttestation, "the App Attest key is another device's")
         case .tooManyPending: throw Self.tooManyPending
-        case .appMissing: throw appMissing(request.appID)
+        case .appChanged: return nil
         }
     }
 
@@ -105,7 +121,7 @@ struct RegistrationRules: Sendable {
     /// so only the holder of the key is held as pending, or learns that the key is already pending.
     private func duringOutage(
         _ request: RegisterRequest, _ key: DevicePublicKey, app: ProvisionedApp, outage: Refusal
-    ) async throws(Refusal) -> RegisterResponse {
+    ) async throws(Refusal) -> RegisterResponse? {
         guard request.keyProof != nil else { throw outage }
         let binding = try await storeCall { () async throws(StoreError) in try await store.binding(of: key.thumbprint) }
         if let binding { return try await pendingAlready(request, key, binding, outage: outage) }
@@ -116,7 +132,7 @@ struct RegistrationRules: Sendable {
     /// Admits a device as pending, and keeps its proof until its provider can be reached.
     private func holdAsPending(
         _ request: RegisterRequest, _ key: DevicePublicKey, app: ProvisionedApp, proofs: PendingProofs, outage: Refusal
-    ) async throws(Refusal) -> RegisterResponse {
+    ) async throws(Refusal) -> RegisterResponse? {
         let device = DeviceRecord(
             appID: request.appID, deviceID: DeviceID(from: random), platform: request.platform, status: .pending,
             key: key, assurance: .unproven, registeredAt: clock.now, localID: request.deviceLocalID)
@@ -128,7 +144,7 @@ struct RegistrationRules: Sendable {
         switch outcome {
         case .keyTaken(let binding): return try await pendingAlready(request, key, binding, outage: outage)
         case .tooManyPending: throw Self.tooManyPending
-        case .appMissing: throw appMissing(request.appID)
+        case .appChanged: return nil
         case .inserted, .attestedKeyTaken: throw outage
         }
     }
@@ -141,31 +157,19 @@ struct RegistrationRules: Sendable {
         return RegisterResponse(deviceID: known.deviceID, status: .pending)
     }
 
-    /// The device as it is once the app's mode counts: a row that only observation admitted is held, if the app enforces
-    /// by now. Reading the record after the row was written closes the race with the switch: one of the two sees the other.
-    private func held(_ device: DeviceRecord) async throws(Refusal) -> DeviceRecord {
-        try await storeCall { () async throws(StoreError) in
-            try await apps.makeObservedPending(of: device.appID, actor: "service")
-        }
-        return try await devices.read(device.deviceID, of: device.appID) ?? device
-    }
-
     private static let tooManyPending = Refusal(
         .rateLimited, "too many devices of the app are pending", retryAfter: 300)
 
-    /// The app was removed while the registration was judged.
-    private func appMissing(_ app: AppID) -> Refusal {
-        apps.forget()
-        return Refusal(.unknownApp, "\(app) was removed meanwhile")
-    }
-
     private func insert(_ device: DeviceRecord, app: ProvisionedApp) async throws(Refusal) -> InsertOutcome {
         let policy = app.record.registration
+        let event = AuditEvent(
+            device.status == .pending ? .devicePending : .deviceRegistered, at: clock.now, actor: "device",
+            appID: device.appID, deviceID: device.deviceID, detail: device.registrationDetail)
         return try await storeCall { () async throws(StoreError) in
             try await store.insert(
-                device,
+                device, under: app.stored,
                 maximumPending: device.assurance == .unproven ? policy.maximumUnproven : policy.maximumPending,
-                recording: event(device.status == .pending ? .devicePending : .deviceRegistered, device))
+                recording: event)
         }
     }
 
@@ -185,128 +189,52 @@ struct RegistrationRules: Sendable {
         _ request: RegisterRequest, _ key: DevicePublicKey, _ evidence: VerifiedEvidence, _ binding: KeyBinding,
         app: ProvisionedApp
     ) async throws(Refusal) -> RegisterResponse {
-        guard var device = try await current(binding, key, request) else {
+        guard let device = try await current(binding, key, request) else {
             throw Refusal(.invalidAttestation, "the key is or was bound in another role")
         }
-        if device.status(under: app.record.mode) != device.status { device = try await held(device) }
-        switch device.status {
+        switch device.status(under: app.record.mode) {
         case .registered:
             // Only the holder of the key may replace its evidence.
-            if request.keyProof != nil { _ = try await replaceEvidence(evidence, device, app: app) }
+            if request.keyProof != nil { _ = try await prove(evidence, device, app: app) }
             return RegisterResponse(deviceID: device.deviceID, status: .registered)
         case .pending:
-            let proven =
-                request.keyProof == nil
-                ? device.assurance : try await replaceEvidence(evidence, device, app: app)
-            guard !proven.isUnproven else { return RegisterResponse(deviceID: device.deviceID, status: .pending) }
+            let proven = request.keyProof == nil ? device : try await prove(evidence, device, app: app)
+            guard !proven.assurance.isUnproven else {
+                return RegisterResponse(deviceID: device.deviceID, status: .pending)
+            }
             if device.assurance.isUnproven { try await pendingProofs?.erase(device.deviceID) }
             // A pending device cannot be marked as admitted under observation, so observation does not admit it.
             let (status, underObservation) = status(for: app)
             guard status == .registered, !underObservation else {
                 return RegisterResponse(deviceID: device.deviceID, status: .pending)
             }
-            return try await approve(device)
+            return try await approve(proven, app: app)
         case .rejected: return RegisterResponse(deviceID: device.deviceID, status: .rejected)
         case .revoked: throw Refusal(.deviceRevoked, "the key's device is revoked")
         case .deregistered: throw Refusal(.invalidAttestation, "the key's device deregistered")
         }
     }
 
-    /// Joins a proof with the stored evidence, and returns the resulting assurance. If another change was faster, the proof is
-    /// joined with that one, so that a weaker proof never overwrites a stronger one.
-    private func replaceEvidence(
+    /// Joins a proof with the stored evidence, and returns the device as it is then.
+    private func prove(
         _ evidence: VerifiedEvidence, _ device: DeviceRecord, app: ProvisionedApp
-    ) async throws(Refusal) -> Assurance {
-        var device = device
-        for _ in 0..<Self.maximumAttempts {
-            let move = move(of: device, to: evidence.appAttest, under: app.record.keys)
-            guard move != .refused else { return device.assurance }
-            var (assurance, takesApp) = device.assurance.joined(with: evidence.assurance)
-            let isRebound = move == .rebind && takesApp
-            if isRebound { assurance = assurance.rebound }
-            let (known, joined) = (device, assurance)
-            let kept = takesApp ? evidence.appAttest : device.appAttest
-            guard kept != device.appAttest || joined != device.assurance else { return device.assurance }
-            let event = event(.deviceEvidenceReplaced, known, ("rebound", .bool(isRebound)))
-            let replaced = try await storeCall { () async throws(StoreError) in
-                try await store.replaceEvidence(of: known, with: kept, assurance: joined, recording: event)
-            }
-            devices.forget(device.deviceID)
-            if replaced { return joined }
-            guard let now = try await devices.read(device.deviceID, of: device.appID), now.key == device.key,
-                now != device
-            else {
-                throw Refusal(.invalidAttestation, "the App Attest key is another device's, or the key was replaced")
-            }
-            device = now
+    ) async throws(Refusal) -> DeviceRecord {
+        let command = DeviceCommand.proveAgain(
+            evidence, of: device.key, wasSeen: seen.contains(device.deviceID))
+        let outcome = try await changes.apply(
+            command, to: device.deviceID, of: app.record, by: "device", from: device)
+        guard case .done(let proven, _)? = outcome else {
+            throw Refusal(.invalidAttestation, "the App Attest key is another device's")
         }
-        throw Refusal(.serviceUnavailable, "the evidence changed each time that it was read", retryAfter: 1)
+        return proven
     }
 
-    /// What a proof by an App Attest key means for a device that has one, or none yet.
-    private enum Move {
-        /// The App Attest key stays the same, or the device has never used the stored one.
-        case harmless
-        /// Another App Attest key replaces one that is in use.
-        case rebind
-        /// The proof changes nothing.
-        case refused
-    }
-
-    /// Judges whether the holder of the request key may bring another App Attest key.
-    ///
-    /// Assertions exist because the request key alone is not enough: it may be in software, or stolen. So a registration must
-    /// not allow what `rebind_on_rotation: false` and a demand of compromise forbid on rotate-key. Otherwise a thief could
-    /// register the stolen key again with another phone, and that phone's assertions would count.
-    ///
-    /// A client that lost its first answer also has another App Attest key, because a key is attested only once. It does not
-    /// know its device id, so no request of this device has verified. Only such a row may change its App Attest key without
-    /// the policy's permission, and only for `lostAnswerLife`. There is no identity to steal yet.
-    private func move(of device: DeviceRecord, to attested: AppAttestEvidence?, under keys: KeyPolicy) -> Move {
-        guard !device.isCompromised(under: keys, at: clock.now) else { return .refused }
-        guard let attested, let stored = device.appAttest else { return .harmless }
-        // The same attested key keeps its counter. With 0, old assertions would be accepted again.
-        guard attested.keyID != stored.keyID else { return .refused }
-        if mayLackItsAnswer(device) { return .harmless }
-        return keys.rebindOnRotation ? .rebind : .refused
-    }
-
-    /// Whether the client may have lost the answer to its registration.
-    ///
-    /// `lastSeen` is stored half a minute after a request, and a killed node loses what it has not stored. The counter, the
-    /// key's age and the scheme are stored at once. `seen` has what this node has not stored yet.
-    private func mayLackItsAnswer(_ device: DeviceRecord) -> Bool {
-        device.lastSeen == nil && !seen.contains(device.deviceID) && device.appAttest?.counter ?? 0 == 0
-            && device.keyRotatedAt == nil && device.highestScheme == .one
-            && clock.now - device.registeredAt <= Self.lostAnswerLife
-    }
-
-    /// Seconds after a registration in which a client that lost its answer may register again: a week, because a phone may be
-    /// off for days.
-    private static let lostAnswerLife: Int64 = 7 * 86_400
-
-    private static let maximumAttempts = 8
-
-    private func approve(_ device: DeviceRecord) async throws(Refusal) -> RegisterResponse {
-        let approved = try await storeCall { () async throws(StoreError) in
-            try await store.setStatus(
-                device.deviceID, of: device.appID, from: [.pending], to: .registered,
-                recording: event(.deviceApproved, device))
+    private func approve(_ device: DeviceRecord, app: ProvisionedApp) async throws(Refusal) -> RegisterResponse {
+        let outcome = try await changes.apply(.admit, to: device.deviceID, of: app.record, by: "device", from: device)
+        // Another change may have decided first. The client asks again and learns the result.
+        guard case .done(let admitted, _)? = outcome, admitted.status == .registered else {
+            return RegisterResponse(deviceID: device.deviceID, status: .pending)
         }
-        devices.forget(device.deviceID)
-        // Another change decided first. The client asks again and learns the result.
-        return RegisterResponse(deviceID: device.deviceID, status: approved ? .registered : .pending)
-    }
-
-    private func event(
-        _ code: AuditEvent.Code, _ device: DeviceRecord, _ further: (String, JSONValue)...
-    ) -> AuditEvent {
-        AuditEvent(
-            code, at: clock.now, actor: "device", appID: device.appID, deviceID: device.deviceID,
-            detail: JSONObject(
-                [
-                    ("platform", .string(device.platform.rawValue)), ("status", .string(device.status.rawValue)),
-                    ("key", .string(device.key.thumbprint)), ("assurance", .object(device.assurance.json)),
-                ] + further))
+        return RegisterResponse(deviceID: device.deviceID, status: .registered)
     }
 }

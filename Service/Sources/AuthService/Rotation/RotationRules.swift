@@ -1,9 +1,10 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Replaces a key by compare-and-swap on the current key and the status. Repeating the same rotation is idempotent.
+/// Replaces a key. Repeating the same rotation is idempotent.
 struct RotationRules: Sendable {
     let devices: DeviceDirectory
+    let changes: DeviceChanges
     let store: any DeviceStore
     let challenges: ChallengeRules
     let protection: Protection
@@ -40,15 +41,9 @@ struct RotationRules: Sendable {
         guard let rotatedAt = device.keyRotatedAt else {
             throw Refusal(.rotationFailed, "the new key is the registered one: no rotation ever happened")
         }
-        if reason == .compromise, device.previousKeyUntil != nil {
-            let event = AuditEvent(
-                .overlapEnded, at: verified.at, actor: "device", appID: device.appID, deviceID: device.deviceID,
-                detail: JSONObject([("reason", .string(reason.rawValue))]))
-            // False if a copy of this request was faster and has ended it.
-            _ = try await storeCall { () async throws(StoreError) in
-                try await store.endOverlap(device.deviceID, of: device.appID, key: device.key, recording: event)
-            }
-            devices.forget(device.deviceID)
+        if reason == .compromise {
+            _ = try await changes.apply(
+                .endOverlap(of: device.key), to: device.deviceID, of: verified.app.record, by: "device", from: device)
         }
         return RotateKeyResponse(effectiveAt: rotatedAt)
     }
@@ -96,48 +91,26 @@ struct RotationRules: Sendable {
         _ device: DeviceRecord, with newKey: DevicePublicKey, _ verified: VerifiedRequest, reason: RotationReason,
         evidence: Reattestation?
     ) async throws(Refusal) -> RotateKeyResponse {
-        var assurance = device.assurance
-        assurance.key = evidence?.key ?? .rotated
-        if let vouched = evidence?.app { (assurance.app, assurance.labels) = (vouched.app, vouched.labels) }
-        if evidence != nil { assurance.labels.removeAll { $0 == Assurance.unprovenLabel } }
-        let keys = verified.app.record.keys
-        let isCompromise = reason == .compromise || device.isCompromised(under: keys, at: verified.at)
-        let overlap = isCompromise ? 0 : keys.overlapSeconds
-        let change = RotationChange(
-            appID: device.appID, deviceID: device.deviceID, from: device.key, to: newKey, at: verified.at,
-            overlapUntil: overlap == 0 ? nil : verified.at + overlap, assurance: assurance,
-            evidence: evidence?.evidence)
-        let event = AuditEvent(
-            .keyRotated, at: verified.at, actor: "device", appID: device.appID, deviceID: device.deviceID,
-            detail: JSONObject([
-                ("from", .string(device.key.thumbprint)), ("to", .string(newKey.thumbprint)),
-                ("reason", .string(reason.rawValue)), (Reattestation.rebound, .bool(evidence?.evidence != nil)),
-            ]))
-        let outcome = try await storeCall { () async throws(StoreError) in
-            try await store.rotate(change, recording: event)
+        let rotation = KeyRotation(
+            newKey: newKey, signedBy: verified.device.key, reason: reason, reattestation: evidence,
+            judgedAppAttestKey: device.appAttest?.keyID)
+        let outcome: DeviceChanges.Outcome?
+        do {
+            outcome = try await changes.apply(
+                .rotate(rotation), to: device.deviceID, of: verified.app.record, by: "device", from: device)
+        } catch {
+            // A copy of the same request may have been faster.
+            guard error.code == .rotationFailed,
+                let now = try await devices.read(device.deviceID, of: device.appID), now.key == newKey
+            else { throw error }
+            return try await repeated(now, verified, reason: reason)
         }
-        devices.forget(device.deviceID)
         switch outcome {
-        case .rotated:
+        case nil: throw Refusal(.notRegistered, "no such device")
+        case .keyTaken?: throw Refusal(.rotationFailed, "the new key, or the App Attest key, is or was bound")
+        case .done(let rotated, _)?:
             await protection.countRotation(of: device.deviceID)
-            return RotateKeyResponse(effectiveAt: verified.at)
-        case .keyTaken: throw Refusal(.rotationFailed, "the new key, or the App Attest key, is or was bound")
-        case .conflict: return try await lostRace(device, newKey, verified, reason: reason)
-        }
-    }
-
-    /// Another change was faster. It may be a copy of the same request.
-    private func lostRace(
-        _ device: DeviceRecord, _ newKey: DevicePublicKey, _ verified: VerifiedRequest, reason: RotationReason
-    ) async throws(Refusal) -> RotateKeyResponse {
-        guard let current = try await devices.read(device.deviceID, of: device.appID) else {
-            throw Refusal(.notRegistered, "no such device")
-        }
-        if current.key == newKey { return try await repeated(current, verified, reason: reason) }
-        switch current.status {
-        case .revoked: throw Refusal(.deviceRevoked, "revoked meanwhile")
-        case .deregistered: throw Refusal(.notRegistered, "deregistered meanwhile")
-        default: throw Refusal(.rotationFailed, "another rotation was faster")
+            return RotateKeyResponse(effectiveAt: rotated.keySince)
         }
     }
 }

@@ -59,6 +59,7 @@ public struct AuthService: Sendable {
     private let challenges: ChallengeRules
     private let devices: DeviceDirectory
     private let deviceStore: any DeviceStore
+    private let changes: DeviceChanges
     private let verifier: RequestVerifier
     private let registration: RegistrationRules
     private let pendingProofs: PendingProofs?
@@ -92,21 +93,23 @@ public struct AuthService: Sendable {
         challenges = ChallengeRules(store: stores.challenges, clock: clock, random: random)
         deviceStore = stores.devices
         devices = DeviceDirectory(store: stores.devices, clock: clock, capacity: settings.cachedDevices)
+        changes = DeviceChanges(store: stores.devices, directory: devices, clock: clock)
         recorder = EvidenceRecorder(
             store: stores.evidence, writer: writer, key: key, clock: clock, random: random)
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
             protection: protection, clock: clock, publicOrigin: publicOrigin, recorder: recorder)
-        pendingProofs = stores.pendingProofs.map { [apps, devices, recorder] proofs in
+        pendingProofs = stores.pendingProofs.map { [apps, devices, changes, recorder] proofs in
             PendingProofs(
-                store: proofs, apps: apps, devices: devices, deviceStore: stores.devices, key: key, clock: clock,
+                store: proofs, apps: apps, devices: devices, changes: changes, key: key, clock: clock,
                 recorder: recorder)
         }
         registration = RegistrationRules(
-            apps: apps, challenges: challenges, devices: devices, store: stores.devices, verifier: verifier,
+            apps: apps, challenges: challenges, devices: devices, changes: changes, store: stores.devices,
+            verifier: verifier,
             pendingProofs: pendingProofs, recorder: recorder, seen: seen, clock: clock, random: random)
         rotation = RotationRules(
-            devices: devices, store: stores.devices, challenges: challenges, protection: protection,
+            devices: devices, changes: changes, store: stores.devices, challenges: challenges, protection: protection,
             recorder: recorder)
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
         auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
@@ -115,7 +118,7 @@ public struct AuthService: Sendable {
         credentials = CredentialRules(
             store: stores.credentials, protection: protection, clock: clock, random: random)
         administration = DeviceAdministration(
-            store: stores.devices, proofs: stores.pendingProofs, apps: apps, devices: devices, clock: clock)
+            store: stores.devices, proofs: stores.pendingProofs, apps: apps, changes: changes)
         evidence = EvidenceAdministration(store: stores.evidence, audit: stores.audit, key: key, clock: clock)
     }
 
@@ -194,26 +197,25 @@ public struct AuthService: Sendable {
 
     /// `DELETE /auth/v1/device`. A tombstone stays, so that no other device can register the key.
     public func deregister(_ verified: VerifiedRequest) async throws(Refusal) {
-        let device = verified.device
-        let event = AuditEvent(
-            .deviceDeregistered, at: verified.at, actor: "device", appID: device.appID, deviceID: device.deviceID)
-        let done = try await storeCall { () async throws(StoreError) in
-            try await deviceStore.setStatus(
-                device.deviceID, of: device.appID, from: [.pending, .registered, .rejected], to: .deregistered,
-                recording: event)
-        }
-        devices.forget(device.deviceID)
-        guard !done else { return }
-        guard let now = try await devices.read(device.deviceID, of: device.appID), now.status == .revoked else {
-            return
-        }
-        throw Refusal(.deviceRevoked, "revoked meanwhile")
+        _ = try await changes.apply(
+            .deregister(signedBy: verified.device.key), to: verified.deviceID, of: verified.app.record, by: "device")
     }
 
     /// `POST /auth/v1/token`.
     public func issueToken(_ request: TokenRequest, _ verified: VerifiedRequest) async throws(Refusal) -> TokenResponse
     {
-        try await tokens.issue(request, to: verified)
+        // A token outlives the request: the row is read, so that a key that was replaced elsewhere gets none.
+        guard let device = try await devices.read(verified.deviceID, of: verified.appID) else {
+            throw Refusal(.notRegistered, "no such device")
+        }
+        guard device.key == verified.device.key else {
+            throw Refusal(.invalidSignature, "signed by a key that is no longer the current one")
+        }
+        let states = AccessTable.states(of: device, signedBy: .current, app: verified.app.record, now: clock.now)
+        if case .refused(let code) = AccessTable.access(states, .token) {
+            throw Refusal(code, "a device in state \(states) gets no token")
+        }
+        return try await tokens.issue(request, for: device, of: verified.app.record, at: verified.at)
     }
 
     // MARK: Other services' requests
@@ -228,7 +230,7 @@ public struct AuthService: Sendable {
         let appID: AppID
         do throws(Refusal) {
             appID = try Self.claimedApp(question.headers, credential)
-            guard credential.role == .service, credential.apps.contains(appID) else {
+            guard credential.role == .service, credential.scope.covers(appID) else {
                 throw Refusal(.forbidden, "credential \(credential.id) is not for \(appID)")
             }
         } catch { return VerifyOutcome(.failure(error)) }
@@ -239,9 +241,8 @@ public struct AuthService: Sendable {
     }
 
     private static func claimedApp(_ headers: HeaderFields, _ credential: Credential) throws(Refusal) -> AppID {
-        if !headers.contains(HeaderName.appID), credential.apps.count == 1, let only = credential.apps.first {
-            return only
-        }
+        let apps = credential.scope.named
+        if !headers.contains(HeaderName.appID), apps.count == 1, let only = apps.first { return only }
         return try wellFormed { try AppID(headers.one(HeaderName.appID)) }
     }
 
@@ -272,6 +273,13 @@ public struct AuthService: Sendable {
     }
 
     // MARK: For operators
+
+    /// Removes an app and what belongs to it: credentials, recorded refusals, proofs that wait for their provider. False if it has
+    /// devices or does not exist.
+    public func removeApp(_ id: AppID, actor: String) async throws(StoreError) -> Bool {
+        defer { credentials.forget() }
+        return try await apps.remove(id, actor: actor)
+    }
 
     /// The requests of this process to providers, and the state of what they returned.
     public func providerReport() async -> ProviderReport { await providers.report() }

@@ -13,6 +13,15 @@ public struct StoredApp: Sendable, Hashable {
     }
 }
 
+/// The outcome of replacing an app record.
+public enum ReplaceOutcome: Sendable, Hashable {
+    case replaced
+    /// The stored record is no longer the one that was read, or is not there.
+    case conflict
+    /// The app has devices, and the change needs an app without any.
+    case hasDevices
+}
+
 /// Keeps app records.
 ///
 /// Guarantees:
@@ -29,12 +38,20 @@ public protocol AppStore: Sendable {
     /// Adds a record. Returns false if the id is taken; an id is free again once its record was removed.
     func insert(_ app: StoredApp, recording event: AuditEvent) async throws(StoreError) -> Bool
 
-    /// Replaces a record. Returns false if the stored record is no longer `current`, or is not there: of several callers
-    /// that start from one record, one succeeds.
+    /// Replaces a record. Of several callers that start from one record, one succeeds.
+    ///
+    /// - Parameters:
+    ///   - current: the record as it was read.
+    ///   - app: the new record.
+    ///   - needsNoDevices: whether the app must not have a device, whatever its status. This change and the insertion of a
+    ///     device that was judged under `current` never both succeed.
+    ///   - event: the audit event of the change.
     func replace(
-        _ current: StoredApp, with app: StoredApp, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool
+        _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
+    ) async throws(StoreError) -> ReplaceOutcome
 
-    /// Removes a record. Returns false if the app still has devices, whatever their status, or is not there.
+    /// Removes a record, and what belongs to the app: its recorded refusals and pending proofs are erased, and each credential
+    /// that names it loses it (`Credential.losing`, with an event of its own). Returns false if the app still has devices,
+    /// whatever their status, or is not there.
     func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool
 }

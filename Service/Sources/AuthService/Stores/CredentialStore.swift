@@ -1,4 +1,5 @@
 public import AuthContract
+internal import StrictJSON
 
 /// What a bearer of a credential may do.
 public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
@@ -12,14 +13,51 @@ public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
     case admin
 }
 
+/// The apps that a credential is for.
+public enum CredentialScope: Sendable, Hashable {
+    /// Every app, also those that are added later. Only roles of the admin API may have it.
+    case allApps
+    /// These apps, at least one.
+    case apps(Set<AppID>)
+
+    /// Whether the credential is for this app.
+    public func covers(_ app: AppID) -> Bool {
+        switch self {
+        case .allApps: true
+        case .apps(let apps): apps.contains(app)
+        }
+    }
+
+    /// The apps by name; none if it is for every app.
+    public var named: Set<AppID> {
+        switch self {
+        case .allApps: []
+        case .apps(let apps): apps
+        }
+    }
+}
+
+extension CredentialScope {
+    /// As the stores keep it: the ids as a JSON list. An empty list means every app.
+    package var storedText: String { JSONValue.strings(named.map(\.text).sorted()).text() }
+
+    /// Nil if the text is no list of ids.
+    package init?(storedText text: String) {
+        let limits = JSONValue.Limits(bytes: 1 << 20, depth: 2)
+        guard let list = (try? JSONValue(parsing: text, limits: limits))?.array else { return nil }
+        let apps = list.compactMap { $0.string.flatMap { try? AppID($0) } }
+        guard apps.count == list.count else { return nil }
+        self = apps.isEmpty ? .allApps : .apps(Set(apps))
+    }
+}
+
 /// A stored credential: never the secret, only its hash.
 public struct Credential: Sendable, Hashable {
     /// The public part, by which it is found, listed and revoked.
     public let id: String
     public let name: String
     public let role: CredentialRole
-    /// The apps it is for; empty: all of them, which only roles of the admin API may have.
-    public let apps: Set<AppID>
+    public var scope: CredentialScope
     /// SHA-256 of the secret, 32 bytes. The secret has 256 random bits, so that no slower hash is needed.
     public let secretHash: [UInt8]
     public let createdAt: UnixTime
@@ -28,17 +66,38 @@ public struct Credential: Sendable, Hashable {
 
     /// Memberwise initializer.
     public init(
-        id: String, name: String, role: CredentialRole, apps: Set<AppID>, secretHash: [UInt8], createdAt: UnixTime,
+        id: String, name: String, role: CredentialRole, scope: CredentialScope, secretHash: [UInt8],
+        createdAt: UnixTime,
         expiresAt: UnixTime, revokedAt: UnixTime? = nil
     ) {
         self.id = id
         self.name = name
         self.role = role
-        self.apps = apps
+        self.scope = scope
         self.secretHash = secretHash
         self.createdAt = createdAt
         self.expiresAt = expiresAt
         self.revokedAt = revokedAt
+    }
+}
+
+extension Credential {
+    /// This credential after the removal of an app, with its audit event. A credential for that app alone ends with it: a later
+    /// app of the same id is another one.
+    ///
+    /// - Parameter event: the event of the removal.
+    /// - Returns: nil if the credential does not name the app, or has ended.
+    package func losing(_ app: AppID, by event: AuditEvent) -> (credential: Credential, event: AuditEvent)? {
+        guard case .apps(let apps) = scope, apps.contains(app), revokedAt == nil else { return nil }
+        var changed = self
+        let rest = apps.subtracting([app])
+        if rest.isEmpty { changed.revokedAt = event.at } else { changed.scope = .apps(rest) }
+        let detail = JSONObject([
+            ("id", .string(id)), ("reason", "app_removed"), ("app_id", .string(app.text)),
+            ("apps", .strings(rest.map(\.text).sorted())),
+        ])
+        let code: AuditEvent.Code = rest.isEmpty ? .credentialRevoked : .credentialNarrowed
+        return (changed, AuditEvent(code, at: event.at, actor: event.actor, appID: event.appID, detail: detail))
     }
 }
 
@@ -47,8 +106,9 @@ public struct Credential: Sendable, Hashable {
 /// A change and its audit event are one transaction. A call that throws or returns false changes nothing and appends no
 /// event.
 public protocol CredentialStore: Sendable {
-    /// Adds a credential. Throws if its id exists, and keeps the one that has it.
-    func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError)
+    /// Adds a credential. Throws if its id exists, and keeps the one that has it. Returns false if an app that it names is not
+    /// there: the removal of an app and the insertion of a credential for it never both succeed.
+    func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) -> Bool
 
     /// The credential with this id, also if it is revoked or expired; nil if there is none.
     func credential(_ id: String) async throws(StoreError) -> Credential?

@@ -29,48 +29,55 @@ public enum InsertOutcome: Sendable, Hashable {
     case attestedKeyTaken
     /// The app has `maximumPending` pending devices of this kind.
     case tooManyPending
-    /// The app is not there.
-    case appMissing
+    /// The app is not there, or its record is no longer the one that the device was judged under.
+    case appChanged
 }
 
-/// A rotation: what must still hold, and the new values.
-public struct RotationChange: Sendable {
-    public let appID: AppID
-    public let deviceID: DeviceID
-    /// The key that must still be current.
-    public let from: DevicePublicKey
-    public let to: DevicePublicKey
-    public let at: UnixTime
-    /// The time until which the previous key verifies; nil: it no longer does.
-    public let overlapUntil: UnixTime?
-    /// The assurance from now on.
-    public let assurance: Assurance
-    /// The evidence of a new attestation; nil: the stored evidence stays.
-    public let evidence: AppAttestEvidence?
+/// A decision about a device: the row that it was made from, and the row that it makes.
+public struct DeviceChange: Sendable, Hashable {
+    /// The row as it was read. Its version must still be the stored one.
+    public let before: DeviceRecord
+    /// The row as it shall be, with the version of `before`.
+    public let after: DeviceRecord
+    /// What the audit log says of it.
+    public let event: AuditEvent
 
-    /// Memberwise initializer.
-    public init(
-        appID: AppID, deviceID: DeviceID, from: DevicePublicKey, to: DevicePublicKey, at: UnixTime,
-        overlapUntil: UnixTime?, assurance: Assurance, evidence: AppAttestEvidence? = nil
-    ) {
-        self.appID = appID
-        self.deviceID = deviceID
-        self.from = from
-        self.to = to
-        self.at = at
-        self.overlapUntil = overlapUntil
-        self.assurance = assurance
-        self.evidence = evidence
+    /// A change. Both rows are the same device of the same app.
+    public init(from before: DeviceRecord, to after: DeviceRecord, event: AuditEvent) {
+        self.before = before
+        self.after = after
+        self.event = event
+    }
+
+    /// Whether the key is replaced: the current one becomes the previous one, and the previous one becomes retired.
+    public var replacesKey: Bool { before.key != after.key }
+    /// Whether what is kept of App Attest is replaced: its counter and receipt are saved only then.
+    public var replacesAppAttest: Bool { before.appAttest?.keyID != after.appAttest?.keyID }
+    /// Whether an operator lowers the scheme.
+    public var lowersScheme: Bool { after.highestScheme < before.highestScheme }
+    /// The row after the change, with its new version.
+    public var saved: DeviceRecord {
+        var saved = after
+        saved.version = before.version + 1
+        return saved
     }
 }
 
-/// The outcome of a rotation.
-public enum RotationOutcome: Sendable, Hashable {
-    case rotated
-    /// The current key or the status is no longer what the change requires.
+/// The outcome of saving a change.
+public enum SaveOutcome: Sendable, Hashable {
+    case saved
+    /// The stored version is another one, or the device is not there.
     case conflict
     /// The new key is or was bound, or the new App Attest key id belongs to another device of the app.
     case keyTaken
+}
+
+/// A fact about a device that only grows. It is stored beside the version.
+public enum DeviceFact: Sendable, Hashable {
+    /// The counter of an assertion by the App Attest key with this id.
+    case counter(UInt32, ofAppAttestKey: [UInt8])
+    /// The highest scheme under which a request verified.
+    case scheme(SignatureScheme)
 }
 
 /// Which devices to list. All conditions apply together; nil is no condition.
@@ -110,13 +117,13 @@ public struct DeviceQuery: Sendable {
     private static func bounded(_ limit: Int) -> Int { min(max(limit, 1), 1000) }
 }
 
-/// Keeps devices.
+/// Keeps devices. A store knows no rule of the protocol: it saves a decision if the row is still the one that the decision was
+/// made from.
 ///
 /// Guarantees:
-/// - Each call is one atomic change, durable when it returns. It changes what it names and nothing else: no call writes a
-///   whole row.
-/// - A change and its audit event are one transaction. A call that returns false or 0, refuses or throws changes nothing and
-///   appends no event.
+/// - Each call is one atomic change, durable when it returns.
+/// - A change and its audit event are one transaction. A call that saves nothing, refuses or throws changes nothing and appends
+///   no event.
 /// - A device id exists once, across apps. A call that names a device with another app finds nothing.
 /// - A key belongs to one device for good, across apps, also after that device has deregistered or rotated.
 /// - An App Attest key id belongs to one device of an app. Another app may have a device with the same one.
@@ -127,84 +134,39 @@ public protocol DeviceStore: Sendable {
     /// The device of a key, by the key's thumbprint; nil if the key was never bound.
     func binding(of thumbprint: String) async throws(StoreError) -> KeyBinding?
 
-    /// Adds a device and binds its keys. Throws if its id exists.
+    /// Adds a device and binds its keys. Its version is stored as it is. Throws if its id exists.
     ///
-    /// The removal of an app and an insertion into it never both succeed.
+    /// The removal or the replacement of an app's record and an insertion that was judged under it never both succeed.
     ///
     /// - Parameters:
-    ///   - device: the device; its app must be there.
+    ///   - device: the device.
+    ///   - app: the stored record that the device was judged under. It must still be the same, byte for byte.
     ///   - maximumPending: bounds a pending device: the app may have this many pending devices of the same kind, itself
     ///     included. One kind is unproven (`Assurance.unproven`), the other all the rest. Devices of other apps and with
     ///     another status do not count, and a device with another status is not bounded.
     ///   - event: the audit event of the insertion.
     func insert(
-        _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
+        _ device: DeviceRecord, under app: StoredApp, maximumPending: Int, recording event: AuditEvent
     ) async throws(StoreError) -> InsertOutcome
 
-    /// Replaces the current key. Of several callers that rotate from one key, or to one key, one succeeds.
+    /// Saves changes whose devices still have the version of `DeviceChange.before`, each with its event, in one transaction. The
+    /// stored version becomes one larger. Of several callers that start from one row, one succeeds.
     ///
-    /// The old key becomes the previous one, and the previous one becomes retired. The key, `previousKey` and its time,
-    /// `keyRotatedAt` and the assurance change; the demand to rotate is cleared; evidence is replaced if the change has some.
+    /// `lastSeen` and `registeredAt` are never written. `highestScheme` is written only if `lowersScheme`, and what is kept of
+    /// App Attest (its counter and receipt too) only if `replacesAppAttest`: facts that only grow change beside the version. Such
+    /// a change also conflicts if the stored counter or scheme is another than in `before`. If `replacesKey`, the new key is
+    /// bound, and the others become previous and retired.
     ///
-    /// The outcome is `conflict` unless `from` is the current key and the status is `registered`. If the row demands the
-    /// rotation because of a compromise, a change with evidence is a conflict too, and there is no overlap. An operator may
-    /// make that demand while a provider judges the rotation, so the store decides, in the same transaction.
-    func rotate(_ change: RotationChange, recording event: AuditEvent) async throws(StoreError) -> RotationOutcome
+    /// - Parameter changes: 1 to 1000, of different devices.
+    /// - Returns: the outcome of each change.
+    func save(_ changes: [DeviceChange]) async throws(StoreError) -> [SaveOutcome]
 
-    /// Changes the status. Returns false if it is none of `from`, or the device is not there.
-    func setStatus(
-        _ id: DeviceID, of app: AppID, from: Set<DeviceStatus>, to: DeviceStatus, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool
+    /// Raises a fact. Returns false unless it is larger than the stored one: of several callers with one value, one succeeds. A
+    /// counter also needs its App Attest key to be the stored one. It appends no event, and the version stays.
+    func raise(_ fact: DeviceFact, of id: DeviceID, app: AppID) async throws(StoreError) -> Bool
 
-    /// Makes a pending device registered, with a new assurance. Returns false if it is not pending, or its assurance is no
-    /// longer `known`.
-    func admit(
-        _ id: DeviceID, of app: AppID, known: Assurance, as assurance: Assurance, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool
-
-    /// Replaces the evidence and the assurance of a device. Returns false if its current key, assurance, demand to rotate, App
-    /// Attest key id or counter is no longer as in `known`, or if the new App Attest key id is another device's.
-    ///
-    /// - Parameters:
-    ///   - known: the row that the new evidence was judged by.
-    ///   - evidence: the new evidence; nil removes it.
-    ///   - assurance: the new assurance.
-    ///   - event: the audit event of the change.
-    func replaceEvidence(
-        of known: DeviceRecord, with evidence: AppAttestEvidence?, assurance: Assurance, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool
-
-    /// Stores the counter of an assertion. Returns false unless it is larger than the stored one and `attestedKey` is the
-    /// stored key id: of several callers with one value, one succeeds. It appends no event.
-    func advanceCounter(
-        _ id: DeviceID, of app: AppID, attestedKey: [UInt8], to counter: UInt32
-    ) async throws(StoreError) -> Bool
-
-    /// Raises the highest scheme of a device; never lowers it. It appends no event.
-    func raiseScheme(_ id: DeviceID, of app: AppID, to scheme: SignatureScheme) async throws(StoreError)
-
-    /// Sets the highest scheme, for an operator whose device must go back. Returns false if the device is not there.
-    func lowerScheme(
-        _ id: DeviceID, of app: AppID, to scheme: SignatureScheme, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool
-
-    /// Sets an operator's demand to rotate; nil clears it. Returns false if the device is not there.
-    func setMustRotate(
-        _ id: DeviceID, of app: AppID, to demand: RotationDemand?, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool
-
-    /// Ends the overlap of the rotation that made `key` the current one: `previousKeyUntil` becomes nil. Returns false if
-    /// another key is current, or there is no overlap.
-    func endOverlap(
-        _ id: DeviceID, of app: AppID, key: DevicePublicKey, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool
-
-    /// Makes registered devices of the app that were admitted under observation pending, and clears their mark, so that a device
-    /// stays approved once an operator approves it. Returns how many; fewer than `limit` (1 to 1000): none are left.
-    ///
-    /// A marked row counts as pending already while the app enforces (`DeviceRecord.status(under:)`), so an interruption
-    /// between two calls lets nothing in.
-    func holdObserved(of app: AppID, limit: Int, recording event: AuditEvent) async throws(StoreError) -> Int
+    /// Registered devices of the app that were admitted under observation, at most `limit` (1 to 1000), in any order.
+    func observedDevices(of app: AppID, limit: Int) async throws(StoreError) -> [DeviceRecord]
 
     /// Writes when devices were last seen, in one transaction. It may be lost, and appends no event.
     ///
@@ -248,4 +210,9 @@ public enum LastSeen {
 
 extension DeviceStore {
     public var rotatesElsewhere: Bool { true }
+
+    /// Saves one change.
+    public func save(_ change: DeviceChange) async throws(StoreError) -> SaveOutcome {
+        try await save([change]).first ?? .conflict
+    }
 }

@@ -71,7 +71,7 @@ public struct EvidenceBounds: Sendable, Hashable {
 /// - The store may lose evidence: nothing depends on it.
 public protocol EvidenceStore: Sendable {
     /// Keeps evidence, and erases the app's oldest until the app is within its bounds. Evidence that alone exceeds the bounds
-    /// is not kept and erases nothing.
+    /// is not kept and erases nothing. Neither is evidence of an app that is not there.
     func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) async throws(StoreError)
 
     /// Summaries, newest first.

@@ -11,9 +11,9 @@ struct TokenIssuer: Sendable {
     /// Seconds for which a token is valid. Revocation and rotation do not invalidate it.
     static let maximumLife: Int64 = 600
 
-    func issue(_ request: TokenRequest, to verified: VerifiedRequest) async throws(Refusal) -> TokenResponse {
-        let device = verified.device
-        let record = verified.app.record
+    func issue(
+        _ request: TokenRequest, for device: DeviceRecord, of record: AppRecord, at now: UnixTime
+    ) async throws(Refusal) -> TokenResponse {
         let audience = request.audience ?? record.appID.text
         guard audience == record.appID.text || record.signature.tokenAudiences.contains(audience) else {
             throw Refusal(malformed: ContractError("audience must be one of the app's token_audiences"))
@@ -26,7 +26,7 @@ struct TokenIssuer: Sendable {
             ("iss", .string(issuer)), ("aud", .string(audience)), ("sub", .string(device.deviceID.text)),
             ("app_id", .string(record.appID.text)), ("channel", .string(record.buildChannel.rawValue)),
             ("platform", .string(device.platform.rawValue)), ("assurance", .object(device.assurance.json)),
-            ("iat", .integer(verified.at.seconds)), ("exp", .integer((verified.at + Self.maximumLife).seconds)),
+            ("iat", .integer(now.seconds)), ("exp", .integer((now + Self.maximumLife).seconds)),
             ("jti", .string(RandomUUID(from: random).text)),
             ("cnf", .object(JSONObject([("jwk", .object(device.key.jwk()))]))),
         ])

@@ -26,8 +26,8 @@ extension RequestVerifier {
             throw error.refusal
         }
         let advanced = try await storeCall { () async throws(StoreError) in
-            try await deviceStore.advanceCounter(
-                device.deviceID, of: device.appID, attestedKey: evidence.keyID, to: counter)
+            try await deviceStore.raise(
+                .counter(counter, ofAppAttestKey: evidence.keyID), of: device.deviceID, app: device.appID)
         }
         guard advanced else { throw Refusal(.invalidAssertion, "the counter was used by another request") }
         devices.forget(device.deviceID)

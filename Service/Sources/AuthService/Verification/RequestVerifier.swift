@@ -303,7 +303,7 @@ struct RequestVerifier: Sendable {
     /// Raises the device's floor after its first request under a higher scheme. If the store fails, a later request does it.
     private func raiseScheme(_ verified: VerifiedRequest) async {
         guard verified.scheme > verified.device.highestScheme else { return }
-        try? await deviceStore.raiseScheme(verified.deviceID, of: verified.appID, to: verified.scheme)
+        _ = try? await deviceStore.raise(.scheme(verified.scheme), of: verified.deviceID, app: verified.appID)
         devices.forget(verified.deviceID)
     }
 }

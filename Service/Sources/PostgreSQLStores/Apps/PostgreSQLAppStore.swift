@@ -18,38 +18,54 @@ struct PostgreSQLAppStore: AppStore {
     }
 
     func insert(_ app: StoredApp, recording event: AuditEvent) async throws(StoreError) -> Bool {
-        try await change(
-            "INSERT INTO apps (app_id, record) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-            [.text(app.appID.text), .text(app.sealedJSON)], recording: event)
+        try await database.write(sealing: true) { (connection) throws(StoreError) in
+            try connection.change(
+                "INSERT INTO apps (app_id, record) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+                [.text(app.appID.text), .text(app.sealedJSON)], recording: event) > 0
+        }
     }
 
     func replace(
-        _ current: StoredApp, with app: StoredApp, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        guard current.appID == app.appID else { return false }
-        return try await change(
-            "UPDATE apps SET record = $1 WHERE app_id = $2 AND record = $3",
-            [.text(app.sealedJSON), .text(app.appID.text), .text(current.sealedJSON)], recording: event)
+        _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
+    ) async throws(StoreError) -> ReplaceOutcome {
+        guard current.appID == app.appID else { return .conflict }
+        return try await database.write(sealing: true) { (connection) throws(StoreError) in
+            if needsNoDevices, try connection.lock(app.appID), try connection.hasDevices(app.appID) {
+                return .hasDevices
+            }
+            let changed = try connection.change(
+                "UPDATE apps SET record = $1 WHERE app_id = $2 AND record = $3",
+                [.text(app.sealedJSON), .text(app.appID.text), .text(current.sealedJSON)], recording: event)
+            return changed > 0 ? .replaced : .conflict
+        }
     }
 
     func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool {
         try await database.write { (connection) throws(StoreError) in
-            // An insertion of a device holds the row until it is committed. The next statement sees that device.
-            guard try connection.exists("SELECT 1 FROM apps WHERE app_id = $1 FOR UPDATE", [.text(id.text)]) else {
-                return false
+            guard try connection.lock(id), try !connection.hasDevices(id) else { return false }
+            for credential in try PostgreSQLCredentialStore.all(connection) {
+                guard let (changed, event) = credential.losing(id, by: event) else { continue }
+                _ = try connection.change(
+                    "UPDATE credentials SET apps = $2, revoked_at = $3 WHERE id = $1",
+                    [.text(changed.id), .text(changed.scope.storedText), .time(changed.revokedAt)], recording: event)
             }
-            return try connection.change(
-                "DELETE FROM apps WHERE app_id = $1 AND NOT EXISTS (SELECT 1 FROM devices WHERE app_id = $1)",
-                [.text(id.text)], recording: event) > 0
+            for table in ["evidence", "pending_proofs"] {
+                _ = try connection.rows("DELETE FROM \(table) WHERE app_id = $1", [.text(id.text)])
+            }
+            return try connection.change("DELETE FROM apps WHERE app_id = $1", [.text(id.text)], recording: event) > 0
         }
     }
+}
 
-    private func change(
-        _ sql: String, _ parameters: [Parameter], recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        try await database.write(sealing: true) { (connection) throws(StoreError) in
-            try connection.change(sql, parameters, recording: event) > 0
-        }
+extension Connection {
+    /// Locks the row of an app until the transaction ends. An insertion of a device, of a credential or of evidence holds it too: the
+    /// next statement sees what such an insertion committed. False if the app is not there.
+    fileprivate func lock(_ app: AppID) throws(StoreError) -> Bool {
+        try exists("SELECT 1 FROM apps WHERE app_id = $1 FOR UPDATE", [.text(app.text)])
+    }
+
+    fileprivate func hasDevices(_ app: AppID) throws(StoreError) -> Bool {
+        try exists("SELECT 1 FROM devices WHERE app_id = $1 LIMIT 1", [.text(app.text)])
     }
 }
 

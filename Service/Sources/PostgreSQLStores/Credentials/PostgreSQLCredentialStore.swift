@@ -1,6 +1,5 @@
 internal import AuthContract
 internal import AuthService
-internal import StrictJSON
 
 /// Credentials: hashes, never secrets.
 struct PostgreSQLCredentialStore: CredentialStore {
@@ -8,21 +7,28 @@ struct PostgreSQLCredentialStore: CredentialStore {
 
     private static let columns = "id, name, role, apps, secret_hash, created_at, expires_at, revoked_at"
 
-    func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) {
-        let apps = JSONValue.array(credential.apps.map(\.text).sorted().map { .string($0) }).text()
-        let inserted = try await database.write { (connection) throws(StoreError) in
-            try connection.change(
+    func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) -> Bool {
+        let inserted: Int? = try await database.write { (connection) throws(StoreError) in
+            let apps = credential.scope.named.map(\.text).sorted()
+            // Locked, so that none can be removed in between.
+            let found = try connection.rows(
+                "SELECT 1 FROM apps WHERE app_id = ANY ($1) ORDER BY app_id FOR KEY SHARE", [.texts(apps)])
+            guard found.count == apps.count else { return nil }
+            return try connection.change(
                 """
                 INSERT INTO credentials (\(Self.columns)) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
                 ON CONFLICT DO NOTHING
                 """,
                 [
-                    .text(credential.id), .text(credential.name), .text(credential.role.rawValue), .text(apps),
+                    .text(credential.id), .text(credential.name), .text(credential.role.rawValue),
+                    .text(credential.scope.storedText),
                     .bytes(credential.secretHash), .integer(credential.createdAt.seconds),
                     .integer(credential.expiresAt.seconds), .time(credential.revokedAt),
                 ], recording: event)
         }
+        guard let inserted else { return false }
         guard inserted == 1 else { throw StoreError(.unavailable, "the credential's id exists") }
+        return true
     }
 
     func credential(_ id: String) async throws(StoreError) -> Credential? {
@@ -31,10 +37,12 @@ struct PostgreSQLCredentialStore: CredentialStore {
     }
 
     func credentials() async throws(StoreError) -> [Credential] {
-        try await database.read { (connection) throws(StoreError) in
-            try connection.rows("SELECT \(Self.columns) FROM credentials ORDER BY created_at DESC, id").rows
-                .map { (row) throws(StoreError) in try Credential(row: row) }
-        }
+        try await database.read { (connection) throws(StoreError) in try Self.all(connection) }
+    }
+
+    static func all(_ connection: isolated Connection) throws(StoreError) -> [Credential] {
+        try connection.rows("SELECT \(columns) FROM credentials ORDER BY created_at DESC, id").rows
+            .map { (row) throws(StoreError) in try Credential(row: row) }
     }
 
     func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) async throws(StoreError) -> Bool {
@@ -58,12 +66,10 @@ struct PostgreSQLCredentialStore: CredentialStore {
 
 extension Credential {
     fileprivate init(row: StoredRow) throws(StoreError) {
-        let apps = try row.parsed("apps", row.text("apps")) { text in
-            try JSONValue(parsing: text, limits: .stored).array?.map { try AppID($0.string ?? "") }
-        }
         self.init(
             id: try row.text("id"), name: try row.text("name"),
-            role: try row.parsed("role", row.text("role")) { CredentialRole(rawValue: $0) }, apps: Set(apps),
+            role: try row.parsed("role", row.text("role")) { CredentialRole(rawValue: $0) },
+            scope: try row.parsed("apps", row.text("apps")) { CredentialScope(storedText: $0) },
             secretHash: try row.bytes("secret_hash"), createdAt: UnixTime(try row.integer("created_at")),
             expiresAt: UnixTime(try row.integer("expires_at")), revokedAt: try row.optionalTime("revoked_at"))
     }

@@ -9,7 +9,9 @@ enum Schema {
     }
 
     /// The migrations of the versions 1, 2, 3…
-    static let migrations = [Migration(oldest: 1, statements: first)]
+    static let migrations = [
+        Migration(oldest: 1, statements: first), Migration(oldest: 1, statements: deviceVersions),
+    ]
 
     static var version: Int64 { Int64(migrations.count) }
 
@@ -23,6 +25,25 @@ enum Schema {
           applied_at timestamptz NOT NULL DEFAULT now()
         )
         """
+
+    /// The version of a device's row, over which a decision is saved. A node of the version before changes rows without it: the
+    /// trigger counts those changes, so that neither overwrites what the other decided.
+    private static let deviceVersions = [
+        "ALTER TABLE devices ADD COLUMN version bigint NOT NULL DEFAULT 0",
+        """
+        CREATE FUNCTION count_device_version() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          NEW.version := OLD.version + 1;
+          RETURN NEW;
+        END $$
+        """,
+        """
+        CREATE TRIGGER changed_devices_have_a_version
+          BEFORE UPDATE OF status, key, previous_key, previous_key_until, assurance, attested_key_id, key_rotated_at,
+            must_rotate_by, must_rotate_reason, admitted_under_observation ON devices
+          FOR EACH ROW WHEN (NEW.version = OLD.version) EXECUTE FUNCTION count_device_version()
+        """,
+    ]
 
     private static let first =
         [

@@ -8,7 +8,7 @@ extension DeviceRecord {
         [
             "device_id", "app_id", "platform", "status", "key", "previous_key", "previous_key_until", "assurance",
             "registered_at", "key_rotated_at", "last_seen", "highest_scheme", "must_rotate_by", "must_rotate_reason",
-            "admitted_under_observation", "local_id",
+            "admitted_under_observation", "local_id", "version",
         ] + AppAttestEvidence.columns
 
     static let selection = columns.joined(separator: ", ")
@@ -19,7 +19,7 @@ extension DeviceRecord {
             .uuid(deviceID), .text(appID.text), .text(platform.rawValue), .text(status.rawValue), .bytes(key.spki),
             .bytes(previousKey?.spki), .time(previousKeyUntil), .text(assurance.storedText), .time(registeredAt),
             .time(keyRotatedAt), .time(lastSeen), .integer(Int64(highestScheme.rawValue)), .time(mustRotate?.by),
-            .text(mustRotate?.reason.rawValue), .bool(admittedUnderObservation), .text(localID),
+            .text(mustRotate?.reason.rawValue), .bool(admittedUnderObservation), .text(localID), .integer(version),
         ] + AppAttestEvidence.parameters(appAttest)
     }
 
@@ -52,7 +52,7 @@ extension DeviceRecord {
             },
             mustRotate: try RotationDemand(row: row),
             admittedUnderObservation: try row.bool("admitted_under_observation"),
-            localID: try row.optionalText("local_id"))
+            localID: try row.optionalText("local_id"), version: try row.integer("version"))
     }
 }
 

@@ -1,8 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// Devices, one row each. No statement rewrites a whole row. Each one names the columns of its change and, in its `WHERE`,
-/// what must still hold.
+/// Devices, one row each. A row is saved over the version that was read; facts that only grow change beside it.
 struct PostgreSQLDeviceStore: DeviceStore {
     let database: StoreDatabase
 
@@ -20,17 +19,20 @@ struct PostgreSQLDeviceStore: DeviceStore {
     }
 
     func insert(
-        _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
+        _ device: DeviceRecord, under app: StoredApp, maximumPending: Int, recording event: AuditEvent
     ) async throws(StoreError) -> InsertOutcome {
-        try await database.write { (connection) throws(StoreError) in
+        guard app.appID == device.appID else { return .appChanged }
+        return try await database.write { (connection) throws(StoreError) in
             let keys = [device.key, device.previousKey].compactMap { $0 }
-            // The row of the app is locked, so that it cannot be removed in between.
+            // The row of the app is locked, so that it cannot be removed or changed in between.
             let found = try connection.results([
-                Statement("SELECT 1 FROM apps WHERE app_id = $1 FOR KEY SHARE", [.text(device.appID.text)]),
+                Statement(
+                    "SELECT 1 FROM apps WHERE app_id = $1 AND record = $2 FOR SHARE",
+                    [.text(app.appID.text), .text(app.sealedJSON)]),
                 KeyTable.bindings(of: keys.map(\.thumbprint)),
                 KeyTable.attestedKey(device.appAttest, app: device.appID, device: device.deviceID),
             ])
-            guard found[0].count > 0 else { return .appMissing }
+            guard found[0].count > 0 else { return .appChanged }
             for key in keys {
                 for row in found[1].rows where try row.text("thumbprint") == key.thumbprint {
                     return .keyTaken(try KeyBinding(row: row))
@@ -56,147 +58,94 @@ struct PostgreSQLDeviceStore: DeviceStore {
         }
     }
 
-    func rotate(_ change: RotationChange, recording event: AuditEvent) async throws(StoreError) -> RotationOutcome {
+    func save(_ changes: [DeviceChange]) async throws(StoreError) -> [SaveOutcome] {
         try await database.write { (connection) throws(StoreError) in
-            let holds = try connection.exists(
-                """
-                SELECT 1 FROM devices WHERE device_id = $1 AND app_id = $2 AND key = $3 AND status = 'registered'
-                  AND ($4 OR must_rotate_reason IS DISTINCT FROM 'compromise')
-                FOR NO KEY UPDATE
-                """,
-                [
-                    .uuid(change.deviceID), .text(change.appID.text), .bytes(change.from.spki),
-                    .bool(change.evidence == nil),
-                ])
-            guard holds else { return .conflict }
-            let taken = try connection.results([
-                KeyTable.bindings(of: [change.to.thumbprint]),
-                KeyTable.attestedKey(change.evidence, app: change.appID, device: change.deviceID),
-            ])
-            guard taken.allSatisfy({ $0.count == 0 }) else { return .keyTaken }
-            var sql = """
-                UPDATE devices SET previous_key = key,
-                  previous_key_until = CASE WHEN must_rotate_reason = 'compromise' THEN NULL ELSE $1::bigint END,
-                  key = $2, key_rotated_at = $3, must_rotate_by = NULL, must_rotate_reason = NULL, assurance = $4
-                """
-            var parameters: [Parameter] = [
-                .time(change.overlapUntil), .bytes(change.to.spki), .time(change.at),
-                .text(change.assurance.storedText), .uuid(change.deviceID),
-            ]
-            if let evidence = change.evidence {
-                sql += assignments(AppAttestEvidence.columns, after: parameters.count)
-                parameters += AppAttestEvidence.parameters(evidence)
+            // In one order, so that two calls that lock several rows do not wait for each other.
+            let order = changes.indices.sorted { changes[$0].before.deviceID.text < changes[$1].before.deviceID.text }
+            let areFree = try connection.haveFreeKeys(changes)
+            let saved = try connection.results(order.filter { areFree[$0] }.map { Self.statement(changes[$0]) })
+            var outcomes = areFree.map { $0 ? SaveOutcome.conflict : .keyTaken }
+            for (index, result) in zip(order.filter { areFree[$0] }, saved) where result.changes == 1 {
+                outcomes[index] = .saved
+                let change = changes[index]
+                if change.replacesKey {
+                    connection.finally(KeyTable.move(of: change.after.deviceID, from: .previous, to: .retired))
+                    connection.finally(KeyTable.move(of: change.after.deviceID, from: .current, to: .previous))
+                    connection.finally(KeyTable.bind(change.after.key, to: change.after.deviceID, as: .current))
+                }
+                connection.append(change.event)
             }
-            // The row is locked since the first statement, so its conditions still hold.
-            guard try connection.change(sql + " WHERE device_id = $5", parameters, recording: event) == 1 else {
-                return .conflict
-            }
-            connection.finally(KeyTable.move(of: change.deviceID, from: .previous, to: .retired))
-            connection.finally(KeyTable.move(of: change.deviceID, from: .current, to: .previous))
-            connection.finally(KeyTable.bind(change.to, to: change.deviceID, as: .current))
-            return .rotated
+            if outcomes.contains(.saved) { connection.tellOtherNodes() }
+            return outcomes
         }
     }
 
-    func setStatus(
-        _ id: DeviceID, of app: AppID, from: Set<DeviceStatus>, to: DeviceStatus, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        try await change(
-            "status = $3", where: "status = ANY ($4)", of: id, app,
-            [.text(to.rawValue), .texts(from.map(\.rawValue).sorted())], recording: event)
-    }
-
-    func admit(
-        _ id: DeviceID, of app: AppID, known: Assurance, as assurance: Assurance, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        try await change(
-            "status = 'registered', assurance = $3", where: "status = 'pending' AND assurance = $4", of: id, app,
-            [.text(assurance.storedText), .text(known.storedText)], recording: event)
-    }
-
-    func replaceEvidence(
-        of known: DeviceRecord, with evidence: AppAttestEvidence?, assurance: Assurance, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        let conditions: [Parameter] = [
-            .uuid(known.deviceID), .text(known.appID.text), .bytes(known.key.spki), .text(known.assurance.storedText),
-            .bytes(known.appAttest?.keyID), .integer(Int64(known.appAttest?.counter ?? 0)),
-            .time(known.mustRotate?.by), .text(known.mustRotate?.reason.rawValue), .text(assurance.storedText),
+    private static func statement(_ change: DeviceChange) -> Statement {
+        let (before, after) = (change.before, change.after)
+        var columns = [
+            "status", "key", "previous_key", "previous_key_until", "assurance", "key_rotated_at", "must_rotate_by",
+            "must_rotate_reason", "admitted_under_observation", "version",
         ]
+        var conditions: [Parameter] = [.uuid(before.deviceID), .text(before.appID.text), .integer(before.version)]
+        var facts = ""
+        if change.replacesAppAttest {
+            facts = " AND coalesce(attested_counter, 0) = $4 AND highest_scheme = $5"
+            conditions += [
+                .integer(Int64(before.appAttest?.counter ?? 0)), .integer(Int64(before.highestScheme.rawValue)),
+            ]
+        }
+        var parameters: [Parameter] = [
+            .text(after.status.rawValue), .bytes(after.key.spki), .bytes(after.previousKey?.spki),
+            .time(after.previousKeyUntil), .text(after.assurance.storedText), .time(after.keyRotatedAt),
+            .time(after.mustRotate?.by), .text(after.mustRotate?.reason.rawValue),
+            .bool(after.admittedUnderObservation), .integer(before.version + 1),
+        ]
+        if change.lowersScheme {
+            columns.append("highest_scheme")
+            parameters.append(.integer(Int64(after.highestScheme.rawValue)))
+        }
+        if change.replacesAppAttest {
+            columns += AppAttestEvidence.columns
+            parameters += AppAttestEvidence.parameters(after.appAttest)
+        }
+        return Statement(
+            """
+            UPDATE devices SET \(assignments(columns, after: conditions.count).dropFirst(2))
+            WHERE device_id = $1 AND app_id = $2 AND version = $3\(facts)
+            """, conditions + parameters)
+    }
+
+    func raise(_ fact: DeviceFact, of id: DeviceID, app: AppID) async throws(StoreError) -> Bool {
+        let (sql, parameters): (String, [Parameter]) =
+            switch fact {
+            case .counter(let counter, let key):
+                (
+                    "attested_counter = $3 WHERE attested_key_id = $4 AND attested_counter < $3",
+                    [.integer(Int64(counter)), .bytes(key)]
+                )
+            case .scheme(let scheme):
+                ("highest_scheme = $3 WHERE highest_scheme < $3", [.integer(Int64(scheme.rawValue))])
+            }
+        // Other nodes read the counter anew for each assertion.
+        let isTelling = if case .scheme = fact { true } else { false }
         return try await database.write { (connection) throws(StoreError) in
-            let taken = KeyTable.attestedKey(evidence, app: known.appID, device: known.deviceID)
-            guard try connection.results([taken])[0].count == 0 else { return false }
-            let sql = """
-                UPDATE devices SET assurance = $9\(assignments(AppAttestEvidence.columns, after: conditions.count))
-                WHERE device_id = $1 AND app_id = $2 AND key = $3 AND assurance = $4
-                  AND attested_key_id IS NOT DISTINCT FROM $5 AND coalesce(attested_counter, 0) = $6
-                  AND must_rotate_by IS NOT DISTINCT FROM $7 AND must_rotate_reason IS NOT DISTINCT FROM $8
-                """
-            return try connection.change(
-                sql, conditions + AppAttestEvidence.parameters(evidence), recording: event) == 1
+            try connection.change(
+                "UPDATE devices SET \(sql) AND device_id = $1 AND app_id = $2",
+                [.uuid(id), .text(app.text)] + parameters, recording: nil, telling: isTelling) == 1
         }
     }
 
-    func advanceCounter(
-        _ id: DeviceID, of app: AppID, attestedKey: [UInt8], to counter: UInt32
-    ) async throws(StoreError) -> Bool {
-        try await change(
-            "attested_counter = $3", where: "attested_key_id = $4 AND attested_counter < $3", of: id, app,
-            [.integer(Int64(counter)), .bytes(attestedKey)], recording: nil, telling: false)
-    }
-
-    func raiseScheme(_ id: DeviceID, of app: AppID, to scheme: SignatureScheme) async throws(StoreError) {
-        _ = try await change(
-            "highest_scheme = $3", where: "highest_scheme < $3", of: id, app, [.integer(Int64(scheme.rawValue))],
-            recording: nil)
-    }
-
-    func lowerScheme(
-        _ id: DeviceID, of app: AppID, to scheme: SignatureScheme, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        try await change(
-            "highest_scheme = $3", where: "TRUE", of: id, app, [.integer(Int64(scheme.rawValue))], recording: event)
-    }
-
-    func setMustRotate(
-        _ id: DeviceID, of app: AppID, to demand: RotationDemand?, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        try await change(
-            "must_rotate_by = $3, must_rotate_reason = $4", where: "TRUE", of: id, app,
-            [.time(demand?.by), .text(demand?.reason.rawValue)], recording: event)
-    }
-
-    func endOverlap(
-        _ id: DeviceID, of app: AppID, key: DevicePublicKey, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        try await change(
-            "previous_key_until = NULL", where: "key = $3 AND previous_key_until IS NOT NULL", of: id, app,
-            [.bytes(key.spki)], recording: event)
-    }
-
-    func holdObserved(of app: AppID, limit: Int, recording event: AuditEvent) async throws(StoreError) -> Int {
-        try await database.write { (connection) throws(StoreError) in
-            var held = 0
-            while held < limit {
-                // Rows that another transaction changes meanwhile do not count, so fewer than the limit may come back.
-                let count = try connection.rows(Self.hold, [.text(app.text), .integer(Int64(limit - held))]).changes
-                if count == 0 { break }
-                held += count
-            }
-            if held > 0 {
-                connection.append(event)
-                connection.tellOtherNodes()
-            }
-            return held
+    func observedDevices(of app: AppID, limit: Int) async throws(StoreError) -> [DeviceRecord] {
+        // The status is a literal, as in the partial index.
+        let statement = Statement(
+            """
+            SELECT \(DeviceRecord.selection) FROM devices
+            WHERE app_id = $1 AND status = 'registered' AND admitted_under_observation LIMIT $2
+            """, [.text(app.text), .integer(Int64(limit))])
+        return try await database.read { (connection) throws(StoreError) in
+            try connection.results([statement])[0].rows.map { (row) throws(StoreError) in try DeviceRecord(row: row) }
         }
     }
-
-    /// The status is a literal, as in the partial index.
-    private static let hold = """
-        UPDATE devices SET status = 'pending', admitted_under_observation = FALSE
-        WHERE device_id IN (
-          SELECT device_id FROM devices WHERE app_id = $1 AND status = 'registered' AND admitted_under_observation
-          ORDER BY device_id LIMIT $2 FOR NO KEY UPDATE)
-        """
 
     func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) {
         try LastSeen.check(seen.count)
@@ -260,18 +209,6 @@ struct PostgreSQLDeviceStore: DeviceStore {
     }
 
     func externalChanges() -> AsyncStream<Void> { database.externalChanges.stream() }
-
-    /// Changes columns of one device if a condition holds. Returns whether it did. The parameters begin with `$3`.
-    private func change(
-        _ columns: String, where condition: String, of id: DeviceID, _ app: AppID, _ parameters: [Parameter],
-        recording event: AuditEvent?, telling: Bool = true
-    ) async throws(StoreError) -> Bool {
-        try await database.write { (connection) throws(StoreError) in
-            try connection.change(
-                "UPDATE devices SET \(columns) WHERE device_id = $1 AND app_id = $2 AND \(condition)",
-                [.uuid(id), .text(app.text)] + parameters, recording: event, telling: telling) == 1
-        }
-    }
 }
 
 /// `$1, $2, …`
@@ -283,6 +220,23 @@ func assignments(_ columns: [String], after count: Int) -> String {
 }
 
 extension Connection {
+    /// Whether nothing else has the new keys of each change.
+    fileprivate func haveFreeKeys(_ changes: [DeviceChange]) throws(StoreError) -> [Bool] {
+        var areFree = changes.map { _ in true }
+        let replacing = changes.indices.filter { changes[$0].replacesKey || changes[$0].replacesAppAttest }
+        for index in replacing {
+            let change = changes[index]
+            let taken = try results([
+                KeyTable.bindings(of: change.replacesKey ? [change.after.key.thumbprint] : []),
+                KeyTable.attestedKey(
+                    change.replacesAppAttest ? change.after.appAttest : nil, app: change.after.appID,
+                    device: change.after.deviceID),
+            ])
+            areFree[index] = taken.allSatisfy { $0.count == 0 }
+        }
+        return areFree
+    }
+
     /// The pending devices of the same app and kind. Insertions of an app's pending devices come one after the other.
     fileprivate func countPending(like device: DeviceRecord) throws(StoreError) -> Int {
         let counted = try results([

@@ -15,7 +15,8 @@ struct PostgreSQLEvidenceStore: EvidenceStore {
                 AdvisoryLock.evidence.statement(of: summary.appID.text),
                 Statement(
                     """
-                    INSERT INTO evidence (\(Self.columns), size, sealed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                    INSERT INTO evidence (\(Self.columns), size, sealed)
+                    SELECT $1, app_id, $3, $4, $5, $6, $7, $8, $9, $10 FROM apps WHERE app_id = $2 FOR KEY SHARE
                     """,
                     [
                         .text(summary.id), .text(summary.appID.text), .text(summary.deviceID?.text),

@@ -22,32 +22,49 @@ struct SQLiteAppStore: AppStore {
     }
 
     func insert(_ app: StoredApp, recording event: AuditEvent) async throws(StoreError) -> Bool {
-        try await change(
-            "INSERT INTO apps (app_id, record) VALUES (?, ?) ON CONFLICT DO NOTHING", [app.appID.text, app.sealedJSON],
-            recording: event)
+        try await database.write { database in
+            try database.change(
+                "INSERT INTO apps (app_id, record) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                [app.appID.text, app.sealedJSON], recording: event) > 0
+        }
     }
 
     func replace(
-        _ current: StoredApp, with app: StoredApp, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        guard current.appID == app.appID else { return false }
-        return try await change(
-            "UPDATE apps SET record = ? WHERE app_id = ? AND record = ?",
-            [app.sealedJSON, app.appID.text, current.sealedJSON], recording: event)
+        _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
+    ) async throws(StoreError) -> ReplaceOutcome {
+        guard current.appID == app.appID else { return .conflict }
+        return try await database.write { database in
+            if needsNoDevices, try database.hasDevices(app.appID) { return .hasDevices }
+            let changed = try database.change(
+                "UPDATE apps SET record = ? WHERE app_id = ? AND record = ?",
+                [app.sealedJSON, app.appID.text, current.sealedJSON], recording: event)
+            return changed > 0 ? .replaced : .conflict
+        }
     }
 
     func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool {
-        try await change(
-            "DELETE FROM apps WHERE app_id = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE app_id = ?1)", [id.text],
-            recording: event)
-    }
-
-    private func change(
-        _ sql: String, _ arguments: StatementArguments, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
         try await database.write { database in
-            try database.change(sql, arguments, recording: event) > 0
+            guard try !database.hasDevices(id),
+                try database.change("DELETE FROM apps WHERE app_id = ?", [id.text], recording: event) > 0
+            else { return false }
+            for credential in try SQLiteCredentialStore.all(database) {
+                guard let (changed, event) = credential.losing(id, by: event) else { continue }
+                _ = try database.change(
+                    "UPDATE credentials SET apps = ?, revoked_at = ? WHERE id = ?",
+                    [changed.scope.storedText, changed.revokedAt?.seconds, changed.id], recording: event)
+            }
+            for table in ["evidence", "pending_proofs"] {
+                try database.execute(sql: "DELETE FROM \(table) WHERE app_id = ?", arguments: [id.text])
+            }
+            return true
         }
+    }
+}
+
+extension Database {
+    fileprivate func hasDevices(_ app: AppID) throws -> Bool {
+        try Bool.fetchOne(
+            self, sql: "SELECT EXISTS (SELECT 1 FROM devices WHERE app_id = ?)", arguments: [app.text]) ?? true
     }
 }
 

@@ -1,26 +1,34 @@
 internal import AuthContract
 internal import AuthService
 internal import GRDB
-internal import StrictJSON
 
 /// Credentials: hashes, never secrets.
 struct SQLiteCredentialStore: CredentialStore {
     let database: StoreDatabase
 
-    func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) {
-        let apps = JSONValue.array(credential.apps.map(\.text).sorted().map { .string($0) }).text()
-        let inserted = try await database.write { database in
-            try database.change(
+    func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) -> Bool {
+        let inserted: Int? = try await database.write { database in
+            for app in credential.scope.named {
+                guard
+                    try Bool.fetchOne(
+                        database, sql: "SELECT EXISTS (SELECT 1 FROM apps WHERE app_id = ?)", arguments: [app.text])
+                        == true
+                else { return nil }
+            }
+            return try database.change(
                 """
                 INSERT INTO credentials (id, name, role, apps, secret_hash, created_at, expires_at, revoked_at)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
                 """,
                 [
-                    credential.id, credential.name, credential.role.rawValue, apps, credential.secretHash.data,
-                    credential.createdAt.seconds, credential.expiresAt.seconds, credential.revokedAt?.seconds,
+                    credential.id, credential.name, credential.role.rawValue, credential.scope.storedText,
+                    credential.secretHash.data, credential.createdAt.seconds, credential.expiresAt.seconds,
+                    credential.revokedAt?.seconds,
                 ], recording: event)
         }
+        guard let inserted else { return false }
         guard inserted == 1 else { throw StoreError(.unavailable, "the credential's id exists") }
+        return true
     }
 
     func credential(_ id: String) async throws(StoreError) -> Credential? {
@@ -32,10 +40,12 @@ struct SQLiteCredentialStore: CredentialStore {
     }
 
     func credentials() async throws(StoreError) -> [Credential] {
-        try await database.read { database in
-            try Row.fetchAll(database, sql: "SELECT * FROM credentials ORDER BY created_at DESC, id")
-                .map { try Credential(row: StoredRow($0)) }
-        }
+        try await database.read { try Self.all($0) }
+    }
+
+    static func all(_ database: Database) throws -> [Credential] {
+        try Row.fetchAll(database, sql: "SELECT * FROM credentials ORDER BY created_at DESC, id")
+            .map { try Credential(row: StoredRow($0)) }
     }
 
     func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) async throws(StoreError) -> Bool {
@@ -60,12 +70,10 @@ struct SQLiteCredentialStore: CredentialStore {
 
 extension Credential {
     fileprivate init(row: StoredRow) throws(StoreError) {
-        let apps = try row.parsed("apps", row.text("apps")) { text in
-            try JSONValue(parsing: text, limits: .stored).array?.map { try AppID($0.string ?? "") }
-        }
         self.init(
             id: try row.text("id"), name: try row.text("name"),
-            role: try row.parsed("role", row.text("role")) { CredentialRole(rawValue: $0) }, apps: Set(apps),
+            role: try row.parsed("role", row.text("role")) { CredentialRole(rawValue: $0) },
+            scope: try row.parsed("apps", row.text("apps")) { CredentialScope(storedText: $0) },
             secretHash: try row.bytes("secret_hash"), createdAt: UnixTime(try row.integer("created_at")),
             expiresAt: UnixTime(try row.integer("expires_at")),
             revokedAt: try row.optionalInteger("revoked_at").map { UnixTime($0) })

@@ -20,8 +20,12 @@ enum Schema {
         migrator.registerMigration("4") { try $0.execute(sql: rotationReason + pendingDevices) }
         migrator.registerMigration("5") { try $0.execute(sql: attestedExtensions) }
         migrator.registerMigration("6") { try $0.execute(sql: signingKeyRevocations + observedDevices) }
+        migrator.registerMigration("7") { try $0.execute(sql: deviceVersions) }
         return migrator
     }
+
+    /// The version of a device's row, over which a decision is saved.
+    private static let deviceVersions = "ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;"
 
     /// The time from which a key signs after its predecessor was revoked, and the revoked keys: a revocation may be repeated.
     private static let signingKeyRevocations = """

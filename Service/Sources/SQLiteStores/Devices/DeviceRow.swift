@@ -31,7 +31,7 @@ extension DeviceRecord {
             highestScheme: try row.parsed("highest_scheme", scheme) { SignatureScheme(rawValue: Int($0)) },
             mustRotate: try RotationDemand(row: row),
             admittedUnderObservation: try row.integer("admitted_under_observation") != 0,
-            localID: try row.optionalText("local_id"))
+            localID: try row.optionalText("local_id"), version: try row.integer("version"))
     }
 }
 

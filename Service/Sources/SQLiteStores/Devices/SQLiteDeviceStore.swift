@@ -2,8 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Devices, one row each. No statement rewrites a whole row. Each one names the columns of its change and, in its `WHERE`,
-/// what must still hold.
+/// Devices, one row each. A row is saved over the version that was read; facts that only grow change beside it.
 struct SQLiteDeviceStore: DeviceStore {
     let database: StoreDatabase
 
@@ -21,14 +20,15 @@ struct SQLiteDeviceStore: DeviceStore {
     }
 
     func insert(
-        _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
+        _ device: DeviceRecord, under app: StoredApp, maximumPending: Int, recording event: AuditEvent
     ) async throws(StoreError) -> InsertOutcome {
-        try await database.write { database in
-            // In the transaction, so that the app cannot be removed in between.
-            let isProvisioned = try Bool.fetchOne(
-                database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM apps WHERE app_id = ?)"),
-                arguments: [device.appID.text])
-            guard isProvisioned == true else { return .appMissing }
+        guard app.appID == device.appID else { return .appChanged }
+        return try await database.write { database in
+            // In the transaction, so that the app cannot be removed or changed in between.
+            let isStored = try Bool.fetchOne(
+                database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM apps WHERE app_id = ? AND record = ?)"),
+                arguments: [app.appID.text, app.sealedJSON])
+            guard isStored == true else { return .appChanged }
             for key in [device.key, device.previousKey].compactMap({ $0 }) {
                 if let binding = try database.binding(of: key.thumbprint) { return .keyTaken(binding) }
             }
@@ -59,128 +59,38 @@ struct SQLiteDeviceStore: DeviceStore {
         WHERE app_id = ? AND status = 'pending' AND (assurance = ?) = ?
         """
 
-    func rotate(_ change: RotationChange, recording event: AuditEvent) async throws(StoreError) -> RotationOutcome {
-        try await database.write { database in
-            guard try database.canRotate(change) else { return .conflict }
-            guard try database.binding(of: change.to.thumbprint) == nil,
-                try !database.isAttestedKeyTaken(change.evidence, app: change.appID, device: change.deviceID)
-            else { return .keyTaken }
-            var sql = """
-                UPDATE devices SET previous_key = key,
-                  previous_key_until = CASE WHEN must_rotate_reason IS 'compromise' THEN NULL ELSE ? END, key = ?, key_thumbprint = ?,
-                  key_rotated_at = ?, must_rotate_by = NULL, must_rotate_reason = NULL, assurance = ?
-                """
-            var arguments: StatementArguments = [
-                change.overlapUntil?.seconds, change.to.spki.data, change.to.thumbprint, change.at.seconds,
-                change.assurance.storedText,
-            ]
-            if let evidence = change.evidence {
-                sql += AppAttestEvidence.columns.map { ", \($0) = ?" }.joined()
-                arguments += AppAttestEvidence.arguments(evidence)
+    func save(_ changes: [DeviceChange]) async throws(StoreError) -> [SaveOutcome] {
+        try await database.write { database in try changes.map { try database.save($0) } }
+    }
+
+    func raise(_ fact: DeviceFact, of id: DeviceID, app: AppID) async throws(StoreError) -> Bool {
+        let (sql, values): (String, StatementArguments) =
+            switch fact {
+            case .counter(let counter, let key):
+                (
+                    "attested_counter = ?1 WHERE attested_key_id = ?4 AND attested_counter < ?1",
+                    [Int64(counter), id.text, app.text, key.data]
+                )
+            case .scheme(let scheme):
+                ("highest_scheme = ?1 WHERE highest_scheme < ?1", [scheme.rawValue, id.text, app.text])
             }
-            sql += " WHERE device_id = ? AND app_id = ? AND key = ? AND status = ?"
-            arguments += [
-                change.deviceID.text, change.appID.text, change.from.spki.data, DeviceStatus.registered.rawValue,
-            ]
-            guard try database.change(sql, arguments, recording: event) == 1 else { return .conflict }
-            try database.moveKeys(of: change.deviceID, from: .previous, to: .retired)
-            try database.moveKeys(of: change.deviceID, from: .current, to: .previous)
-            try database.bind(change.to, to: change.deviceID, as: .current)
-            return .rotated
+        return try await database.write { database in
+            try database.change(
+                "UPDATE devices SET \(sql) AND device_id = ?2 AND app_id = ?3", values, recording: nil) == 1
         }
     }
 
-    func setStatus(
-        _ id: DeviceID, of app: AppID, from: Set<DeviceStatus>, to: DeviceStatus, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        let allowed = from.map(\.rawValue).sorted()
-        let marks = databaseQuestionMarks(count: allowed.count)
-        return try await change(
-            "status = ?", [to.rawValue], of: id, app, where: "status IN (\(marks))", StatementArguments(allowed),
-            recording: event)
-    }
-
-    func admit(
-        _ id: DeviceID, of app: AppID, known: Assurance, as assurance: Assurance, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        try await change(
-            "status = ?, assurance = ?", [DeviceStatus.registered.rawValue, assurance.storedText], of: id, app,
-            where: "status = ? AND assurance = ?", [DeviceStatus.pending.rawValue, known.storedText], recording: event)
-    }
-
-    func replaceEvidence(
-        of known: DeviceRecord, with evidence: AppAttestEvidence?, assurance: Assurance, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        try await database.write { database in
-            guard try !database.isAttestedKeyTaken(evidence, app: known.appID, device: known.deviceID) else {
-                return false
-            }
-            let columns = AppAttestEvidence.columns.map { ", \($0) = ?" }.joined()
-            return try database.change(
-                """
-                UPDATE devices SET assurance = ?\(columns)
-                WHERE device_id = ? AND app_id = ? AND key = ? AND assurance = ?
-                  AND attested_key_id IS ? AND coalesce(attested_counter, 0) = ?
-                  AND must_rotate_by IS ? AND must_rotate_reason IS ?
-                """,
-                [assurance.storedText] + AppAttestEvidence.arguments(evidence) + [
-                    known.deviceID.text, known.appID.text, known.key.spki.data, known.assurance.storedText,
-                    known.appAttest?.keyID.data, Int64(known.appAttest?.counter ?? 0),
-                    known.mustRotate?.by.seconds, known.mustRotate?.reason.rawValue,
-                ],
-                recording: event) == 1
-        }
-    }
-
-    func advanceCounter(
-        _ id: DeviceID, of app: AppID, attestedKey: [UInt8], to counter: UInt32
-    ) async throws(StoreError) -> Bool {
-        try await change(
-            "attested_counter = ?", [Int64(counter)], of: id, app,
-            where: "attested_key_id = ? AND attested_counter < ?", [attestedKey.data, Int64(counter)], recording: nil)
-    }
-
-    func raiseScheme(_ id: DeviceID, of app: AppID, to scheme: SignatureScheme) async throws(StoreError) {
-        _ = try await change(
-            "highest_scheme = ?", [scheme.rawValue], of: id, app, where: "highest_scheme < ?", [scheme.rawValue],
-            recording: nil)
-    }
-
-    func lowerScheme(
-        _ id: DeviceID, of app: AppID, to scheme: SignatureScheme, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        try await change(
-            "highest_scheme = ?", [scheme.rawValue], of: id, app, where: "TRUE", [], recording: event)
-    }
-
-    func setMustRotate(
-        _ id: DeviceID, of app: AppID, to demand: RotationDemand?, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        try await change(
-            "must_rotate_by = ?, must_rotate_reason = ?", [demand?.by.seconds, demand?.reason.rawValue], of: id, app,
-            where: "TRUE", [], recording: event)
-    }
-
-    func endOverlap(
-        _ id: DeviceID, of app: AppID, key: DevicePublicKey, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool {
-        try await change(
-            "previous_key_until = NULL", [], of: id, app, where: "key = ? AND previous_key_until IS NOT NULL",
-            [key.spki.data], recording: event)
-    }
-
-    func holdObserved(of app: AppID, limit: Int, recording event: AuditEvent) async throws(StoreError) -> Int {
-        try await database.write { database in
-            try database.change(Self.hold, [DeviceStatus.pending.rawValue, app.text, limit], recording: event)
+    func observedDevices(of app: AppID, limit: Int) async throws(StoreError) -> [DeviceRecord] {
+        try await database.read { database in
+            try Row.fetchAll(database, sql: Self.observed, arguments: [app.text, limit])
+                .map { try DeviceRecord(row: StoredRow($0)) }
         }
     }
 
     /// The status is a literal: a bound value does not match a partial index.
-    static let hold = """
-        UPDATE devices SET status = ?, admitted_under_observation = 0
-        WHERE device_id IN (
-          SELECT device_id FROM devices INDEXED BY devices_observed
-          WHERE app_id = ? AND status = 'registered' AND admitted_under_observation <> 0 LIMIT ?)
+    static let observed = """
+        SELECT * FROM devices INDEXED BY devices_observed
+        WHERE app_id = ? AND status = 'registered' AND admitted_under_observation <> 0 LIMIT ?
         """
 
     func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) {
@@ -236,33 +146,51 @@ struct SQLiteDeviceStore: DeviceStore {
 
     /// False for the service: only one has the file open.
     let rotatesElsewhere: Bool
-
-    /// Changes columns of one device if a condition holds. Returns whether it did.
-    private func change(
-        _ columns: String, _ values: StatementArguments, of id: DeviceID, _ app: AppID, where condition: String,
-        _ conditionValues: StatementArguments, recording event: AuditEvent?
-    ) async throws(StoreError) -> Bool {
-        try await database.write { database in
-            try database.change(
-                "UPDATE devices SET \(columns) WHERE device_id = ? AND app_id = ? AND \(condition)",
-                values + [id.text, app.text] + conditionValues, recording: event) == 1
-        }
-    }
 }
 
 extension Database {
-    fileprivate func canRotate(_ change: RotationChange) throws -> Bool {
-        try Bool.fetchOne(
-            cachedStatement(
-                sql: """
-                    SELECT EXISTS (
-                      SELECT 1 FROM devices WHERE device_id = ? AND app_id = ? AND key = ? AND status = ?
-                        AND (? OR must_rotate_reason IS NOT ?))
-                    """),
-            arguments: [
-                change.deviceID.text, change.appID.text, change.from.spki.data, DeviceStatus.registered.rawValue,
-                change.evidence == nil, RotationReason.compromise.rawValue,
-            ]) ?? false
+    fileprivate func save(_ change: DeviceChange) throws -> SaveOutcome {
+        let (before, after) = (change.before, change.after)
+        if change.replacesKey, try binding(of: after.key.thumbprint) != nil { return .keyTaken }
+        if change.replacesAppAttest,
+            try isAttestedKeyTaken(after.appAttest, app: after.appID, device: after.deviceID)
+        {
+            return .keyTaken
+        }
+        var columns = [
+            "status", "key", "key_thumbprint", "previous_key", "previous_key_until", "assurance", "key_rotated_at",
+            "must_rotate_by", "must_rotate_reason", "admitted_under_observation", "version",
+        ]
+        var values: StatementArguments = [
+            after.status.rawValue, after.key.spki.data, after.key.thumbprint, after.previousKey?.spki.data,
+            after.previousKeyUntil?.seconds, after.assurance.storedText, after.keyRotatedAt?.seconds,
+            after.mustRotate?.by.seconds, after.mustRotate?.reason.rawValue, after.admittedUnderObservation,
+            before.version + 1,
+        ]
+        if change.lowersScheme {
+            columns.append("highest_scheme")
+            values += [after.highestScheme.rawValue]
+        }
+        if change.replacesAppAttest {
+            columns += AppAttestEvidence.columns
+            values += AppAttestEvidence.arguments(after.appAttest)
+        }
+        var sql = """
+            UPDATE devices SET \(columns.map { "\($0) = ?" }.joined(separator: ", "))
+            WHERE device_id = ? AND app_id = ? AND version = ?
+            """
+        values += [before.deviceID.text, before.appID.text, before.version]
+        if change.replacesAppAttest {
+            sql += " AND coalesce(attested_counter, 0) = ? AND highest_scheme = ?"
+            values += [Int64(before.appAttest?.counter ?? 0), before.highestScheme.rawValue]
+        }
+        guard try self.change(sql, values, recording: change.event) == 1 else { return .conflict }
+        if change.replacesKey {
+            try moveKeys(of: after.deviceID, from: .previous, to: .retired)
+            try moveKeys(of: after.deviceID, from: .current, to: .previous)
+            try bind(after.key, to: after.deviceID, as: .current)
+        }
+        return .saved
     }
 
     fileprivate func insert(_ device: DeviceRecord) throws {
@@ -270,7 +198,7 @@ extension Database {
             [
                 "device_id", "app_id", "platform", "status", "key", "key_thumbprint", "previous_key",
                 "previous_key_until", "assurance", "registered_at", "key_rotated_at", "last_seen", "highest_scheme",
-                "must_rotate_by", "must_rotate_reason", "admitted_under_observation", "local_id",
+                "must_rotate_by", "must_rotate_reason", "admitted_under_observation", "local_id", "version",
             ] + AppAttestEvidence.columns
         let values: StatementArguments = [
             device.deviceID.text, device.appID.text, device.platform.rawValue, device.status.rawValue,
@@ -278,7 +206,7 @@ extension Database {
             device.previousKeyUntil?.seconds, device.assurance.storedText, device.registeredAt.seconds,
             device.keyRotatedAt?.seconds, device.lastSeen?.seconds, device.highestScheme.rawValue,
             device.mustRotate?.by.seconds, device.mustRotate?.reason.rawValue, device.admittedUnderObservation,
-            device.localID,
+            device.localID, device.version,
         ]
         try cachedStatement(
             sql: """

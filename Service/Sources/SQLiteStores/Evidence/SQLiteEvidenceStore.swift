@@ -14,7 +14,7 @@ struct SQLiteEvidenceStore: EvidenceStore {
                 sql: """
                     INSERT INTO evidence
                       (id, app_id, device_id, recorded_at, expires_at, format, code, step, size, sealed)
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE EXISTS (SELECT 1 FROM apps WHERE app_id = ?2)
                     """
             ).execute(arguments: [
                 summary.id, summary.appID.text, summary.deviceID?.text, summary.recordedAt.seconds,

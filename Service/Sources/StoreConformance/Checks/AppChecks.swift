@@ -30,7 +30,9 @@ extension StoreConformance {
                 _ = try await stores.apps.insert(app, recording: samples.event(.appAdded))
                 let won = try await concurrently(64) { number in
                     let new = StoredApp(appID: samples.app, sealedJSON: #"{"number":\#(number)}"#)
-                    return try await stores.apps.replace(app, with: new, recording: samples.event(.appChanged))
+                    let outcome = try await stores.apps.replace(
+                        app, with: new, needsNoDevices: number % 2 == 0, recording: samples.event(.appChanged))
+                    return outcome == .replaced
                 }
                 try expect(won.count { $0 }, is: 1, "the number of winners")
                 let winner = try unwrap(won.firstIndex(of: true), "winner")
@@ -43,7 +45,10 @@ extension StoreConformance {
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
                 let event = samples.event(.appChanged)
-                try expect(try await stores.apps.replace(app, with: app, recording: event), is: false, "replacing")
+                try expect(
+                    try await stores.apps.replace(app, with: app, needsNoDevices: false, recording: event),
+                    is: .conflict,
+                    "replacing")
                 try expect(try await stores.apps.remove(samples.app, recording: event), is: false, "removing")
                 let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
                 try expect(events, is: [], "the log")
@@ -54,8 +59,9 @@ extension StoreConformance {
                 let event = samples.event(.appChanged)
                 for app in apps { _ = try await stores.apps.insert(app, recording: event) }
                 let other = StoredApp(appID: apps[1].appID, sealedJSON: #"{"number":1}"#)
-                let replaced = try await stores.apps.replace(apps[0], with: other, recording: event)
-                try expect(replaced, is: false, "replacing")
+                let replaced = try await stores.apps.replace(
+                    apps[0], with: other, needsNoDevices: false, recording: event)
+                try expect(replaced, is: .conflict, "replacing")
                 for app in apps { try expect(try await stores.apps.app(app.appID), is: app, "the app after") }
             },
             ConformanceCheck("An app with devices is not removed, also when they have deregistered") { stores in

@@ -45,15 +45,11 @@ extension StoreConformance {
                 _ = try await stores.apps.insert(
                     StoredApp(appID: samples.app, sealedJSON: "{}"), recording: samples.event(.appAdded))
                 try await stores.add(device, samples)
-                _ = try await stores.devices.insert(
-                    device, maximumPending: 1, recording: samples.event(device: device.deviceID))
-                _ = try await stores.devices.advanceCounter(
-                    device.deviceID, of: device.appID, attestedKey: device.appAttest?.keyID ?? [], to: 1)
+                _ = try await stores.insert(device, samples)
+                _ = try await stores.devices.raise(
+                    .counter(1, ofAppAttestKey: device.appAttest?.keyID ?? []), of: device.deviceID, app: device.appID)
                 try await stores.devices.noteSeen([device.deviceID: stores.now])
-                _ = try await stores.devices.rotate(
-                    samples.rotation(of: device), recording: samples.event(.keyRotated, device: device.deviceID))
-                _ = try await stores.devices.rotate(
-                    samples.rotation(of: device), recording: samples.event(.keyRotated, device: device.deviceID))
+                for _ in 0..<2 { _ = try await stores.devices.save(samples.rotation(of: device)) }
                 let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
                 try expect(
                     events.map(\.event.code), is: [.keyRotated, .deviceRegistered, .appAdded], "the codes, newest first"

@@ -30,9 +30,7 @@ extension StoreConformance {
                 let devices = (0..<64).map { _ in samples.device(key: key) }
                 try await stores.provide(samples.app, samples)
                 let outcomes = try await concurrently(64) { number in
-                    try await stores.devices.insert(
-                        devices[number], maximumPending: 1,
-                        recording: samples.event(device: devices[number].deviceID))
+                    try await stores.insert(devices[number], samples)
                 }
                 let winner = try unwrap(outcomes.firstIndex(of: .inserted), "winner")
                 let binding = KeyBinding(appID: samples.app, deviceID: devices[winner].deviceID, role: .current)
@@ -48,8 +46,7 @@ extension StoreConformance {
                 try await stores.add(device, samples)
                 let other = samples.device(key: device.key, app: try Samples.appID())
                 try await stores.provide(other.appID, samples)
-                let outcome = try await stores.devices.insert(
-                    other, maximumPending: 1, recording: samples.event(app: other.appID))
+                let outcome = try await stores.insert(other, samples)
                 let binding = KeyBinding(appID: device.appID, deviceID: device.deviceID, role: .current)
                 try expect(outcome, is: .keyTaken(binding), "the outcome")
             },
@@ -60,8 +57,7 @@ extension StoreConformance {
                 let samples = try Samples(stores)
                 let evidence = samples.evidence()
                 try await stores.add(samples.device(evidence: evidence), samples)
-                let second = try await stores.devices.insert(
-                    samples.device(evidence: evidence), maximumPending: 1, recording: samples.event())
+                let second = try await stores.insert(samples.device(evidence: evidence), samples)
                 try expect(second, is: .attestedKeyTaken, "the outcome within the app")
                 try await stores.add(samples.device(evidence: evidence, app: try Samples.appID()), samples)
             },
@@ -70,13 +66,12 @@ extension StoreConformance {
                 let samples = try Samples(stores)
                 try await stores.provide(samples.app, samples)
                 let outcomes = try await concurrently(64) { _ in
-                    try await stores.devices.insert(
-                        samples.device(status: .pending), maximumPending: 5, recording: samples.event(.devicePending))
+                    try await stores.insert(
+                        samples.device(status: .pending), maximumPending: 5, samples, .devicePending)
                 }
                 try expect(outcomes.count { $0 == .inserted }, is: 5, "the number of insertions")
                 try expect(outcomes.count { $0 == .tooManyPending }, is: 59, "the number of refusals")
-                let registered = try await stores.devices.insert(
-                    samples.device(), maximumPending: 5, recording: samples.event())
+                let registered = try await stores.insert(samples.device(), maximumPending: 5, samples)
                 try expect(registered, is: .inserted, "the outcome of a registered device")
             },
             ConformanceCheck("Devices of another app or with another status do not count as pending") { stores in
@@ -88,8 +83,8 @@ extension StoreConformance {
                     }
                 }
                 for expected in [InsertOutcome.inserted, .inserted, .tooManyPending] {
-                    let outcome = try await stores.devices.insert(
-                        samples.device(status: .pending), maximumPending: 2, recording: samples.event(.devicePending))
+                    let outcome = try await stores.insert(
+                        samples.device(status: .pending), maximumPending: 2, samples, .devicePending)
                     try expect(outcome, is: expected, "the outcome")
                 }
             },
@@ -100,8 +95,7 @@ extension StoreConformance {
                 for twin in [samples.device(id: device.deviceID), other.device(id: device.deviceID)] {
                     try await stores.provide(twin.appID, samples)
                     do {
-                        _ = try await stores.devices.insert(
-                            twin, maximumPending: 1, recording: samples.event(device: twin.deviceID))
+                        _ = try await stores.insert(twin, samples)
                         throw Unmet(found: "the second insertion did not throw")
                     } catch is StoreError {}
                     try expect(try await stores.devices.binding(of: twin.key.thumbprint), is: nil, "its key's binding")
@@ -115,8 +109,7 @@ extension StoreConformance {
                 func insert(_ assurance: Assurance) async throws -> InsertOutcome {
                     var device = samples.device(status: .pending)
                     device.assurance = assurance
-                    return try await stores.devices.insert(
-                        device, maximumPending: 2, recording: samples.event(.devicePending))
+                    return try await stores.insert(device, maximumPending: 2, samples, .devicePending)
                 }
                 let proven = samples.device().assurance
                 for assurance in [Assurance.unproven, proven] {
@@ -128,9 +121,8 @@ extension StoreConformance {
             ConformanceCheck("A device of an unknown app is refused and leaves nothing behind") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device()
-                let outcome = try await stores.devices.insert(
-                    device, maximumPending: 1, recording: samples.event(device: device.deviceID))
-                try expect(outcome, is: .appMissing, "the outcome")
+                let outcome = try await stores.insert(device, samples)
+                try expect(outcome, is: .appChanged, "the outcome")
                 try expect(try await stores.devices.device(device.deviceID, of: device.appID), is: nil, "the device")
                 try expect(try await stores.devices.binding(of: device.key.thumbprint), is: nil, "the binding")
                 try expect(try await stores.eventCount(of: device), is: 0, "the number of events")
@@ -140,8 +132,7 @@ extension StoreConformance {
                 for _ in 0..<64 {
                     let samples = try Samples(stores)
                     try await stores.provide(samples.app, samples)
-                    async let outcome = stores.devices.insert(
-                        samples.device(), maximumPending: 1, recording: samples.event())
+                    async let outcome = stores.insert(samples.device(), samples)
                     async let removed = stores.apps.remove(samples.app, recording: samples.event(.appRemoved))
                     let (inserted, gone) = (try await outcome == .inserted, try await removed)
                     try expect(inserted, is: !gone, "the insertion beside the removal")
@@ -149,49 +140,71 @@ extension StoreConformance {
                     try expect(count, is: inserted ? 1 : 0, "the number of devices")
                 }
             },
+            ConformanceCheck("A device that was judged under another record of its app is refused") { stores in
+                let samples = try Samples(stores)
+                try await stores.provide(samples.app, samples)
+                let device = samples.device()
+                for sealedJSON in ["{ }", ""] {
+                    let outcome = try await stores.devices.insert(
+                        device, under: StoredApp(appID: samples.app, sealedJSON: sealedJSON), maximumPending: 1,
+                        recording: samples.event(device: device.deviceID))
+                    try expect(outcome, is: .appChanged, "the outcome")
+                }
+                try expect(try await stores.devices.binding(of: device.key.thumbprint), is: nil, "the binding")
+                try expect(try await stores.eventCount(of: device), is: 0, "the number of events")
+            },
+            ConformanceCheck("An insertion and a change that needs an app without devices never both succeed") {
+                stores in
+                for round in 0..<64 {
+                    let samples = try Samples(stores)
+                    try await stores.provide(samples.app, samples)
+                    let (record, other) = (
+                        Samples.record(of: samples.app), StoredApp(appID: samples.app, sealedJSON: "{ }")
+                    )
+                    async let outcome = stores.insert(samples.device(), samples)
+                    async let replaced = stores.apps.replace(
+                        record, with: other, needsNoDevices: true, recording: samples.event(.appChanged))
+                    let outcomes = (try await outcome, try await replaced)
+                    guard outcomes == (.inserted, .hasDevices) || outcomes == (.appChanged, .replaced) else {
+                        throw Unmet(found: "round \(round): \(outcomes)")
+                    }
+                }
+            },
         ]
     }
 
     private static var changeChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("A status changes only from an expected one, and nothing else changes") { stores in
+            ConformanceCheck("A change is saved over the version that was read, and nothing else changes") { stores in
                 let samples = try Samples(stores)
-                var device = samples.device(evidence: samples.evidence())
+                let device = samples.device(evidence: samples.evidence())
                 try await stores.add(device, samples)
-                func set(_ from: Set<DeviceStatus>, _ to: DeviceStatus) async throws -> Bool {
-                    try await stores.devices.setStatus(
-                        device.deviceID, of: device.appID, from: from, to: to,
-                        recording: samples.event(.deviceRevoked, device: device.deviceID))
+                let changes: [(String, (inout DeviceRecord) -> Void)] = [
+                    ("the status", { $0.status = .pending }),
+                    ("the assurance", { $0.assurance = Assurance(app: .appAttestDevelopment, key: .tee) }),
+                    ("a demand", { $0.mustRotate = RotationDemand(by: samples.now + 60, reason: .compromise) }),
+                    ("another demand", { $0.mustRotate = RotationDemand(by: samples.now, reason: .scheduled) }),
+                    ("no demand", { $0.mustRotate = nil }),
+                    ("the mark of observation", { $0.admittedUnderObservation = true }),
+                    ("no mark", { $0.admittedUnderObservation = false }),
+                    ("the end of an overlap", { ($0.previousKeyUntil, $0.keyRotatedAt) = (samples.now, samples.now) }),
+                    ("no end", { $0.previousKeyUntil = nil }),
+                    ("another App Attest key", { $0.appAttest = samples.evidence(counter: 7) }),
+                    ("no App Attest key", { $0.appAttest = nil }),
+                ]
+                var known = device
+                for (what, body) in changes {
+                    let change = samples.change(known, .deviceRevoked, body)
+                    try expect(try await stores.devices.save(change), is: .saved, what)
+                    try expect(try await stores.stored(device), is: change.saved, "the device after \(what)")
+                    let again = samples.change(known) { $0.status = .revoked }
+                    try expect(try await stores.devices.save(again), is: .conflict, "over the version before \(what)")
+                    known = change.saved
                 }
-                try expect(try await set([.pending, .rejected], .registered), is: false, "from another status")
-                try expect(try await set([], .registered), is: false, "from no status")
-                try expect(try await set([.registered, .pending], .revoked), is: true, "from the status it has")
-                device.status = .revoked
-                try expect(try await stores.stored(device), is: device, "the device after")
-                try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
-                let unknown = try await stores.devices.setStatus(
-                    samples.deviceID(), of: samples.app, from: [.registered], to: .revoked, recording: samples.event())
-                try expect(unknown, is: false, "of an unknown device")
-            },
-            ConformanceCheck("A pending device is admitted once, and only with its known assurance") { stores in
-                let samples = try Samples(stores)
-                let device = samples.device(status: .pending)
-                try await stores.add(device, samples)
-                let assurance = Assurance(app: .none, key: .unattested, labels: ["unproven"])
-                @Sendable func admit(_ known: Assurance) async throws -> Bool {
-                    try await stores.devices.admit(
-                        device.deviceID, of: device.appID, known: known, as: assurance,
-                        recording: samples.event(.deviceApproved, device: device.deviceID))
-                }
-                try expect(try await admit(.unproven), is: false, "with another assurance")
-                let known = device.assurance
-                let done = try await concurrently(64) { _ in try await admit(known) }
-                try expect(done.count { $0 }, is: 1, "the number of admissions")
-                var admitted = device
-                (admitted.status, admitted.assurance) = (.registered, assurance)
-                try expect(try await stores.stored(device), is: admitted, "the device after")
-                try expect(try await admit(assurance), is: false, "a device that is not pending")
-                try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
+                try expect(try await stores.stored(device), is: known, "the device at last")
+                try expect(try await stores.eventCount(of: device), is: changes.count + 1, "the number of events")
+                let unknown = samples.change(samples.device()) { $0.status = .revoked }
+                try expect(try await stores.devices.save(unknown), is: .conflict, "of an unknown device")
             },
             ConformanceCheck("A stream of external changes stays open while its listener reads") { stores in
                 // Two listeners: none may end, nor take the other one's place.
@@ -216,150 +229,128 @@ extension StoreConformance {
                 }
                 try expect(!ended, "a stream ended")
             },
-            ConformanceCheck("Of 64 changes of one status one succeeds") { stores in
+            ConformanceCheck("Of 64 changes that start from one row one succeeds") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device(status: .pending)
                 try await stores.add(device, samples)
-                let done = try await concurrently(64) { number in
-                    try await stores.devices.setStatus(
-                        device.deviceID, of: device.appID, from: [.pending],
-                        to: number % 2 == 0 ? .registered : .rejected,
-                        recording: samples.event(.deviceApproved, device: device.deviceID))
+                let outcomes = try await concurrently(64) { number in
+                    try await stores.devices.save(
+                        samples.change(device) { $0.status = number % 2 == 0 ? .registered : .rejected })
                 }
-                try expect(done.count { $0 }, is: 1, "the number of changes")
+                try expect(outcomes.count { $0 == .saved }, is: 1, "the number of changes")
+                try expect(outcomes.count { $0 == .conflict }, is: 63, "the number of conflicts")
                 try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
             },
-            ConformanceCheck(
-                "Evidence is replaced only while the known row holds, and never by another device's evidence"
-            ) {
+            ConformanceCheck("Of several changes in one call each succeeds by itself, in the order of the call") {
                 stores in
                 let samples = try Samples(stores)
-                var (device, other) = (
+                let devices = (0..<4).map { _ in samples.device(evidence: samples.evidence()) }
+                for device in devices { try await stores.add(device, samples) }
+                let outdated = samples.change(devices[1]) { $0.status = .pending }
+                try expect(try await stores.devices.save(outdated), is: .saved, "the change before")
+                let changes = [
+                    samples.change(devices[3]) { $0.status = .pending },
+                    samples.change(devices[1]) { $0.status = .revoked },
+                    samples.rotation(of: devices[2], to: devices[0].key),
+                    samples.change(devices[0]) { $0.status = .pending },
+                ]
+                let outcomes = try await stores.devices.save(changes)
+                try expect(outcomes, is: [.saved, .conflict, .keyTaken, .saved], "the outcomes")
+                for (device, status) in zip(devices, [DeviceStatus.pending, .pending, .registered, .pending]) {
+                    try expect(try await stores.stored(device).status, is: status, "a device's status")
+                }
+                let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
+                try expect(events.count { $0.event.code == .deviceRevoked }, is: 3, "the number of events")
+            },
+            ConformanceCheck("An App Attest key is never taken from another device") { stores in
+                let samples = try Samples(stores)
+                let (device, other) = (
                     samples.device(evidence: samples.evidence()), samples.device(evidence: samples.evidence())
                 )
-                try await stores.add(device, samples)
-                try await stores.add(other, samples)
-                let assurance = Assurance(app: .appAttestDevelopment, key: .tee)
-                func replace(
-                    _ evidence: AppAttestEvidence?, knowing change: (inout DeviceRecord) -> Void = { _ in }
-                ) async throws -> Bool {
-                    var known = device
-                    change(&known)
-                    return try await stores.devices.replaceEvidence(
-                        of: known, with: evidence, assurance: assurance,
-                        recording: samples.event(.deviceEvidenceReplaced, device: device.deviceID))
-                }
-                let new = samples.evidence(counter: 7)
-                try expect(try await replace(other.appAttest), is: false, "by another device's")
-                let outdated: [(String, (inout DeviceRecord) -> Void)] = [
-                    ("of another key", { $0.key = samples.key() }),
-                    ("of another assurance", { $0.assurance = assurance }),
-                    ("of another attested key", { $0.appAttest = samples.evidence() }),
-                    ("of no attested key", { $0.appAttest = nil }),
-                    ("of another counter", { $0.appAttest?.counter = 1 }),
-                    ("of a demand to rotate", { $0.mustRotate = RotationDemand(by: stores.now, reason: .scheduled) }),
-                ]
-                for (what, change) in outdated {
-                    try expect(try await replace(new, knowing: change), is: false, what)
-                }
-                try expect(try await stores.stored(device), is: device, "the device in between")
-                try expect(try await replace(new), is: true, "of what is known")
-                let before = device
-                device.appAttest = new
-                device.assurance = assurance
+                for device in [device, other] { try await stores.add(device, samples) }
+                let stolen = samples.change(device) { $0.appAttest = other.appAttest }
+                try expect(try await stores.devices.save(stolen), is: .keyTaken, "the outcome")
                 try expect(try await stores.stored(device), is: device, "the device after")
-                try expect(try await replace(nil, knowing: { $0 = before }), is: false, "of what was known before")
-                for reason in [RotationReason.scheduled, .compromise] {
-                    let demand = RotationDemand(by: stores.now + 60, reason: reason)
-                    _ = try await stores.devices.setMustRotate(
-                        device.deviceID, of: device.appID, to: demand, recording: samples.event())
-                    try expect(try await replace(nil), is: false, "without the demand to rotate")
-                    device.mustRotate = demand
-                }
-                try expect(try await replace(nil), is: true, "by none")
-                other.appAttest = nil
-                try expect(try await stores.stored(device).appAttest, is: nil, "the evidence at last")
+                try expect(try await stores.eventCount(of: device), is: 1, "the number of events")
             },
-            ConformanceCheck("A counter only grows, and of 64 calls that advance it to one value one succeeds") {
+            ConformanceCheck("A counter only grows, and of 64 calls that raise it to one value one succeeds") {
                 stores in
                 let samples = try Samples(stores)
                 let evidence = samples.evidence(counter: 5)
                 let device = samples.device(evidence: evidence)
                 try await stores.add(device, samples)
-                func advance(_ key: [UInt8], _ counter: UInt32) async throws -> Bool {
-                    try await stores.devices.advanceCounter(
-                        device.deviceID, of: device.appID, attestedKey: key, to: counter)
+                @Sendable func raise(_ key: [UInt8], _ counter: UInt32) async throws -> Bool {
+                    try await stores.devices.raise(
+                        .counter(counter, ofAppAttestKey: key), of: device.deviceID, app: device.appID)
                 }
-                try expect(try await advance(evidence.keyID, 5), is: false, "to what it is")
-                try expect(try await advance(samples.bytes(), 9), is: false, "of another key")
+                try expect(try await raise(evidence.keyID, 5), is: false, "to what it is")
+                try expect(try await raise(samples.bytes(), 9), is: false, "of another key")
                 let key = evidence.keyID
-                let done = try await concurrently(64) { _ in
-                    try await stores.devices.advanceCounter(
-                        device.deviceID, of: device.appID, attestedKey: key, to: 6)
-                }
-                try expect(done.count { $0 }, is: 1, "the number that advanced it")
-                try expect(try await advance(evidence.keyID, .max), is: true, "to the largest")
+                let done = try await concurrently(64) { _ in try await raise(key, 6) }
+                try expect(done.count { $0 }, is: 1, "the number that raised it")
+                try expect(try await raise(evidence.keyID, .max), is: true, "to the largest")
                 try expect(try await stores.stored(device).appAttest?.counter, is: .max, "the counter")
+                try expect(try await stores.stored(device).version, is: device.version, "the version")
             },
             ConformanceCheck("The scheme is raised by requests and lowered by operators") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device()
                 try await stores.add(device, samples)
-                try await stores.devices.raiseScheme(device.deviceID, of: device.appID, to: .two)
-                try await stores.devices.raiseScheme(device.deviceID, of: device.appID, to: .one)
-                try expect(try await stores.stored(device).highestScheme, is: .two, "the scheme after raising")
-                let event = samples.event(.deviceSchemeLowered, device: device.deviceID)
-                let lowered = try await stores.devices.lowerScheme(
-                    device.deviceID, of: device.appID, to: .one, recording: event)
-                try expect(lowered, is: true, "lowering")
+                func raise(_ scheme: SignatureScheme, of id: DeviceID) async throws -> Bool {
+                    try await stores.devices.raise(.scheme(scheme), of: id, app: device.appID)
+                }
+                try expect(try await raise(.two, of: device.deviceID), is: true, "raising")
+                try expect(try await raise(.two, of: device.deviceID), is: false, "raising again")
+                try expect(try await raise(.one, of: device.deviceID), is: false, "raising to a lower one")
+                try expect(try await raise(.two, of: samples.deviceID()), is: false, "of an unknown device")
+                let raised = try await stores.stored(device)
+                try expect(raised.highestScheme, is: .two, "the scheme after raising")
+                try expect(raised.version, is: device.version, "the version")
+                let lowered = samples.change(raised, .deviceSchemeLowered) { $0.highestScheme = .one }
+                try expect(try await stores.devices.save(lowered), is: .saved, "lowering")
                 try expect(try await stores.stored(device).highestScheme, is: .one, "the scheme after lowering")
-                try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
-                let unknown = try await stores.devices.lowerScheme(
-                    samples.deviceID(), of: device.appID, to: .one, recording: samples.event())
-                try expect(unknown, is: false, "lowering an unknown device's")
             },
-            ConformanceCheck("A demand to rotate is inserted, set and cleared, with its reason") { stores in
+            ConformanceCheck("A change does not undo a fact that was raised since the row was read") { stores in
                 let samples = try Samples(stores)
-                var device = samples.device()
-                device.mustRotate = RotationDemand(by: stores.now, reason: .compromise)
+                let device = samples.device(evidence: samples.evidence(counter: 5))
                 try await stores.add(device, samples)
-                try expect(try await stores.stored(device), is: device, "the device as inserted")
-                let time = stores.now + 3600
-                for demand in [
-                    RotationDemand(by: time, reason: .scheduled), RotationDemand(by: time, reason: .compromise), nil,
-                ] {
-                    let done = try await stores.devices.setMustRotate(
-                        device.deviceID, of: device.appID, to: demand,
-                        recording: samples.event(.deviceMustRotate, device: device.deviceID))
-                    try expect(done, is: true, "setting")
-                    try expect(try await stores.stored(device).mustRotate, is: demand, "the demand")
+                let (id, app, key) = (device.deviceID, device.appID, device.appAttest?.keyID ?? [])
+                _ = try await stores.devices.raise(.counter(9, ofAppAttestKey: key), of: id, app: app)
+                _ = try await stores.devices.raise(.scheme(.two), of: id, app: app)
+                try await stores.devices.noteSeen([id: stores.now])
+                let change = samples.rotation(of: device)
+                try expect(try await stores.devices.save(change), is: .saved, "the change")
+                let stored = try await stores.stored(device)
+                try expect(stored.appAttest?.counter, is: 9, "the counter")
+                try expect(stored.highestScheme, is: .two, "the scheme")
+                try expect(stored.lastSeen, is: stores.now, "the last-seen time")
+            },
+            ConformanceCheck("An App Attest key that was used since the row was read is not replaced") { stores in
+                let samples = try Samples(stores)
+                let facts: [(AppAttestEvidence) -> DeviceFact] = [
+                    { .counter(1, ofAppAttestKey: $0.keyID) }, { _ in .scheme(.two) },
+                ]
+                for fact in facts {
+                    let evidence = samples.evidence()
+                    let device = samples.device(evidence: evidence)
+                    try await stores.add(device, samples)
+                    let change = samples.change(device, .deviceEvidenceReplaced) { $0.appAttest = samples.evidence() }
+                    _ = try await stores.devices.raise(fact(evidence), of: device.deviceID, app: device.appID)
+                    try expect(try await stores.devices.save(change), is: .conflict, "the outcome")
+                    try expect(try await stores.stored(device).appAttest?.keyID, is: evidence.keyID, "the key id")
                 }
             },
-            ConformanceCheck("Only devices admitted under observation are held, once each, in steps") { stores in
+            ConformanceCheck("Only registered devices admitted under observation are listed as such") { stores in
                 let samples = try Samples(stores)
                 let observed = (0..<3).map { _ in samples.device(observed: true) }
                 let others = [samples.device(), samples.device(status: .revoked, observed: true)]
                 for device in observed + others { try await stores.add(device, samples) }
-                let elsewhere = samples.device(app: try Samples.appID(), observed: true)
-                try await stores.add(elsewhere, samples)
-                let event = samples.event(.devicePending)
-                func hold() async throws -> Int {
-                    try await stores.devices.holdObserved(of: samples.app, limit: 2, recording: event)
-                }
-                try expect(try await hold(), is: 2, "held in the first step")
-                var left = 0
-                for device in observed where try await stores.stored(device).admittedUnderObservation { left += 1 }
-                try expect(left, is: 1, "still marked after the first step")
-                try expect(try await hold(), is: 1, "held in the second step")
-                for device in observed {
-                    let stored = try await stores.stored(device)
-                    try expect(stored.status, is: .pending, "the status of an observed device")
-                    try expect(stored.admittedUnderObservation, is: false, "its mark")
-                }
-                for device in others + [elsewhere] {
-                    try expect(try await stores.stored(device), is: device, "another device")
-                }
-                try expect(try await hold(), is: 0, "held again")
+                try await stores.add(samples.device(app: try Samples.appID(), observed: true), samples)
+                let found = try await stores.devices.observedDevices(of: samples.app, limit: 10)
+                let ids = Set(observed.map(\.deviceID))
+                try expect(Set(found.map(\.deviceID)), is: ids, "the devices")
+                let some = try await stores.devices.observedDevices(of: samples.app, limit: 2)
+                try expect(some.count, is: 2, "the number of devices within a limit")
             },
             ConformanceCheck("A last-seen time changes by more than an hour or not at all") { stores in
                 let samples = try Samples(stores)

@@ -7,6 +7,7 @@ extension StoreConformance {
             ConformanceCheck("Evidence is read unchanged, newest first, in pages, and only under its own app") {
                 stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
+                for app in [samples.app, other.app] { try await stores.provide(app, samples) }
                 let kept = (0..<5).map { samples.refusal(device: $0 == 3 ? samples.deviceID() : nil) }
                 for evidence in kept { try await stores.evidence.keep(evidence, within: .standard) }
                 try await stores.evidence.keep(other.refusal(), within: .standard)
@@ -29,6 +30,7 @@ extension StoreConformance {
             ConformanceCheck("Evidence of an app stays within its bounds: its oldest is erased, other apps' stays") {
                 stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
+                for app in [samples.app, other.app] { try await stores.provide(app, samples) }
                 func kept() async throws -> [String] {
                     try await stores.evidence.evidence(of: samples.app, before: nil, limit: 100).map(\.id)
                 }
@@ -51,6 +53,7 @@ extension StoreConformance {
             },
             ConformanceCheck("Evidence of just the bound is kept, and bounds of nothing keep what is there") { stores in
                 let samples = try Samples(stores)
+                try await stores.provide(samples.app, samples)
                 let evidence = samples.refusal(bytes: 1000)
                 for bounds in [EvidenceBounds(count: 1, bytes: 1000), .init(count: 0, bytes: 1000)] {
                     try await stores.evidence.keep(bounds.count == 1 ? evidence : samples.refusal(), within: bounds)
@@ -60,6 +63,7 @@ extension StoreConformance {
             },
             ConformanceCheck("Of 32 refusals kept at once as many stay as the bounds allow") { stores in
                 let samples = try Samples(stores)
+                try await stores.provide(samples.app, samples)
                 let bounds = EvidenceBounds(count: 7, bytes: 1 << 20)
                 _ = try await concurrently(32) { _ in
                     try await stores.evidence.keep(samples.refusal(), within: bounds)
@@ -69,6 +73,7 @@ extension StoreConformance {
             },
             ConformanceCheck("Evidence is erased by id, by app and when it has expired") { stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
+                for app in [samples.app, other.app] { try await stores.provide(app, samples) }
                 let kept = (0..<4).map { samples.refusal(expiresAt: stores.now + Int64($0)) }
                 for evidence in kept { try await stores.evidence.keep(evidence, within: .standard) }
                 let foreign = other.refusal(expiresAt: stores.now + 9)
@@ -96,7 +101,7 @@ extension StoreConformance {
 }
 
 extension Samples {
-    fileprivate func refusal(
+    func refusal(
         device: DeviceID? = nil, bytes count: Int = 300, expiresAt: UnixTime? = nil
     ) -> StoredEvidence {
         StoredEvidence(

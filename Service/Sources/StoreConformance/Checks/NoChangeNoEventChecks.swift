@@ -17,7 +17,17 @@ extension StoreConformance {
                         ("inserting an app twice", { try await $0.apps.insert(other, recording: $1) }),
                         (
                             "replacing a record that has changed",
-                            { try await $0.apps.replace(other, with: app, recording: $1) }
+                            {
+                                try await $0.apps.replace(other, with: app, needsNoDevices: false, recording: $1)
+                                    == .replaced
+                            }
+                        ),
+                        (
+                            "replacing a record that needs an app without devices",
+                            {
+                                try await $0.apps.replace(app, with: other, needsNoDevices: true, recording: $1)
+                                    == .replaced
+                            }
                         ),
                         ("removing an app with devices", { try await $0.apps.remove(samples.app, recording: $1) }),
                     ])
@@ -34,91 +44,42 @@ extension StoreConformance {
                 try await stores.expectNoEvent(
                     samples,
                     refused.map { what, device in
-                        (what, { try await $0.devices.insert(device, maximumPending: 0, recording: $1) == .inserted })
+                        (
+                            what,
+                            {
+                                try await $0.devices.insert(
+                                    device, under: Samples.record(of: device.appID), maximumPending: 0, recording: $1)
+                                    == .inserted
+                            }
+                        )
                     })
             },
-            ConformanceCheck("A rotation that is refused has no event") { stores in
+            ConformanceCheck("A change of a device that is refused has no event") { stores in
                 let samples = try Samples(stores)
                 let (device, other) = (samples.device(), samples.device(evidence: samples.evidence()))
                 for device in [device, other] { try await stores.add(device, samples) }
+                var outdated = device
+                outdated.version += 1
                 let refused = [
-                    ("rotating from another key", samples.rotation(of: device, from: samples.key())),
+                    ("saving over another version", samples.change(outdated) { $0.status = .revoked }),
+                    ("saving an unknown device", samples.change(samples.device()) { $0.status = .revoked }),
                     ("rotating to a bound key", samples.rotation(of: device, to: other.key)),
                     (
-                        "rotating with another device's evidence",
-                        samples.rotation(of: device, evidence: other.appAttest)
+                        "taking another device's App Attest key",
+                        samples.change(device) { $0.appAttest = other.appAttest }
                     ),
                 ]
                 try await stores.expectNoEvent(
                     samples,
                     refused.map { what, change in
-                        (what, { try await $0.devices.rotate(change, recording: $1) == .rotated })
+                        (
+                            what,
+                            { stores, event in
+                                try await stores.devices.save(
+                                    DeviceChange(from: change.before, to: change.after, event: event)) == .saved
+                            }
+                        )
                     })
-            },
-            ConformanceCheck("A change of a device that is refused has no event") { stores in
-                let samples = try Samples(stores)
-                let device = samples.device(evidence: samples.evidence())
-                try await stores.add(device, samples)
-                let (id, unknown, app) = (device.deviceID, samples.deviceID(), samples.app)
-                var outdated = device
-                outdated.key = samples.key()
-                let known = outdated
-                try await stores.expectNoEvent(
-                    samples,
-                    [
-                        (
-                            "a status that is not expected",
-                            {
-                                try await $0.devices.setStatus(
-                                    id, of: app, from: [.pending], to: .revoked, recording: $1)
-                            }
-                        ),
-                        (
-                            "the status of an unknown device",
-                            {
-                                try await $0.devices.setStatus(
-                                    unknown, of: app, from: [.registered], to: .revoked, recording: $1)
-                            }
-                        ),
-                        (
-                            "admitting a device that is not pending",
-                            {
-                                try await $0.devices.admit(
-                                    id, of: app, known: device.assurance, as: .unproven, recording: $1)
-                            }
-                        ),
-                        (
-                            "evidence for a key that has changed",
-                            {
-                                try await $0.devices.replaceEvidence(
-                                    of: known, with: nil, assurance: .unproven, recording: $1)
-                            }
-                        ),
-                        (
-                            "the scheme of an unknown device",
-                            {
-                                try await $0.devices.lowerScheme(unknown, of: app, to: .one, recording: $1)
-                            }
-                        ),
-                        (
-                            "the demand to rotate of an unknown device",
-                            {
-                                try await $0.devices.setMustRotate(unknown, of: app, to: nil, recording: $1)
-                            }
-                        ),
-                        (
-                            "an overlap that is not there",
-                            {
-                                try await $0.devices.endOverlap(id, of: app, key: device.key, recording: $1)
-                            }
-                        ),
-                        (
-                            "holding devices where none were admitted under observation",
-                            {
-                                try await $0.devices.holdObserved(of: app, limit: 10, recording: $1) > 0
-                            }
-                        ),
-                    ])
             },
         ]
     }

@@ -36,7 +36,7 @@ extension StoreConformance {
 }
 
 extension Samples {
-    fileprivate func proof(of device: DeviceID? = nil) -> PendingProof {
+    func proof(of device: DeviceID? = nil) -> PendingProof {
         PendingProof(
             appID: app, deviceID: device ?? deviceID(), arrivedAt: now, sealedRequest: bytes(64 * 1024))
     }
@@ -44,7 +44,7 @@ extension Samples {
 
 extension StoresUnderTest {
     /// All proofs of the check's app. The stores may hold others.
-    fileprivate func proofs(of samples: Samples, pageOf limit: Int) async throws -> [PendingProof] {
+    func proofs(of samples: Samples, pageOf limit: Int) async throws -> [PendingProof] {
         var (proofs, last) = ([PendingProof](), DeviceID?.none)
         while true {
             let page = try await pendingProofs.pendingProofs(after: last, limit: limit)

@@ -58,8 +58,8 @@ extension StoreConformance {
                 let due = try unwrap(try await stores.takeDue(samples).first, "due receipt")
                 let change = samples.replacement
                 let event = samples.event(.securityEvent, device: device.deviceID)
-                let counted = try await stores.devices.advanceCounter(
-                    device.deviceID, of: device.appID, attestedKey: due.evidence.keyID, to: 7)
+                let counted = try await stores.devices.raise(
+                    .counter(7, ofAppAttestKey: due.evidence.keyID), of: device.deviceID, app: device.appID)
                 try expect(counted, "the counter cannot advance meanwhile")
                 try expect(try await stores.receipts.record(change, of: due, recording: event), "it was not recorded")
                 var wanted = device
@@ -99,13 +99,19 @@ extension StoreConformance {
                 try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
             },
             ConformanceCheck("An outcome for replaced evidence is not recorded") { stores in
-                try await stores.expectRefusal { samples, due in
-                    samples.evidence(refresh: due.evidence.refresh)
+                try await stores.expectRefusal { samples, device, due in
+                    let evidence = samples.evidence(refresh: due.evidence.refresh)
+                    let change = samples.change(device) { $0.appAttest = evidence }
+                    try expect(try await stores.devices.save(change), is: .saved, "replacing the evidence")
                 }
             },
             ConformanceCheck("A newer receipt of the same attested key is not overwritten") { stores in
-                try await stores.expectRefusal { samples, due in
-                    samples.evidence(keyID: due.evidence.keyID, refresh: due.evidence.refresh)
+                try await stores.expectRefusal { samples, device, due in
+                    // The lease is still the taken one.
+                    let change = ReceiptChange(
+                        replacement: .init(receipt: samples.bytes(700), riskMetric: 1), refresh: due.evidence.refresh)
+                    let event = samples.event(.securityEvent, device: device.deviceID)
+                    try expect(try await stores.receipts.record(change, of: due, recording: event), "the newer receipt")
                 }
             },
         ]
@@ -127,19 +133,16 @@ extension Samples {
 extension StoresUnderTest {
     fileprivate var lease: UnixTime { now + 900 }
 
-    /// Takes a receipt, replaces the evidence, and expects that neither a new receipt nor a failure is recorded for the old one.
+    /// Takes a receipt, makes a change, and expects that neither a new receipt nor a failure is recorded for the taken one.
     fileprivate func expectRefusal(
-        after replacement: (Samples, DueReceipt) -> AppAttestEvidence
+        after change: (Samples, DeviceRecord, DueReceipt) async throws -> Void
     ) async throws {
         let samples = try Samples(self)
         let device = samples.dueDevice(at: now - 1)
         try await add(device, samples)
         let due = try unwrap(try await takeDue(samples).first, "due receipt")
-        let evidence = replacement(samples, due)
-        let replaced = try await devices.replaceEvidence(
-            of: device, with: evidence, assurance: device.assurance,
-            recording: samples.event(device: device.deviceID))
-        try expect(replaced, "the evidence was not replaced")
+        try await change(samples, device, due)
+        let evidence = try await stored(device).appAttest
         for change in [samples.replacement, ReceiptChange(refresh: samples.replacement.refresh)] {
             let event = samples.event(.securityEvent, device: device.deviceID)
             try expect(try await !receipts.record(change, of: due, recording: event), "it was recorded")

@@ -64,31 +64,53 @@ struct Samples: Sendable {
             localID: "7A6B1E0C-6F0B-4D57-9C0E-0B1C2D3E4F50")
     }
 
-    func rotation(
-        of device: DeviceRecord, from: DevicePublicKey? = nil, to: DevicePublicKey? = nil, overlap: Int64? = 60,
-        evidence: AppAttestEvidence? = nil
-    ) -> RotationChange {
-        RotationChange(
-            appID: device.appID, deviceID: device.deviceID, from: from ?? device.key, to: to ?? key(), at: now + 10,
-            overlapUntil: overlap.map { now + 10 + $0 },
-            assurance: Assurance(app: device.assurance.app, key: .rotated, labels: device.assurance.labels),
-            evidence: evidence)
+    /// A change of a device, with its audit event.
+    func change(
+        _ device: DeviceRecord, _ code: AuditEvent.Code = .deviceRevoked, _ body: (inout DeviceRecord) -> Void
+    ) -> DeviceChange {
+        var after = device
+        body(&after)
+        return DeviceChange(from: device, to: after, event: event(code, device: device.deviceID, app: device.appID))
     }
+
+    /// A rotation of a device to another key.
+    func rotation(
+        of device: DeviceRecord, to key: DevicePublicKey? = nil, overlap: Int64? = 60,
+        evidence: AppAttestEvidence? = nil
+    ) -> DeviceChange {
+        change(device, .keyRotated) { after in
+            (after.previousKey, after.previousKeyUntil) = (device.key, overlap.map { now + 10 + $0 })
+            (after.key, after.keyRotatedAt, after.mustRotate) = (key ?? self.key(), now + 10, nil)
+            after.assurance.key = .rotated
+            if let evidence { after.appAttest = evidence }
+        }
+    }
+
+    /// The stored record of an app, as `provide` inserts it.
+    static func record(of app: AppID) -> StoredApp { StoredApp(appID: app, sealedJSON: "{}") }
 }
 
 extension StoresUnderTest {
     /// Adds an app unless it is there. Its audit event has another app id, so that a check counts only its own events.
     func provide(_ app: AppID, _ samples: Samples) async throws {
         _ = try await apps.insert(
-            StoredApp(appID: app, sealedJSON: "{}"), recording: samples.event(.appAdded, app: Samples.appID()))
+            Samples.record(of: app), recording: samples.event(.appAdded, app: Samples.appID()))
     }
 
     /// Inserts a new device.
     func add(_ device: DeviceRecord, _ samples: Samples) async throws {
         try await provide(device.appID, samples)
-        let outcome = try await devices.insert(
-            device, maximumPending: 100, recording: samples.event(device: device.deviceID, app: device.appID))
+        let outcome = try await insert(device, maximumPending: 100, samples)
         try expect(outcome, is: .inserted, "the outcome of inserting a new device")
+    }
+
+    /// Inserts a device that was judged under its app's record.
+    func insert(
+        _ device: DeviceRecord, maximumPending: Int = 1, _ samples: Samples, _ code: AuditEvent.Code = .deviceRegistered
+    ) async throws -> InsertOutcome {
+        try await devices.insert(
+            device, under: Samples.record(of: device.appID), maximumPending: maximumPending,
+            recording: samples.event(code, device: device.deviceID, app: device.appID))
     }
 
     func stored(_ device: DeviceRecord) async throws -> DeviceRecord {

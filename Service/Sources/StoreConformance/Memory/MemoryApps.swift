@@ -25,24 +25,36 @@ extension MemoryStores: AppStore {
 
     /// See `AppStore`.
     public func replace(
-        _ current: StoredApp, with app: StoredApp, recording event: AuditEvent
-    ) throws(StoreError) -> Bool {
+        _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
+    ) throws(StoreError) -> ReplaceOutcome {
         try check(.replaceApp)
-        // As bytes: texts that are only canonically equivalent are different records.
-        guard current.appID == app.appID, let stored = appRecords[app.appID],
-            stored.sealedJSON.utf8.elementsEqual(current.sealedJSON.utf8)
-        else { return false }
+        guard current.appID == app.appID, isStored(current) else { return .conflict }
+        guard !needsNoDevices || !hasDevices(app.appID) else { return .hasDevices }
         appRecords[app.appID] = app
         record(event)
-        return true
+        return .replaced
     }
 
     /// See `AppStore`.
     public func remove(_ id: AppID, recording event: AuditEvent) throws(StoreError) -> Bool {
         try check(.removeApp)
-        guard appRecords[id] != nil, !deviceRecords.values.contains(where: { $0.appID == id }) else { return false }
+        guard appRecords[id] != nil, !hasDevices(id) else { return false }
         appRecords[id] = nil
         record(event)
+        for (index, credential) in credentialRecords.enumerated() {
+            guard let (changed, event) = credential.losing(id, by: event) else { continue }
+            credentialRecords[index] = changed
+            record(event)
+        }
+        keptEvidence.removeAll { $0.summary.appID == id }
+        proofs = proofs.filter { $0.value.appID != id }
         return true
     }
+
+    /// Whether the stored record is this one. As bytes: texts that are only canonically equivalent are different records.
+    func isStored(_ app: StoredApp) -> Bool {
+        appRecords[app.appID].map { $0.sealedJSON.utf8.elementsEqual(app.sealedJSON.utf8) } ?? false
+    }
+
+    private func hasDevices(_ id: AppID) -> Bool { deviceRecords.values.contains { $0.appID == id } }
 }

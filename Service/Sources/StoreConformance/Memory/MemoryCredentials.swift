@@ -3,13 +3,15 @@ public import AuthService
 
 extension MemoryStores: CredentialStore {
     /// See `CredentialStore`.
-    public func insert(_ credential: Credential, recording event: AuditEvent) throws(StoreError) {
+    public func insert(_ credential: Credential, recording event: AuditEvent) throws(StoreError) -> Bool {
         try check(.insertCredential)
+        guard credential.scope.named.allSatisfy({ appRecords[$0] != nil }) else { return false }
         guard !credentialRecords.contains(where: { $0.id == credential.id }) else {
             throw StoreError(.unavailable, "the credential's id exists")
         }
         credentialRecords.append(credential)
         record(event)
+        return true
     }
 
     /// See `CredentialStore`.

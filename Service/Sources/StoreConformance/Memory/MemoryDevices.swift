@@ -16,10 +16,10 @@ extension MemoryStores: DeviceStore {
 
     /// See `DeviceStore`.
     public func insert(
-        _ device: DeviceRecord, maximumPending: Int, recording event: AuditEvent
+        _ device: DeviceRecord, under app: StoredApp, maximumPending: Int, recording event: AuditEvent
     ) throws(StoreError) -> InsertOutcome {
         try check(.insertDevice)
-        guard appRecords[device.appID] != nil else { return .appMissing }
+        guard isStored(app), app.appID == device.appID else { return .appChanged }
         for key in [device.key, device.previousKey].compactMap({ $0 }) {
             if let binding = bindings[key.thumbprint] { return .keyTaken(binding) }
         }
@@ -40,125 +40,60 @@ extension MemoryStores: DeviceStore {
     }
 
     /// See `DeviceStore`.
-    public func rotate(_ change: RotationChange, recording event: AuditEvent) throws(StoreError) -> RotationOutcome {
-        try check(.rotate)
-        guard var device = find(change.deviceID, change.appID), device.status == .registered, device.key == change.from
-        else { return .conflict }
-        let isCompromised = device.mustRotate?.reason == .compromise
-        guard !isCompromised || change.evidence == nil else { return .conflict }
-        guard bindings[change.to.thumbprint] == nil, !isAttestedKeyTaken(change.evidence, of: device) else {
-            return .keyTaken
-        }
-        if let retired = device.previousKey { bind(retired, to: device, as: .retired) }
-        bind(change.from, to: device, as: .previous)
-        bind(change.to, to: device, as: .current)
-        device.previousKey = change.from
-        device.previousKeyUntil = isCompromised ? nil : change.overlapUntil
-        device.key = change.to
-        device.keyRotatedAt = change.at
-        device.mustRotate = nil
-        device.assurance = change.assurance
-        if let evidence = change.evidence { device.appAttest = evidence }
-        deviceRecords[device.deviceID] = device
-        record(event)
-        return .rotated
-    }
-
-    /// See `DeviceStore`.
-    public func setStatus(
-        _ id: DeviceID, of app: AppID, from: Set<DeviceStatus>, to: DeviceStatus, recording event: AuditEvent
-    ) throws(StoreError) -> Bool {
-        try check(.setStatus)
-        return change(id, app, where: { from.contains($0.status) }, recording: event) { $0.status = to }
-    }
-
-    /// See `DeviceStore`.
-    public func admit(
-        _ id: DeviceID, of app: AppID, known: Assurance, as assurance: Assurance, recording event: AuditEvent
-    ) throws(StoreError) -> Bool {
-        try check(.admit)
-        return change(id, app, where: { $0.status == .pending && $0.assurance == known }, recording: event) {
-            ($0.status, $0.assurance) = (.registered, assurance)
-        }
-    }
-
-    /// See `DeviceStore`.
-    public func replaceEvidence(
-        of known: DeviceRecord, with evidence: AppAttestEvidence?, assurance: Assurance, recording event: AuditEvent
-    ) throws(StoreError) -> Bool {
-        try check(.replaceEvidence)
-        return change(
-            known.deviceID, known.appID,
-            where: { device in
-                device.key == known.key && device.assurance == known.assurance
-                    && device.appAttest?.keyID == known.appAttest?.keyID
-                    && device.appAttest?.counter == known.appAttest?.counter
-                    && device.mustRotate == known.mustRotate && !isAttestedKeyTaken(evidence, of: device)
-            }, recording: event
-        ) { device in
-            device.appAttest = evidence
-            device.assurance = assurance
-        }
-    }
-
-    /// See `DeviceStore`.
-    public func advanceCounter(
-        _ id: DeviceID, of app: AppID, attestedKey: [UInt8], to counter: UInt32
-    ) throws(StoreError) -> Bool {
-        try check(.advanceCounter)
-        return change(
-            id, app,
-            where: { device in
-                device.appAttest.map { $0.keyID == attestedKey && $0.counter < counter } ?? false
-            }, recording: nil
-        ) { $0.appAttest?.counter = counter }
-    }
-
-    /// See `DeviceStore`.
-    public func raiseScheme(_ id: DeviceID, of app: AppID, to scheme: SignatureScheme) throws(StoreError) {
-        try check(.raiseScheme)
-        _ = change(id, app, where: { $0.highestScheme < scheme }, recording: nil) { $0.highestScheme = scheme }
-    }
-
-    /// See `DeviceStore`.
-    public func lowerScheme(
-        _ id: DeviceID, of app: AppID, to scheme: SignatureScheme, recording event: AuditEvent
-    ) throws(StoreError) -> Bool {
-        try check(.lowerScheme)
-        return change(id, app, where: { _ in true }, recording: event) { $0.highestScheme = scheme }
-    }
-
-    /// See `DeviceStore`.
-    public func setMustRotate(
-        _ id: DeviceID, of app: AppID, to demand: RotationDemand?, recording event: AuditEvent
-    ) throws(StoreError) -> Bool {
-        try check(.setMustRotate)
-        return change(id, app, where: { _ in true }, recording: event) { $0.mustRotate = demand }
-    }
-
-    /// See `DeviceStore`.
-    public func endOverlap(
-        _ id: DeviceID, of app: AppID, key: DevicePublicKey, recording event: AuditEvent
-    ) throws(StoreError) -> Bool {
-        try check(.endOverlap)
-        return change(id, app, where: { $0.key == key && $0.previousKeyUntil != nil }, recording: event) {
-            $0.previousKeyUntil = nil
-        }
-    }
-
-    /// See `DeviceStore`.
-    public func holdObserved(of app: AppID, limit: Int, recording event: AuditEvent) throws(StoreError) -> Int {
-        try check(.holdObserved)
-        let observed = deviceRecords.values.filter {
-            $0.appID == app && $0.admittedUnderObservation && $0.status == .registered
-        }.prefix(limit)
-        for var device in observed {
-            device.status = .pending
-            device.admittedUnderObservation = false
+    public func save(_ changes: [DeviceChange]) throws(StoreError) -> [SaveOutcome] {
+        try check(.save)
+        return changes.map { change in
+            let (before, after) = (change.before, change.after)
+            guard var device = find(before.deviceID, before.appID), device.version == before.version else {
+                return .conflict
+            }
+            guard
+                !change.replacesAppAttest
+                    || device.highestScheme == before.highestScheme
+                        && device.appAttest?.counter == before.appAttest?.counter
+            else { return .conflict }
+            guard !change.replacesKey || bindings[after.key.thumbprint] == nil,
+                !change.replacesAppAttest || !isAttestedKeyTaken(after.appAttest, of: device)
+            else { return .keyTaken }
+            if change.replacesKey {
+                if let retired = device.previousKey { bind(retired, to: device, as: .retired) }
+                bind(before.key, to: device, as: .previous)
+                bind(after.key, to: device, as: .current)
+            }
+            (device.status, device.key, device.assurance) = (after.status, after.key, after.assurance)
+            (device.previousKey, device.previousKeyUntil) = (after.previousKey, after.previousKeyUntil)
+            (device.keyRotatedAt, device.mustRotate) = (after.keyRotatedAt, after.mustRotate)
+            device.admittedUnderObservation = after.admittedUnderObservation
+            if change.replacesAppAttest { device.appAttest = after.appAttest }
+            if change.lowersScheme { device.highestScheme = after.highestScheme }
+            device.version += 1
             deviceRecords[device.deviceID] = device
+            record(change.event)
+            return .saved
         }
-        if !observed.isEmpty { record(event) }
-        return observed.count
+    }
+
+    /// See `DeviceStore`.
+    public func raise(_ fact: DeviceFact, of id: DeviceID, app: AppID) throws(StoreError) -> Bool {
+        try check(.raise)
+        return switch fact {
+        case .counter(let counter, let key):
+            change(
+                id, app, where: { $0.appAttest.map { $0.keyID == key && $0.counter < counter } ?? false },
+                recording: nil
+            ) { $0.appAttest?.counter = counter }
+        case .scheme(let scheme):
+            change(id, app, where: { $0.highestScheme < scheme }, recording: nil) { $0.highestScheme = scheme }
+        }
+    }
+
+    /// See `DeviceStore`.
+    public func observedDevices(of app: AppID, limit: Int) throws(StoreError) -> [DeviceRecord] {
+        try check(.observedDevices)
+        return Array(
+            deviceRecords.values.filter {
+                $0.appID == app && $0.admittedUnderObservation && $0.status == .registered
+            }.prefix(limit))
     }
 
     /// See `DeviceStore`.
@@ -198,6 +133,25 @@ extension MemoryStores: DeviceStore {
         try check(.riskMetrics)
         let devices = deviceRecords.values.filter { $0.appID == app && $0.status == .registered }
         return devices.compactMap { $0.appAttest?.riskMetric }.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    }
+
+    /// Inserts a device as if it had been judged under its app's record of now.
+    public func insert(_ device: DeviceRecord, recording event: AuditEvent) throws(StoreError) -> InsertOutcome {
+        guard let app = appRecords[device.appID] else { return .appChanged }
+        return try insert(device, under: app, maximumPending: 1, recording: event)
+    }
+
+    /// Changes a device as another caller would: over the version of now.
+    @discardableResult
+    public func change(
+        _ id: DeviceID, of app: AppID, recording code: AuditEvent.Code = .securityEvent,
+        _ body: (inout DeviceRecord) -> Void
+    ) throws(StoreError) -> SaveOutcome {
+        guard let before = find(id, app) else { return .conflict }
+        var after = before
+        body(&after)
+        let event = AuditEvent(code, at: clock.now, actor: "test", appID: app, deviceID: id)
+        return try save([DeviceChange(from: before, to: after, event: event)])[0]
     }
 
     private func find(_ id: DeviceID, _ app: AppID) -> DeviceRecord? {

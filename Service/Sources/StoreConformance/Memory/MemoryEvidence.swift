@@ -5,7 +5,9 @@ extension MemoryStores: EvidenceStore {
     /// See `EvidenceStore`.
     public func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) throws(StoreError) {
         try check(.keepEvidence)
-        guard evidence.sealed.count <= bounds.bytes, bounds.count > 0 else { return }
+        guard evidence.sealed.count <= bounds.bytes, bounds.count > 0, appRecords[evidence.summary.appID] != nil else {
+            return
+        }
         keptEvidence.append(evidence)
         var (count, bytes) = (0, 0)
         var kept: [StoredEvidence] = []

@@ -7,9 +7,8 @@ public import AuthService
 public actor MemoryStores {
     /// The calls that `fail(_:with:)` can make fail.
     public enum Call: String, Sendable, Hashable, CaseIterable {
-        case put, take, claim, app, apps, insertApp, replaceApp, removeApp, device, binding, insertDevice, rotate
-        case setStatus, replaceEvidence, advanceCounter, raiseScheme, lowerScheme, setMustRotate, holdObserved, noteSeen
-        case endOverlap, admit
+        case put, take, claim, app, apps, insertApp, replaceApp, removeApp, device, binding, insertDevice, save
+        case raise, observedDevices, noteSeen
         case devices, count, riskMetrics, append, events, firstBrokenLink, link
         case takeDueReceipt, recordReceipt
         case insertCredential, credential, credentials, revokeCredential, removeCredentials

@@ -46,7 +46,7 @@ struct CredentialsCommand: AsyncParsableCommand {
                 .createCredential,
                 body: JSONObject([
                     ("name", .string(name ?? role)), ("role", .string(role)),
-                    ("apps", .array(apps.map { .string($0) })),
+                    apps.isEmpty ? ("all_apps", true) : ("apps", .array(apps.map { .string($0) })),
                     ("expires_in_seconds", .integer(days * 86_400)),
                 ]))
             do throws(CommandFailure) {

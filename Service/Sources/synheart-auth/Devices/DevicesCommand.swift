@@ -11,7 +11,8 @@ struct DevicesCommand: AsyncParsableCommand {
               synheart-auth devices revoke --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
             """,
         subcommands: [
-            List.self, Show.self, Revoke.self, Approve.self, Reject.self, ForceRotation.self, LowerScheme.self,
+            List.self, Show.self, Revoke.self, Approve.self, Reject.self, ForceRotation.self, LiftRotation.self,
+            LowerScheme.self,
         ])
 
     /// The device of a command.
@@ -121,6 +122,20 @@ struct DevicesCommand: AsyncParsableCommand {
         @OptionGroup var options: AdministrationOptions
 
         var body: JSONObject { JSONObject([("within_seconds", .integer(within)), ("reason", .string(reason))]) }
+    }
+
+    struct LiftRotation: Decision {
+        static let configuration = CommandConfiguration(
+            abstract: "Take back a demand to rotate.",
+            discussion: """
+                A demand of force-rotation stays until the device rotates, and one for a compromise is never replaced by a weaker
+                one. This lifts it: a key that it had ended is accepted again.
+
+                  synheart-auth devices lift-rotation --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
+                """)
+        static let decision = (route: AdminRoute.liftRotation, verb: "need not rotate")
+        @OptionGroup var target: Target
+        @OptionGroup var options: AdministrationOptions
     }
 
     struct LowerScheme: Decision {

@@ -51,12 +51,12 @@ final class LiveProviders: EvidenceProviders {
         Readiness.Check("revocation_lists") { [self] in try await now.checkLists() }
     }
 
-    func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
-        await now.evidence.decode(token, package: package, serviceAccount: serviceAccount)
+    func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome {
+        await now.evidence.decode(token, package: package, for: caller)
     }
 
-    func decode(_ token: String, packages: [String], serviceAccount: Secret) async -> DecodeOutcome {
-        await now.evidence.decode(token, packages: packages, serviceAccount: serviceAccount)
+    func decode(_ token: String, packages: [String], for caller: IntegrityCaller) async -> DecodeOutcome {
+        await now.evidence.decode(token, packages: packages, for: caller)
     }
 
     func revocations(from source: String) async -> RevocationStatusList? {

@@ -124,7 +124,7 @@ struct ServeCommand: AsyncParsableCommand {
             return logger.notice("no admin credential is printed: the database has credentials")
         }
         let (credential, text) = try await service.credentials.create(
-            name: "first admin", role: .admin, apps: [], life: 30 * 86_400, actor: SystemUser.actor)
+            name: "first admin", role: .admin, scope: .allApps, life: 30 * 86_400, actor: SystemUser.actor)
         do throws(CommandFailure) {
             try StandardOutput.print("admin-credential \(text.exposed)")
             try StandardOutput.synchronize()

@@ -89,7 +89,7 @@ struct SimulateCommand: AsyncParsableCommand {
                     JSONFields(.object(AppsCommand.Example.record(app: appID, authorities, allowsDevelopment: true))))
                 try await EmbeddedService.run(in: folder, app: record, protection: .unlimited) { embedded in
                     let credential = try await embedded.service.credentials.create(
-                        name: "simulate", role: .service, apps: [appID], life: 7 * 86_400, actor: "simulate"
+                        name: "simulate", role: .service, scope: .apps([appID]), life: 7 * 86_400, actor: "simulate"
                     ).text.exposed
                     try await run(at: embedded.addresses.publicURL, appID, credential: credential, authorities)
                 }

@@ -145,18 +145,19 @@ struct GoogleUnderTest {
         }
     }
 
-    func decode(_ token: String? = nil) async throws -> DecodeResult {
-        let account = GoogleStandIn.account(tokensAt: service.url)
-        return DecodeResult(
+    func decode(_ token: String? = nil, by app: String = "com.example.app") async throws -> DecodeResult {
+        DecodeResult(
             await providers.decode(
-                try token ?? google.token(), package: GoogleStandIn.package, serviceAccount: account))
+                try token ?? google.token(), package: GoogleStandIn.package, for: try caller(app)))
+    }
+
+    func caller(_ app: String = "com.example.app") throws -> IntegrityCaller {
+        IntegrityCaller(app: try AppID(app), serviceAccount: GoogleStandIn.account(tokensAt: service.url))
     }
 
     /// Asks for each of the packages until one has a verdict.
     func decode(for packages: [String], _ token: String? = nil) async throws -> DecodeResult {
-        let account = GoogleStandIn.account(tokensAt: service.url)
-        return DecodeResult(
-            await providers.decode(try token ?? google.token(), packages: packages, serviceAccount: account))
+        DecodeResult(await providers.decode(try token ?? google.token(), packages: packages, for: try caller()))
     }
 
     var decodings: Int { service.received.count { $0.path != "/token" } }

@@ -56,7 +56,8 @@ import Testing
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let made = try await server.administer(
-                "POST", "/credentials", admin, body: ["name": "short", "role": "viewer", "expires_in_seconds": 60])
+                "POST", "/credentials", admin,
+                body: ["name": "short", "role": "viewer", "all_apps": true, "expires_in_seconds": 60])
             #expect(made.status == 201, "\(made.text)")
             let text = try #require(made.json["credential"]?.string)
             #expect(try await server.administer("GET", "/apps", text).status == 200)
@@ -77,10 +78,12 @@ import Testing
             #expect(listed.json["credentials"]?.array?.count == 1)
             #expect(!listed.text.contains(admin.suffix(20)))
             for body in [
-                ["name": "x", "role": "service"], ["name": "x", "role": "root"], ["role": "viewer"],
-                ["name": "x", "role": "viewer", "more": 1], ["name": "", "role": "viewer"],
+                ["name": "x", "role": "service", "all_apps": true], ["name": "x", "role": "root", "all_apps": true],
+                ["role": "viewer", "all_apps": true],
+                ["name": "x", "role": "viewer", "all_apps": true, "more": 1],
+                ["name": "", "role": "viewer", "all_apps": true],
                 ["name": "x", "role": "viewer", "apps": ["not an id"]],
-                ["name": "x", "role": "viewer", "expires_in_seconds": 0],
+                ["name": "x", "role": "viewer", "all_apps": true, "expires_in_seconds": 0],
             ] as [JSONValue] {
                 #expect(try await server.administer("POST", "/credentials", admin, body: body).status == 400)
             }
@@ -147,6 +150,157 @@ import Testing
             let kept = try await server.service.apps.record(AppID("com.example.play"))
             #expect(kept?.android?.playIntegrity.keys.map(\.decryptionKey.exposed) == [secret])
             #expect(kept?.name == "renamed")
+        }
+    }
+
+    @Test func `of two key pairs that share a verification key each keeps its own decryption key`() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let secrets = [UInt8(1), 2].map { Base64.standard.encode([UInt8](repeating: $0, count: 32)) }
+            let verification = Base64.standard.encode(Array(P256.Signing.PrivateKey().publicKey.derRepresentation))
+            let pairs = secrets.map { secret -> JSONValue in
+                ["decryption_key": .string(secret), "verification_key": .string(verification)]
+            }
+            var record: JSONValue = [
+                "app_id": "com.example.play",
+                "android": [
+                    "packages": ["com.example.play"],
+                    "certificate_digests": [.string(Base64.url.encode([UInt8](repeating: 1, count: 32)))],
+                    "play_integrity": ["keys": .array(pairs)],
+                ],
+            ]
+            #expect(try await server.administer("POST", "/apps", admin, body: record).status == 201)
+            func kept() async throws -> [String]? {
+                try await server.service.apps.record(AppID("com.example.play"))?.android?.playIntegrity.keys
+                    .map(\.decryptionKey.exposed)
+            }
+            record = .object(try await server.administer("GET", "/apps/com.example.play", admin).json)
+            #expect(
+                try await server.administer("PUT", "/apps/com.example.play", admin, body: record).status == 200)
+            #expect(try await kept() == secrets)
+            // A mask of another record stands for nothing.
+            let text = record.text().replacing(/\(secret [0-9a-f]{16}\)/, with: "(secret 0000000000000000)")
+            let foreign = try JSONValue(parsing: text, limits: .init(bytes: 1 << 20, depth: 16))
+            let refused = try await server.administer("PUT", "/apps/com.example.play", admin, body: foreign)
+            #expect(refused.status == 400, "\(refused.text)")
+            #expect(try await kept() == secrets)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ["apps": []], ["apps": .null], [:], ["apps": [], "all_apps": false], ["all_apps": .null],
+            ["apps": ["com.example.app"], "all_apps": true], ["apps": ["com.example.unknown"]],
+            ["apps": ["com.example.app", "com.example.unknown"]],
+        ] as [[String: JSONValue]])
+    func `a credential says which apps it is for`(members: [String: JSONValue]) async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            var body: [String: JSONValue] = ["name": "x", "role": "viewer"]
+            body.merge(members) { $1 }
+            let made = try await server.administer(
+                "POST", "/credentials", admin, body: .object(JSONObject(body.map { ($0, $1) })))
+            #expect(made.status == 400 && made.code == "INVALID_REQUEST", "\(made.text)")
+        }
+    }
+
+    @Test func `a credential for some apps names them, and one for all of them says so`() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let some = try await server.administer(
+                "POST", "/credentials", admin, body: ["name": "x", "role": "viewer", "apps": ["com.example.app"]])
+            #expect(some.status == 201 && some.json["all_apps"] == false, "\(some.text)")
+            let all = try await server.administer(
+                "POST", "/credentials", admin, body: ["name": "x", "role": "viewer", "all_apps": true])
+            #expect(all.status == 201 && all.json["all_apps"] == true && all.json["apps"] == [], "\(all.text)")
+            // A name is bounded in bytes, not in what a reader takes for letters.
+            let long = JSONValue.string("a" + String(repeating: "\u{301}", count: 128))
+            let refused = try await server.administer(
+                "POST", "/credentials", admin, body: ["name": long, "role": "viewer", "all_apps": true])
+            #expect(refused.status == 400, "\(refused.text)")
+        }
+    }
+
+    @Test func `the credentials of a removed app end with it, and a new app of the id starts empty`() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            var record = TestServer.record
+            record["app_id"] = "com.example.second"
+            #expect(try await server.administer("POST", "/apps", admin, body: .object(record)).status == 201)
+            let alone = try await server.credential(.operator, apps: ["com.example.second"])
+            let shared = try await server.credential(.operator, apps: ["com.example.second", TestServer.appID])
+            func devices(_ credential: String, of app: String) async throws -> Int {
+                try await server.administer("GET", "/devices?app_id=\(app)", credential).status
+            }
+            #expect(try await devices(alone, of: "com.example.second") == 200)
+            #expect(try await server.administer("DELETE", "/apps/com.example.second", admin).status == 204)
+            #expect(try await server.administer("POST", "/apps", admin, body: .object(record)).status == 201)
+            #expect(try await devices(alone, of: "com.example.second") == 401)
+            #expect(try await devices(shared, of: "com.example.second") == 403)
+            #expect(try await devices(shared, of: TestServer.appID) == 200)
+        }
+    }
+
+    @Test func `only a credential for all apps names a package of another app`() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            func record(_ id: String, _ packages: JSONValue) -> JSONValue {
+                [
+                    "app_id": .string(id),
+                    "android": [
+                        "packages": packages,
+                        "certificate_digests": [.string(Base64.url.encode([UInt8](repeating: 1, count: 32)))],
+                    ],
+                ]
+            }
+            for (id, package) in [("com.example.one", "com.one"), ("com.example.two", "com.two")] {
+                let added = try await server.administer("POST", "/apps", admin, body: record(id, [.string(package)]))
+                #expect(added.status == 201, "\(added.text)")
+            }
+            let bound = try await server.credential(.admin, apps: ["com.example.two"])
+            let both = record("com.example.two", ["com.two", "com.one"])
+            let refused = try await server.administer("PUT", "/apps/com.example.two", bound, body: both)
+            #expect(refused.status == 403 && refused.code == "FORBIDDEN", "\(refused.text)")
+            let path = "/apps/com.example.two"
+            #expect(try await server.administer("PUT", path, admin, body: both).status == 200)
+            // What another one said stays.
+            #expect(try await server.administer("PUT", path, bound, body: both).status == 200)
+        }
+    }
+
+    @Test(arguments: ["rejected", "revoked", "deregistered"])
+    func `a device that ended is neither told to rotate nor lowered`(status: String) async throws {
+        try await TestServer.with { server in
+            let credential = try await server.credential(.operator)
+            let device = try await TestDevice.register(at: server)
+            let (id, app) = (try DeviceID(device.id), try AppID(TestServer.appID))
+            try await server.stores.change(id, of: app) { $0.status = DeviceStatus(rawValue: status) ?? .pending }
+            let path = "/apps/\(TestServer.appID)/devices/\(device.id)"
+            for (action, body) in [
+                ("force-rotation", nil), ("lift-rotation", nil), ("lower-scheme", ["scheme": 1]),
+            ] as [(String, JSONValue?)] {
+                let refused = try await server.administer("POST", "\(path)/\(action)", credential, body: body)
+                #expect(refused.status == 409 && refused.code == "CONFLICT", "\(action): \(refused.text)")
+            }
+        }
+    }
+
+    @Test func `a demand to rotate for a compromise is lifted only explicitly, and no scheme is raised`() async throws {
+        try await TestServer.with { server in
+            let credential = try await server.credential(.operator)
+            let device = try await TestDevice.register(at: server)
+            let path = "/apps/\(TestServer.appID)/devices/\(device.id)"
+            func decide(_ action: String, _ body: JSONValue? = nil) async throws -> RawResponse {
+                try await server.administer("POST", "\(path)/\(action)", credential, body: body)
+            }
+            let demanded = try await decide("force-rotation", ["within_seconds": 60, "reason": "compromise"])
+            let weaker = try await decide("force-rotation", ["within_seconds": 0])
+            #expect(weaker.status == 200, "\(weaker.text)")
+            for name in ["must_rotate_by", "must_rotate_reason"] { #expect(weaker.json[name] == demanded.json[name]) }
+            #expect(try await decide("lift-rotation").json["must_rotate_by"] == .null)
+            let raised = try await decide("lower-scheme", ["scheme": 2])
+            #expect(raised.status == 409 && raised.code == "CONFLICT", "\(raised.text)")
+            #expect(try await decide("lower-scheme", ["scheme": 1]).json["highest_scheme"] == 1)
         }
     }
 
@@ -254,7 +408,7 @@ import Testing
                 status: .pending, key: DevicePublicKey(P256.Signing.PrivateKey().publicKey), assurance: .unproven,
                 registeredAt: server.clock.now)
             _ = try await server.stores.insert(
-                device, maximumPending: 1, recording: AuditEvent(.devicePending, at: server.clock.now, actor: "test"))
+                device, recording: AuditEvent(.devicePending, at: server.clock.now, actor: "test"))
             let path = "/apps/com.example.app/devices/\(device.deviceID)/approve"
             for body: JSONValue? in [nil, ["unproven": false]] {
                 let refused = try await server.administer("POST", path, credential, body: body)
@@ -315,7 +469,7 @@ import Testing
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
             let made = try await server.administer(
-                "POST", "/credentials", admin, body: ["name": "backend", "role": "viewer"])
+                "POST", "/credentials", admin, body: ["name": "backend", "role": "viewer", "all_apps": true])
             let id = try #require(made.json["id"]?.string, "\(made.text)")
             for _ in 0..<2 {
                 #expect(try await server.administer("DELETE", "/credentials/\(id)", admin).status == 204)
@@ -353,9 +507,12 @@ import Testing
     @Test func `a credential for some apps sees no others`() async throws {
         try await TestServer.with { server in
             _ = try await TestDevice.register(at: server)
+            try await server.addApp("com.example.other")
             let admin = try await server.credential(.admin, apps: ["com.example.other"])
-            #expect(try await server.administer("GET", "/apps", admin).json["apps"]?.array?.isEmpty == true)
-            #expect(try await server.administer("GET", "/statistics", admin).json["apps"]?.array?.isEmpty == true)
+            for path in ["/apps", "/statistics"] {
+                let seen = try await server.administer("GET", path, admin).json["apps"]?.array ?? []
+                #expect(seen.map { $0.object?["app_id"] } == ["com.example.other"])
+            }
             for (method, path) in [
                 ("GET", "/apps/com.example.app"), ("DELETE", "/apps/com.example.app"), ("GET", "/devices"),
                 ("GET", "/devices?app_id=com.example.app"), ("GET", "/audit"), ("GET", "/audit/verify"),
@@ -387,7 +544,6 @@ import Testing
     @Test func `a credential for some apps cannot name a file or a URL`() async throws {
         try await TestServer.with { server in
             let operators = try await server.credential(.admin)
-            let bound = try await server.credential(.admin, apps: ["com.example.play"])
             let (google, tokens) = (
                 "https://android.googleapis.com/attestation/status", "https://oauth2.googleapis.com/token"
             )
@@ -398,6 +554,7 @@ import Testing
             let added = try await server.administer(
                 "POST", "/apps", operators, body: Self.record(list: list, tokens: proxy))
             #expect(added.status == 201, "\(added.text)")
+            let bound = try await server.credential(.admin, apps: ["com.example.play"])
             let lists = [
                 "/etc/shadow", "file:///etc/shadow", "http://127.0.0.1:9464/metrics", "https://169.254.169.254/latest",
                 google + "/", "",

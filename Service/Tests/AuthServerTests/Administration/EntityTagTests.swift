@@ -117,9 +117,9 @@ import Testing
         }
 
         func replace(
-            _ current: StoredApp, with app: StoredApp, recording event: AuditEvent
-        ) async throws(StoreError) -> Bool {
-            try await store.replace(current, with: app, recording: event)
+            _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
+        ) async throws(StoreError) -> ReplaceOutcome {
+            try await store.replace(current, with: app, needsNoDevices: needsNoDevices, recording: event)
         }
 
         func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool {

@@ -63,6 +63,7 @@ import Testing
             try await change(server, ["evidence": ["record": true]])
             try await refuse(server)
             let id = try #require(try await server.service.evidence.list(of: nil).first).id
+            try await server.addApp("com.example.other")
             let other = try await server.credential(.operator, apps: ["com.example.other"])
             #expect(try await server.administer("GET", "/evidence", other).status == 403)
             #expect(try await server.administer("GET", "/evidence?app_id=com.example.app", other).status == 403)
@@ -90,7 +91,7 @@ import Testing
                         keyID: SystemRandom().bytes(32), publicKey: [], appID: "TEAMID1234.com.example.app",
                         environment: "production", riskMetric: metric), registeredAt: server.clock.now)
                 let event = AuditEvent(.deviceRegistered, at: server.clock.now, actor: "test")
-                let outcome = try await server.stores.insert(device, maximumPending: 1, recording: event)
+                let outcome = try await server.stores.insert(device, recording: event)
                 #expect(outcome == .inserted)
                 ids.append(device.deviceID.text)
             }

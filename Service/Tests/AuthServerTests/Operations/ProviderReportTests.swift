@@ -13,8 +13,12 @@ import Testing
 
     private struct Reporting: EvidenceProviders {
         let today = IntegrityUsage.day(of: SystemClock().now)
+        let app: AppID
+        let other: AppID
 
-        func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
+        init() throws { (app, other) = (try AppID("com.example.android"), try AppID("com.example.other")) }
+
+        func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome {
             .couldNotCheck(PlayIntegrityUnavailable(.network, "never asked"))
         }
 
@@ -23,9 +27,11 @@ import Testing
         func report() async -> ProviderReport {
             ProviderReport(
                 integrityUsage: [
-                    IntegrityUsage(package: "com.example.app", day: today - 86_400, requests: 9),
-                    IntegrityUsage(package: "com.example.app", day: today, requests: 7, refused: 2),
-                    IntegrityUsage(package: "com.example.other", day: today, requests: 1),
+                    IntegrityUsage(app: app, package: "com.example.app", day: today - 86_400, requests: 9),
+                    IntegrityUsage(app: app, package: "com.example.app", day: today, requests: 7, refused: 2),
+                    // Another app of the same package: its numbers are its own.
+                    IntegrityUsage(app: other, package: "com.example.app", day: today, requests: 5),
+                    IntegrityUsage(app: other, package: "com.example.other", day: today, requests: 1),
                 ],
                 revocationLists: [
                     RevocationListState(
@@ -46,9 +52,9 @@ import Testing
         try await TestServer.with(providers: Reporting()) { server in
             let text = try await server.operations("/metrics").text
             for line in [
-                #"synheart_play_integrity_requests_today{package="com.example.app"} 7"#,
-                #"synheart_play_integrity_requests_today{package="com.example.other"} 1"#,
-                #"synheart_play_integrity_quota_refusals_today{package="com.example.app"} 2"#,
+                #"synheart_play_integrity_requests_today{app="com.example.android",package="com.example.app"} 7"#,
+                #"synheart_play_integrity_requests_today{app="com.example.other",package="com.example.other"} 1"#,
+                #"synheart_play_integrity_quota_refusals_today{app="com.example.android",package="com.example.app"} 2"#,
                 #"synheart_revocation_list_age_seconds{source="https://example.com/status"} 300000"#,
                 #"synheart_revocation_list_entries{source="https://example.com/status"} 12"#,
                 #"synheart_revocation_list_usable{source="https://example.com/status"} 0"#,

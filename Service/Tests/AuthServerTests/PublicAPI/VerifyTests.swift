@@ -49,6 +49,7 @@ import Testing
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             let question = try device.question(at: server.clock.now)
+            try await server.addApp("com.example.other")
             let other = try await server.credential(.service, apps: ["com.example.other"])
             let admin = try await server.credential(.admin)
             for (credential, status) in [(nil, 401), ("sya_x_y", 401), (other, 403), (admin, 403)] as [(String?, Int)] {

@@ -93,9 +93,17 @@ struct TestServer: Sendable {
     }
 
     /// The text of a new credential.
+    /// Adds another app like the first one.
+    func addApp(_ id: String) async throws {
+        var record = Self.record
+        record["app_id"] = .string(id)
+        try #require(try await service.apps.add(AppRecord(JSONFields(.object(record))), actor: "test"))
+    }
+
     func credential(_ role: CredentialRole, apps: [String] = []) async throws -> String {
         try await service.credentials.create(
-            name: "test \(role)", role: role, apps: Set(try apps.map { try AppID($0) }), life: 3600, actor: "test"
+            name: "test \(role)", role: role,
+            scope: apps.isEmpty ? .allApps : .apps(Set(try apps.map { try AppID($0) })), life: 3600, actor: "test"
         ).text.exposed
     }
 

@@ -38,7 +38,7 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     /// How often it was asked.
     var questions: Int { lock.withLock { asked } }
 
-    func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {
+    func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome {
         let observer = lock.withLock {
             asked += 1
             packages.append(package)

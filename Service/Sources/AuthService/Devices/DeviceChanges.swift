@@ -1,0 +1,59 @@
+internal import AuthContract
+
+/// Changes devices: reads one, decides, and saves the decision if the row is still the one that was read.
+struct DeviceChanges: Sendable {
+    let store: any DeviceStore
+    let directory: DeviceDirectory
+    let clock: any ServiceClock
+
+    /// How often a decision is made again because another change was faster.
+    private static let maximumAttempts = 8
+
+    /// What a command did.
+    enum Outcome: Sendable {
+        /// The device as it is now, changed or already as wanted.
+        case done(DeviceRecord, changed: Bool)
+        /// A key of the change is or was bound.
+        case keyTaken
+    }
+
+    /// Applies a command.
+    ///
+    /// - Parameters:
+    ///   - command: the command.
+    ///   - id: the device.
+    ///   - app: the record of its app.
+    ///   - actor: the actor in the audit log.
+    ///   - read: the row as it was just read from the store; nil: it is read now.
+    /// - Returns: nil if the app has no such device.
+    func apply(
+        _ command: DeviceCommand, to id: DeviceID, of app: AppRecord, by actor: String, from read: DeviceRecord? = nil
+    ) async throws(Refusal) -> Outcome? {
+        var known = read
+        for _ in 0..<Self.maximumAttempts {
+            let current = if let known { known } else { try await directory.read(id, of: app.appID) }
+            guard let current else { return nil }
+            let decided: DeviceChange?
+            do { decided = try current.applying(command, under: app, at: clock.now, by: actor) } catch {
+                throw Refusal(error)
+            }
+            guard let change = decided else { return .done(current, changed: false) }
+            defer { directory.forget(id) }
+            let outcome = try await storeCall { () async throws(StoreError) in try await store.save(change) }
+            switch outcome {
+            case .saved: return .done(change.saved, changed: true)
+            case .keyTaken: return .keyTaken
+            case .conflict: known = nil
+            }
+        }
+        throw Refusal(.serviceUnavailable, "the device changed each time that it was read", retryAfter: 1)
+    }
+}
+
+extension Refusal {
+    /// A command that does not apply. An operator reads why; a device's request only gets the code.
+    init(_ conflict: DeviceConflict) {
+        self.init(
+            conflict.code, conflict.description, hint: conflict.code == .conflict ? conflict.description : nil)
+    }
+}

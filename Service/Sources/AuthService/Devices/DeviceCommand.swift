@@ -1,0 +1,64 @@
+internal import AuthContract
+
+/// What may happen to a device that exists. `DeviceRecord.applying(_:under:at:by:)` decides each of them.
+enum DeviceCommand: Sendable {
+    /// The device replaces its key.
+    case rotate(KeyRotation)
+    /// The device repeats its last rotation for a compromise: the previous key stops verifying.
+    case endOverlap(of: DevicePublicKey)
+    /// The device ends its identity by a request that this key signed.
+    case deregister(signedBy: DevicePublicKey)
+    /// A proof of this key that verified joins what is known about the device.
+    case proveAgain(VerifiedEvidence, of: DevicePublicKey, wasSeen: Bool)
+    /// The proof that waited for its provider verified.
+    case settleProof(VerifiedEvidence)
+    /// Policy admits a pending device.
+    case admit
+    /// The proof that waited for its provider was refused, or the wait took too long.
+    case refuseProof(outcome: String)
+    /// The app enforces by now, and the device was admitted only under observation.
+    case hold
+
+    /// An operator admits a pending device. A device whose proof never verified needs `allowsUnproven`.
+    case approve(allowsUnproven: Bool)
+    /// An operator rejects a pending device.
+    case reject
+    /// An operator ends the identity for good.
+    case revoke(reason: String?)
+    /// An operator wants a new key by a time.
+    case demandRotation(RotationDemand)
+    /// An operator takes back the demand.
+    case liftRotationDemand
+    /// An operator lets the device sign under an older scheme.
+    case lowerScheme(to: SignatureScheme)
+}
+
+/// A rotation whose request, key proof and re-attestation verified.
+struct KeyRotation: Sendable {
+    let newKey: DevicePublicKey
+    /// The key that signed the request.
+    let signedBy: DevicePublicKey
+    let reason: RotationReason
+    /// Nil: the rotation brings none.
+    var reattestation: Reattestation?
+    /// The id of the App Attest key that the device had when `reattestation` was judged.
+    var judgedAppAttestKey: [UInt8]?
+}
+
+/// Why a command does not apply to a device.
+struct DeviceConflict: Error, Sendable, Hashable, CustomStringConvertible {
+    /// For the device's own requests.
+    let code: ErrorCode
+    /// For the log, and for the operator whose command it was.
+    let description: String
+
+    init(_ code: ErrorCode, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+
+    /// The device's status does not allow an operator's command.
+    static func status(_ status: DeviceStatus, _ wanted: String) -> DeviceConflict {
+        DeviceConflict(.conflict, "a device that is \(status.rawValue) cannot \(wanted)")
+    }
+}

@@ -1,0 +1,253 @@
+internal import AuthContract
+internal import StrictJSON
+
+/// What may happen to a device, decided by its record alone. The stores know none of these rules.
+extension DeviceRecord {
+    /// The change that a command makes; nil: the device is already as the command wants it.
+    ///
+    /// - Parameters:
+    ///   - command: the command.
+    ///   - app: the record of the device's app.
+    ///   - now: the time of the change.
+    ///   - actor: the actor in the audit log.
+    /// - Throws: why the command does not apply.
+    func applying(
+        _ command: DeviceCommand, under app: AppRecord, at now: UnixTime, by actor: String
+    ) throws(DeviceConflict) -> DeviceChange? {
+        var after = self
+        guard let (code, detail) = try after.apply(command, under: app, at: now) else { return nil }
+        let event = AuditEvent(code, at: now, actor: actor, appID: appID, deviceID: deviceID, detail: detail)
+        return DeviceChange(from: self, to: after, event: event)
+    }
+
+    private mutating func apply(
+        _ command: DeviceCommand, under app: AppRecord, at now: UnixTime
+    ) throws(DeviceConflict) -> (AuditEvent.Code, JSONObject)? {
+        switch command {
+        case .rotate(let rotation): return try rotate(rotation, under: app, at: now)
+        case .endOverlap(let key):
+            guard key == self.key, previousKeyUntil != nil else { return nil }
+            previousKeyUntil = nil
+            return (.overlapEnded, JSONObject([("reason", .string(RotationReason.compromise.rawValue))]))
+        case .deregister(let signer):
+            guard try requireAlive() else { return nil }
+            guard signer == key else {
+                throw DeviceConflict(.invalidSignature, "signed by a key that is no longer the current one")
+            }
+            status = .deregistered
+            return (.deviceDeregistered, JSONObject())
+
+        case .proveAgain(let evidence, let proven, let wasSeen):
+            guard proven == key else { throw DeviceConflict(.invalidAttestation, "the key was replaced meanwhile") }
+            return join(evidence, under: app.keys, wasSeen: wasSeen, at: now)
+        case .settleProof(let evidence):
+            guard status == .pending else { return nil }
+            let (joined, takesApp) = assurance.joined(with: evidence.assurance)
+            (assurance, appAttest) = (joined, takesApp ? evidence.appAttest : appAttest)
+            return (.deviceEvidenceReplaced, Self.settled("verified"))
+        case .admit:
+            guard status(under: app.mode) == .pending else { return nil }
+            (status, admittedUnderObservation) = (.registered, false)
+            return (.deviceApproved, registrationDetail)
+        case .refuseProof(let outcome):
+            guard status == .pending else { return nil }
+            status = .rejected
+            return (.deviceRejected, Self.settled(outcome))
+        case .hold:
+            guard status(under: app.mode) != status else { return nil }
+            (status, admittedUnderObservation) = (.pending, false)
+            return (.devicePending, registrationDetail)
+
+        case .approve(let allowsUnproven):
+            try requirePending(under: app.mode, "be approved")
+            var detail = Self.to(.registered)
+            if assurance.isUnproven {
+                guard allowsUnproven else {
+                    let reason =
+                        "the proof of the device never verified; send unproven: true to approve it all the same"
+                    throw DeviceConflict(.conflict, reason)
+                }
+                assurance = .approvedUnproven
+                detail["unproven"] = true
+            }
+            (status, admittedUnderObservation) = (.registered, false)
+            return (.deviceApproved, detail)
+        case .reject:
+            try requirePending(under: app.mode, "be rejected")
+            (status, admittedUnderObservation) = (.rejected, false)
+            return (.deviceRejected, Self.to(.rejected))
+        case .revoke(let reason):
+            guard status != .revoked else { return nil }
+            guard status != .deregistered else { throw .status(status, "be revoked") }
+            status = .revoked
+            var detail = Self.to(.revoked)
+            if let reason { detail["reason"] = .string(reason) }
+            return (.deviceRevoked, detail)
+        case .demandRotation(let demand):
+            try requireMayRotate("be made to rotate")
+            guard mustRotate.map({ demand.replaces($0) }) ?? true, demand != mustRotate else { return nil }
+            mustRotate = demand
+            return (
+                .deviceMustRotate,
+                JSONObject([("by", .integer(demand.by.seconds)), ("reason", .string(demand.reason.rawValue))])
+            )
+        case .liftRotationDemand:
+            try requireMayRotate("be relieved of a rotation")
+            guard let demand = mustRotate else { return nil }
+            mustRotate = nil
+            return (
+                .deviceRotationLifted,
+                JSONObject([("by", .integer(demand.by.seconds)), ("reason", .string(demand.reason.rawValue))])
+            )
+        case .lowerScheme(let scheme):
+            try requireMayRotate("sign under another scheme")
+            guard scheme <= highestScheme else {
+                throw DeviceConflict(
+                    .conflict, "the device's floor is scheme \(highestScheme.rawValue): lower it, or leave it")
+            }
+            guard scheme < highestScheme else { return nil }
+            highestScheme = scheme
+            return (.deviceSchemeLowered, JSONObject([("to", .integer(scheme.rawValue))]))
+        }
+    }
+
+    // MARK: Rotation
+
+    private mutating func rotate(
+        _ rotation: KeyRotation, under app: AppRecord, at now: UnixTime
+    ) throws(DeviceConflict) -> (AuditEvent.Code, JSONObject) {
+        let states = AccessTable.states(of: self, signedBy: .current, app: app, now: now)
+        if case .refused(let code) = AccessTable.access(states, .rotateKey) {
+            throw DeviceConflict(code, "a device in state \(states) may not rotate")
+        }
+        guard rotation.signedBy == key else {
+            throw DeviceConflict(.rotationFailed, "another rotation was faster")
+        }
+        let isCompromised = isCompromised(under: app.keys, at: now)
+        let newEvidence = rotation.reattestation?.evidence
+        // A thief of the signing key could attest with another phone.
+        guard newEvidence == nil || !(isCompromised || rotation.reason == .compromise) else {
+            throw DeviceConflict(.invalidAttestation, "a compromised key may not bring a new App Attest key")
+        }
+        guard rotation.reattestation == nil || rotation.judgedAppAttestKey == appAttest?.keyID else {
+            throw DeviceConflict(.rotationFailed, "the App Attest key was replaced meanwhile")
+        }
+        let detail = JSONObject([
+            ("from", .string(key.thumbprint)), ("to", .string(rotation.newKey.thumbprint)),
+            ("reason", .string(rotation.reason.rawValue)), (Reattestation.rebound, .bool(newEvidence != nil)),
+        ])
+        let overlap = isCompromised || rotation.reason == .compromise ? 0 : app.keys.overlapSeconds
+        (previousKey, previousKeyUntil) = (key, overlap == 0 ? nil : now + overlap)
+        (key, keyRotatedAt, mustRotate) = (rotation.newKey, now, nil)
+        assurance.key = rotation.reattestation?.key ?? .rotated
+        if let vouched = rotation.reattestation?.app {
+            (assurance.app, assurance.labels) = (vouched.app, vouched.labels)
+        }
+        if rotation.reattestation != nil { assurance.labels.removeAll { $0 == Assurance.unprovenLabel } }
+        if let newEvidence { appAttest = newEvidence }
+        return (.keyRotated, detail)
+    }
+
+    // MARK: Evidence
+
+    /// What a proof by an App Attest key means for a device that has one, or none yet.
+    private enum Move {
+        /// The App Attest key stays the same, or the device has never used the stored one.
+        case harmless
+        /// Another App Attest key replaces one that is in use.
+        case rebind
+        /// The proof changes nothing.
+        case refused
+    }
+
+    /// Joins a proof with what is known, so that a weaker proof never replaces a stronger one.
+    private mutating func join(
+        _ evidence: VerifiedEvidence, under keys: KeyPolicy, wasSeen: Bool, at now: UnixTime
+    ) -> (AuditEvent.Code, JSONObject)? {
+        let move = move(to: evidence.appAttest, under: keys, wasSeen: wasSeen, at: now)
+        guard move != .refused else { return nil }
+        let detail = registrationDetail
+        var (joined, takesApp) = assurance.joined(with: evidence.assurance)
+        let isRebound = move == .rebind && takesApp
+        if isRebound { joined = joined.rebound }
+        let kept = takesApp ? evidence.appAttest : appAttest
+        guard kept != appAttest || joined != assurance else { return nil }
+        (assurance, appAttest) = (joined, kept)
+        return (
+            .deviceEvidenceReplaced,
+            JSONObject(members: detail.members + [.init(Reattestation.rebound, .bool(isRebound))])
+        )
+    }
+
+    /// Judges whether the holder of the request key may bring another App Attest key.
+    ///
+    /// Assertions exist because the request key alone is not enough: it may be in software, or stolen. So a registration must
+    /// not allow what `rebind_on_rotation: false` and a demand of compromise forbid on rotate-key. Otherwise a thief could
+    /// register the stolen key again with another phone, and that phone's assertions would be accepted.
+    ///
+    /// A client that lost its first answer also has another App Attest key, because a key is attested only once. It does not
+    /// know its device id, so no request of this device has verified. Only such a row may change its App Attest key without
+    /// the policy's permission, and only for `lostAnswerLife`. There is no identity to steal yet.
+    private func move(
+        to attested: AppAttestEvidence?, under keys: KeyPolicy, wasSeen: Bool, at now: UnixTime
+    ) -> Move {
+        guard !isCompromised(under: keys, at: now) else { return .refused }
+        guard let attested, let stored = appAttest else { return .harmless }
+        // The same attested key keeps its counter. With 0, old assertions would be accepted again.
+        guard attested.keyID != stored.keyID else { return .refused }
+        if mayLackItsAnswer(wasSeen: wasSeen, at: now) { return .harmless }
+        return keys.rebindOnRotation ? .rebind : .refused
+    }
+
+    /// Whether the client may have lost the answer to its registration.
+    ///
+    /// `lastSeen` is stored half a minute after a request, and a killed node loses what it has not stored. The counter, the
+    /// key's age and the scheme are stored at once. `wasSeen` says what this node has not stored yet.
+    private func mayLackItsAnswer(wasSeen: Bool, at now: UnixTime) -> Bool {
+        lastSeen == nil && !wasSeen && appAttest?.counter ?? 0 == 0 && keyRotatedAt == nil && highestScheme == .one
+            && now - registeredAt <= Self.lostAnswerLife
+    }
+
+    /// Seconds after a registration in which a client that lost its answer may register again: a week, because a phone may be
+    /// off for days.
+    private static let lostAnswerLife: Int64 = 7 * 86_400
+
+    // MARK: Status
+
+    /// False if the device has ended its identity itself.
+    private func requireAlive() throws(DeviceConflict) -> Bool {
+        guard status != .revoked else { throw DeviceConflict(.deviceRevoked, "the device is revoked") }
+        return status != .deregistered
+    }
+
+    private func requirePending(under mode: AppRecord.Mode, _ wanted: String) throws(DeviceConflict) {
+        guard status(under: mode) == .pending else { throw .status(status, wanted) }
+    }
+
+    private func requireMayRotate(_ wanted: String) throws(DeviceConflict) {
+        guard status == .registered || status == .pending else { throw .status(status, wanted) }
+    }
+
+    // MARK: Details of audit events
+
+    /// What the audit log says of a registration.
+    var registrationDetail: JSONObject {
+        JSONObject([
+            ("platform", .string(platform.rawValue)), ("status", .string(status.rawValue)),
+            ("key", .string(key.thumbprint)), ("assurance", .object(assurance.json)),
+        ])
+    }
+
+    private static func to(_ status: DeviceStatus) -> JSONObject { JSONObject([("to", .string(status.rawValue))]) }
+
+    private static func settled(_ outcome: String) -> JSONObject { JSONObject([("pending_proof", .string(outcome))]) }
+}
+
+extension RotationDemand {
+    /// Whether this demand replaces another one. A compromise is the stronger reason, and of two compromises the earlier one:
+    /// a key that a compromise has ended stays ended.
+    fileprivate func replaces(_ other: RotationDemand) -> Bool {
+        guard other.reason == .compromise else { return true }
+        return reason == .compromise && by < other.by
+    }
+}

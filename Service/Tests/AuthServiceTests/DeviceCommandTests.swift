@@ -1,0 +1,268 @@
+import AuthContract
+import Crypto
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import AuthService
+
+/// What may happen to a device, decided by its record alone.
+@Suite("Commands about a device")
+struct DeviceCommandTests {
+    private static let now = UnixTime(1_750_000_000)
+
+    private static func key() -> DevicePublicKey { DevicePublicKey(P256.Signing.PrivateKey().publicKey) }
+
+    private static func device(_ change: (inout DeviceRecord) -> Void = { _ in }) throws -> DeviceRecord {
+        var device = DeviceRecord(
+            appID: try AppID(World.appID), deviceID: DeviceID(from: SystemRandom()), platform: .ios,
+            status: .registered, key: key(), assurance: Assurance(app: .appAttest, key: .appVouched),
+            registeredAt: now - 1000)
+        change(&device)
+        return device
+    }
+
+    private static func apply(
+        _ command: DeviceCommand, to device: DeviceRecord, under members: [String: JSONValue] = [:]
+    ) throws -> DeviceChange? {
+        try device.applying(command, under: try World.record(members), at: now, by: "test")
+    }
+
+    // MARK: Demands to rotate
+
+    private static func demand(_ reason: RotationReason, in seconds: Int64) -> RotationDemand {
+        RotationDemand(by: now + seconds, reason: reason)
+    }
+
+    @Test(
+        "the stronger demand to rotate wins",
+        arguments: [
+            (nil, demand(.scheduled, in: 9), true), (demand(.scheduled, in: 9), demand(.scheduled, in: 99), true),
+            (demand(.scheduled, in: 9), demand(.compromise, in: 99), true),
+            (demand(.compromise, in: 9), demand(.scheduled, in: 0), false),
+            (demand(.compromise, in: -9), demand(.scheduled, in: 9), false),
+            (demand(.compromise, in: -9), demand(.compromise, in: 9), false),
+            (demand(.compromise, in: 9), demand(.compromise, in: 8), true),
+        ])
+    func strongerDemand(stored: RotationDemand?, new: RotationDemand, isSet: Bool) throws {
+        let device = try Self.device { $0.mustRotate = stored }
+        let change = try Self.apply(.demandRotation(new), to: device)
+        #expect(change?.after.mustRotate == (isSet ? new : nil))
+        #expect((change == nil) == !isSet)
+    }
+
+    @Test("a demand is lifted by a command of its own, and a key that it ended rotates again")
+    func lifting() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let operators = world.service.administration
+        let (id, app) = (device.id, device.appID)
+        try await operators.forceRotation(id, of: app, by: world.clock.now, reason: .compromise, actor: "test")
+        world.clock.advance(1)
+        try await expect(.keyExpired) { try await world.rotated(device) }
+        let kept = try await operators.forceRotation(id, of: app, by: world.clock.now + 60, actor: "test")
+        #expect(kept.mustRotate?.reason == .compromise)
+        try await expect(.keyExpired) { try await world.rotated(device) }
+        try await operators.liftRotation(id, of: app, actor: "test")
+        try await operators.liftRotation(id, of: app, actor: "test")
+        #expect(try await world.audited(.deviceRotationLifted).count == 1)
+        try await world.verify(try await world.rotated(device))
+    }
+
+    @Test("a later compromise in the app's policy does not revive the keys that an earlier one ended")
+    func severalCompromises() async throws {
+        func compromise(_ before: UnixTime, _ by: UnixTime) -> JSONValue {
+            ["keys_before": .string(before.iso8601), "rotate_by": .string(by.iso8601)]
+        }
+        let world = try await World()
+        let old = try await world.device()
+        world.clock.advance(10)
+        let first = compromise(world.clock.now, world.clock.now + 10)
+        try await world.change(["keys": ["compromise": first]])
+        world.clock.advance(20)
+        let newer = try await world.device()
+        world.clock.advance(10)
+        let second = compromise(world.clock.now, world.clock.now + 100)
+        let error = await #expect(throws: ContractError.self) {
+            try await world.change(["keys": ["compromise": second]])
+        }
+        #expect(error?.code == .conflict)
+        try await world.change(["keys": ["compromise": [first, second]]])
+        try await expect(.keyExpired) { try await world.rotated(old) }
+        try await world.verify(try await world.rotated(newer))
+        // Null lifts all of them.
+        try await world.change(["keys": ["compromise": .null]])
+        try await world.verify(try await world.rotated(old))
+    }
+
+    // MARK: Ended devices
+
+    @Test(
+        "a device that is rejected or has ended is not told to rotate and keeps its scheme",
+        arguments: [DeviceStatus.rejected, .revoked, .deregistered])
+    func ended(status: DeviceStatus) throws {
+        let device = try Self.device { ($0.status, $0.highestScheme) = (status, .two) }
+        for command in [
+            DeviceCommand.demandRotation(Self.demand(.scheduled, in: 9)), .liftRotationDemand, .lowerScheme(to: .one),
+        ] {
+            let conflict = #expect(throws: DeviceConflict.self) { try Self.apply(command, to: device) }
+            #expect(conflict?.code == .conflict)
+        }
+    }
+
+    @Test("lowering never raises the scheme")
+    func lowering() throws {
+        let (one, two) = (try Self.device(), try Self.device { $0.highestScheme = .two })
+        #expect(throws: DeviceConflict.self) { try Self.apply(.lowerScheme(to: .two), to: one) }
+        #expect(try Self.apply(.lowerScheme(to: .two), to: two) == nil)
+        #expect(try Self.apply(.lowerScheme(to: .one), to: one) == nil)
+        #expect(try Self.apply(.lowerScheme(to: .one), to: two)?.after.highestScheme == .one)
+    }
+
+    // MARK: Own routes after a rotation elsewhere
+
+    @Test("a key that was replaced on another node deletes nothing and gets no token")
+    func replacedElsewhere() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let node = try world.anotherNode()
+        // This node has the device in its cache.
+        _ = try await node.authenticate(try world.signed(device, for: .status), for: .status)
+        let after = try await world.rotated(device, reason: .compromise)
+        let deletion = try await node.authenticate(try world.signed(device, for: .deregister), for: .deregister)
+        try await expect(.invalidSignature) { try await node.deregister(deletion) }
+        let question = try await node.authenticate(try world.signed(after, for: .token), for: .token)
+        _ = try await node.issueToken(TokenRequest(audience: nil), question)
+        #expect(try await world.row(device).status == .registered)
+    }
+
+    @Test("a token is judged on the row of now, not on the row that the signature was judged by")
+    func tokenAfterRotation() async throws {
+        let world = try await World()
+        let (rotated, revoked) = (try await world.device(), try await world.device())
+        let verified = [
+            try await world.service.authenticate(try world.signed(rotated, for: .token), for: .token),
+            try await world.service.authenticate(try world.signed(revoked, for: .token), for: .token),
+        ]
+        _ = try await world.rotated(rotated)
+        try await world.revoke(revoked)
+        for (request, code) in zip(verified, [ErrorCode.invalidSignature, .deviceRevoked]) {
+            try await expect(code) { try await world.service.issueToken(TokenRequest(audience: nil), request) }
+        }
+    }
+
+    // MARK: A model
+
+    /// What the table of the protocol says of a device, and nothing else.
+    private struct Model {
+        var status = DeviceStatus.registered
+        var keys: [DevicePublicKey]
+        var demand: RotationDemand?
+        var overlap = false
+        var scheme = SignatureScheme.one
+    }
+
+    @Test("random commands leave the device that a model leaves", arguments: 0..<40)
+    func walk(seed: UInt64) throws {
+        var random = SeededNumbers(seed: seed)
+        var model = Model(keys: [Self.key()])
+        var device = try Self.device { $0.key = model.keys[0] }
+        let app = try World.record([:])
+        var now = Self.now
+        for _ in 0..<200 {
+            now = now + Int64.random(in: 0...40, using: &random)
+            let version = device.version
+            let (command, expected) = Self.step(&model, at: now, &random)
+            let change: DeviceChange?
+            do {
+                change = try device.applying(command, under: app, at: now, by: "test")
+            } catch {
+                #expect(expected == .refused, "\(command): \(error)")
+                continue
+            }
+            #expect((change == nil ? Expected.nothing : .changed) == expected, "\(command)")
+            if let change { device = change.saved }
+            #expect(device.version == version + (change == nil ? 0 : 1))
+            #expect(device.status == model.status)
+            #expect(device.key == model.keys.last)
+            #expect(device.mustRotate == model.demand)
+            #expect((device.previousKeyUntil != nil) == model.overlap)
+        }
+    }
+
+    private enum Expected { case changed, nothing, refused }
+
+    /// A random command, what the model says of it, and the model after it.
+    private static func step(
+        _ model: inout Model, at now: UnixTime, _ random: inout SeededNumbers
+    ) -> (DeviceCommand, Expected) {
+        let isAlive = model.status == .registered || model.status == .pending
+        switch Int.random(in: 0..<100, using: &random) {
+        case 0..<40:
+            let signer = Bool.random(using: &random) ? model.keys[model.keys.count - 1] : model.keys[0]
+            let reason: RotationReason = Bool.random(using: &random) ? .compromise : .scheduled
+            let rotation = KeyRotation(newKey: key(), signedBy: signer, reason: reason)
+            let isEnded = model.demand.map { $0.reason == .compromise && now > $0.by } ?? false
+            guard model.status == .registered, !isEnded, signer == model.keys.last else {
+                return (.rotate(rotation), .refused)
+            }
+            model.overlap = reason == .scheduled && model.demand?.reason != .compromise
+            model.demand = nil
+            model.keys.append(rotation.newKey)
+            return (.rotate(rotation), .changed)
+        case 40..<50:
+            let key = Bool.random(using: &random) ? model.keys[model.keys.count - 1] : model.keys[0]
+            let isHeard = key == model.keys.last && model.overlap
+            if isHeard { model.overlap = false }
+            return (.endOverlap(of: key), isHeard ? .changed : .nothing)
+        case 50..<75:
+            let reason: RotationReason = Bool.random(using: &random) ? .compromise : .scheduled
+            let demand = RotationDemand(by: now + Int64.random(in: 0...60, using: &random), reason: reason)
+            guard isAlive else { return (.demandRotation(demand), .refused) }
+            if let stored = model.demand {
+                let isWeaker = stored.reason == .compromise && (reason == .scheduled || demand.by >= stored.by)
+                if isWeaker || demand == stored { return (.demandRotation(demand), .nothing) }
+            }
+            model.demand = demand
+            return (.demandRotation(demand), .changed)
+        case 75..<90:
+            guard isAlive else { return (.liftRotationDemand, .refused) }
+            defer { model.demand = nil }
+            return (.liftRotationDemand, model.demand == nil ? .nothing : .changed)
+        case 90..<94:
+            guard model.status == .pending else { return (.approve(allowsUnproven: false), .refused) }
+            model.status = .registered
+            return (.approve(allowsUnproven: false), .changed)
+        case 94..<96:
+            guard model.status == .pending else { return (.reject, .refused) }
+            model.status = .rejected
+            return (.reject, .changed)
+        case 96..<98:
+            guard model.status != .deregistered else { return (.revoke(reason: nil), .refused) }
+            defer { model.status = .revoked }
+            return (.revoke(reason: nil), model.status == .revoked ? .nothing : .changed)
+        default:
+            let signer = Bool.random(using: &random) ? model.keys[model.keys.count - 1] : model.keys[0]
+            if model.status == .revoked { return (.deregister(signedBy: signer), .refused) }
+            if model.status == .deregistered { return (.deregister(signedBy: signer), .nothing) }
+            guard signer == model.keys.last else { return (.deregister(signedBy: signer), .refused) }
+            model.status = .deregistered
+            return (.deregister(signedBy: signer), .changed)
+        }
+    }
+}
+
+/// Numbers from a seed (SplitMix64).
+private struct SeededNumbers: RandomNumberGenerator {
+    var state: UInt64
+
+    init(seed: UInt64) { state = seed &+ 1 }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
