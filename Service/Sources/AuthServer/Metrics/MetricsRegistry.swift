@@ -183,9 +183,11 @@ final class MetricsRegistry: Sendable {
     /// A label's value may be a name that somebody chose. Scalar by scalar: a combining mark must not hide the quotation mark before
     /// it.
     private static func escaped(_ value: String) -> String {
-        LogText.bounded(value, to: LogText.textBytes).unicodeScalars.reduce(into: "") { text, scalar in
-            if scalar == "\\" || scalar == "\"" { text.unicodeScalars.append("\\") }
-            text.unicodeScalars.append(scalar)
-        }
+        value.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            LogText.bounded(String(line), to: LogText.textBytes).unicodeScalars.reduce(into: "") { text, scalar in
+                if scalar == "\\" || scalar == "\"" { text.unicodeScalars.append("\\") }
+                text.unicodeScalars.append(scalar)
+            }
+        }.joined(separator: "\\n")
     }
 }

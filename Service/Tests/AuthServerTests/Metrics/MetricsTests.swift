@@ -131,7 +131,7 @@ import Testing
             let samples = try #require(families["synheart_credential_expiry_timestamp_seconds"]).samples
             let shown = samples.map { $0.labels.first { $0.name == "name" }?.value }
             for name in [
-                #"a\\u{d}\\u{a}forged 1"#, "b\\\"\u{301}} 2", "c\\\\\u{301}\\\"", #"d\\u{1b}[2J\\u{2028}"#,
+                #"a\\u{d}\nforged 1"#, "b\\\"\u{301}} 2", "c\\\\\u{301}\\\"", #"d\\u{1b}[2J\\u{2028}"#,
             ] {
                 #expect(shown.contains { $0.map { Array($0.utf8) } == Array(name.utf8) }, "\(name) in \(shown)")
             }
