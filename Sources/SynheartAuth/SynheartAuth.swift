@@ -28,10 +28,16 @@ public final class SynheartAuth: Sendable {
     private let changes = StateChanges()
     private let resets = Resets()
 
-    private init() { state = Locked(State()) }
+    private init() {
+        state = Locked(State())
+        RuntimeInterface.keep()
+    }
 
     /// An independent instance.
-    public init(_ configuration: Configuration) { state = Locked(State(configuration: configuration)) }
+    public init(_ configuration: Configuration) {
+        state = Locked(State(configuration: configuration))
+        RuntimeInterface.keep()
+    }
 
     /// Names the auth service, and uses this platform's parts. Changes no identity.
     ///

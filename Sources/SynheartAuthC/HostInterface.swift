@@ -100,7 +100,9 @@ public func createInstance(
     _ handle: UnsafeMutablePointer<OpaquePointer?>?, _ result: Result?
 ) -> Int32 {
     handle?.pointee = nil
-    let platform = host.map { HostPlatform(callbacks: $0.pointee) }
+    let table = host.map { synheart_auth_host.copy($0) }
+    if case .some(nil) = table { return invalidArgument("host: version or size", result) }
+    let platform = table.flatMap { $0 }.map { HostPlatform(callbacks: $0) }
     guard platform?.storageCallbacks != .some(.partial) else {
         return invalidArgument("read_record, write_record, remove_record: all of them, or none", result)
     }

@@ -83,7 +83,7 @@ import os
                 case 1: #expect(try await sdk.isRegistered(appID: Phone.app))
                 default: _ = try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
                 }
-            } catch {
+            } catch let error as SynheartAuthError {
                 #expect([.storageError, .secureEnclaveError].contains(error.code) && error.isRetryable, "\(error)")
             }
         }

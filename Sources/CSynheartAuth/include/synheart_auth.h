@@ -105,6 +105,10 @@ typedef enum synheart_auth_status {
     SYNHEART_AUTH_INVALID_ARGUMENT = 101
 } synheart_auth_status;
 
+/* A table of a host's functions begins with its version and its size, so that later versions can have more functions: set `version` to
+ * 1 and `size` to sizeof the table. Any other version, and a smaller size, is SYNHEART_AUTH_INVALID_ARGUMENT; nothing of such a table is
+ * called, not even `release`. */
+
 /* The result of a host's callback. */
 typedef enum synheart_auth_host_status {
     SYNHEART_AUTH_HOST_OK = 0,
@@ -124,6 +128,8 @@ typedef enum synheart_auth_host_status {
  * remove_record) keeps the identity's lock until it returns, so that it meets no other change. The SDK passes `user` through. An
  * abandoned callback may still run when the handle is freed, so `user` must live until `release` is called. */
 typedef struct synheart_auth_host {
+    uint32_t version; /* 1 */
+    uint32_t size;    /* sizeof(synheart_auth_host) */
     void *user;
     /* P-256 keys. Public keys as X.509 SPKI DER or a 65-byte point; signatures as ASN.1 DER over SHA-256(message). */
     int32_t (*create_key)(void *user, const char *alias, const uint8_t *challenge, int64_t challenge_length, uint8_t *out,
@@ -188,9 +194,14 @@ int32_t synheart_auth_http_answer_set(synheart_auth_http_answer *answer, int32_t
                                       const uint8_t *body, int64_t body_length);
 
 /* The host's HTTP client. `send` blocks until it has given an answer, and returns SYNHEART_AUTH_HOST_OK; or another status if no
- * answer came. It follows no redirects, keeps no cookies and caches nothing. The SDK calls it on threads of its own, several at
- * once. `release` may be NULL; it is called once, after the last call, and also if the table is not accepted. */
+ * answer came. It follows no redirects, answers no demand for a password, keeps no cookies and caches nothing. It puts a request on the
+ * wire once, and never sends it again by itself: OkHttp, HttpURLConnection and libcurl do, unless they are told otherwise.
+ *
+ * The SDK calls it on threads of its own, on at most 16 at once. While that many calls hang, later requests wait until their deadlines,
+ * and are then not sent. `release` may be NULL; it is called once, after the last call, and also if `send` is NULL. */
 typedef struct synheart_auth_transport {
+    uint32_t version; /* 1 */
+    uint32_t size;    /* sizeof(synheart_auth_transport) */
     void *user;
     int32_t (*send)(void *user, const synheart_auth_http_request *request, synheart_auth_http_answer *answer);
     void (*release)(void *user);
@@ -199,9 +210,12 @@ typedef struct synheart_auth_transport {
 /* Sends everything through the host's HTTP client. The table is copied. Call it right after making the instance; {} */
 int32_t synheart_auth_set_transport(synheart_auth *handle, const synheart_auth_transport *transport, char **result);
 
-/* What the host hears of the SDK. Each function may be NULL. They must return soon, and may be called from any thread, several at
- * once. The texts are valid during the call. `release` is called once, after the last call, and also if the table is not accepted. */
+/* What the host hears of the SDK. Each function may be NULL. They are called in order, one at a time, on a thread of the SDK's. While a
+ * function hangs, the SDK goes on, and drops what is more than 1000 calls behind. The texts are valid during the call. `release` is
+ * called once, after the last call. */
 typedef struct synheart_auth_observer {
+    uint32_t version; /* 1 */
+    uint32_t size;    /* sizeof(synheart_auth_observer) */
     void *user;
     /* {"level":"info","event":"rotationFinished","app_id":"...","device":"<16 hex digits of a hash>","code":"...","from":"...",
      * "to":"...","duration_ms":12}: absent members are unknown. Never a secret, in any build. */
