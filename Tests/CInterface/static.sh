@@ -7,13 +7,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 echo 'import SynheartAuth
 print(SynheartAuth.shared)' > "$work/main.swift"
-# One archive of everything that the app could link; `q`, because files of two targets may have one name.
-for target in SynheartAuth CSynheartAuth AuthContract StrictJSON Bytes; do
-    find "$build/$target.build" -name '*.o'
-done > "$work/objects"
-find "$build" -path '*rypto*.build*' -name '*.o' >> "$work/objects"
-ar qcs "$work/libSDK.a" $(sort -u "$work/objects")
-swiftc -O -swift-version 6 -I "$build/Modules" "$work/main.swift" -L "$work" -lSDK -Xlinker --gc-sections -lstdc++ -o "$work/app"
+# An archive of each target that the app could link.
+libraries=
+for target in SynheartAuth CSynheartAuth AuthContract StrictJSON Bytes Crypto CryptoBoringWrapper CCryptoBoringSSL \
+    CCryptoBoringSSLShims CXKCP CXKCPShims; do
+    find "$build/$target.build/" -name '*.o' -print0 | xargs -0 ar qcs "$work/lib$target.a"
+    libraries="$libraries -l$target"
+done
+swiftc -O -swift-version 6 -use-ld=lld -I "$build/Modules" "$work/main.swift" -L "$work" -Xlinker --start-group $libraries -Xlinker --end-group \
+    -Xlinker --gc-sections -Xlinker -z -Xlinker nostart-stop-gc -lstdc++ -o "$work/app"
 nm "$work/app" > "$work/symbols"
 for name in generate_key sign_bytes get_attestation key_exists delete_key secure_store secure_load secure_delete; do
     grep -q " T synheart_native_$name\$" "$work/symbols" || {
