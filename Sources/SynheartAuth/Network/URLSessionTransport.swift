@@ -11,7 +11,11 @@ internal import Foundation
 /// URLSession sends a request again by itself in three cases, and the second copy may take effect too. A redirect and an
 /// authentication challenge are answered by returning the 3xx or the 401. The third is a reused connection that the server has closed
 /// meanwhile: URLSession repeats what it knows to be idempotent, and libcurl repeats any request. So requests that would be repeated
-/// get a session of their own, whose connection is new (``ConnectionReuse``).
+/// get a session of their own, whose connection is new. That is each request on Linux, and PUT and DELETE on Apple's systems. Over the
+/// app's own session Apple's URLSession may still repeat a PUT or a DELETE, which the service then refuses as a replay.
+///
+/// swift-corelibs-foundation (Linux) stops the process if an answer ends within its head. A host that sends to servers it does not trust
+/// brings a transport of its own.
 public final class URLSessionTransport: HTTPTransport {
     /// A session for many exchanges.
     private struct Shared: Sendable {
