@@ -79,14 +79,16 @@ let package = Package(
             "AuthContract", ["Bytes", "StrictJSON", crypto], tests: ["StrictJSON", crypto],
             testResources: [.copy("Vectors")]),
         room(
-            "SynheartAuth", ["Bytes", "AuthContract", "StrictJSON", crypto], exclude: noPrivacy, resources: privacy,
+            "SynheartAuth", ["CSynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto], exclude: noPrivacy,
+            resources: privacy,
             tests: ["Bytes", "AuthContract", "StrictJSON", crypto]),
         // A stand-in for the SDK in the tests of apps.
         room(
             "SynheartAuthTestSupport", ["SynheartAuth", "AuthContract", "Bytes"],
             tests: ["SynheartAuth", "AuthContract"]),
 
-        // The SDK for hosts in other languages: a header, and the symbols behind it.
+        // The SDK for hosts in other languages: a header, and the symbols behind it. Synheart Core's runtime looks eight of them up by
+        // name in every app that links the SDK.
         [.target(name: "CSynheartAuth")],
         room(
             "SynheartAuthC", ["CSynheartAuth", "SynheartAuth", "Bytes", "AuthContract", "StrictJSON"],

@@ -17,11 +17,12 @@ let package = Package(
     targets: [
         .target(name: "Security", dependencies: [crypto]), .target(name: "DeviceCheck"),
         .target(name: "LocalAuthentication"), .target(name: "os"), .target(name: "CryptoKit", dependencies: [crypto]),
-        .target(name: "Bytes", swiftSettings: settings),
+        .target(name: "CSynheartAuth"), .target(name: "Bytes", swiftSettings: settings),
         .target(name: "StrictJSON", dependencies: ["Bytes"], swiftSettings: settings),
         .target(name: "AuthContract", dependencies: ["Bytes", "StrictJSON", crypto], swiftSettings: settings),
         .target(
-            name: "SynheartAuth", dependencies: ["Bytes", "AuthContract", "StrictJSON", crypto] + frameworks,
+            name: "SynheartAuth",
+            dependencies: ["CSynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto] + frameworks,
             exclude: ["PrivacyInfo.xcprivacy"],
             swiftSettings: settings),
         .testTarget(

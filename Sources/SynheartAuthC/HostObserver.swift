@@ -1,6 +1,7 @@
 internal import AuthContract
 internal import Bytes
 public import CSynheartAuth
+internal import Dispatch
 internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
@@ -10,8 +11,27 @@ internal import SynheartAuth
 /// The host's observer.
 final class HostObserver: AuthLogger {
     private let host: HostTable<synheart_auth_observer>
+    /// One thread, so that a host that hangs blocks none of Swift's pool.
+    private let thread = DispatchQueue(label: "ai.synheart.auth.observer")
+    private let waiting = Locked(0)
+    private static let limit = 1000
 
     init(_ table: synheart_auth_observer) { host = HostTable(table) }
+
+    private func tell(
+        _ text: String, _ call: @escaping @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?) -> Void
+    ) {
+        let isWanted = waiting.withLock { waiting in
+            guard waiting < Self.limit else { return false }
+            waiting += 1
+            return true
+        }
+        guard isWanted else { return }
+        thread.async {
+            text.withCString { call(self.host.table.user, $0) }
+            self.waiting.withLock { $0 -= 1 }
+        }
+    }
 
     deinit { host.table.release?(host.table.user) }
 
@@ -26,7 +46,7 @@ final class HostObserver: AuthLogger {
         json["from"] = entry.transition.map { .string($0.from.rawValue) }
         json["to"] = entry.transition.map { .string($0.to.rawValue) }
         json["duration_ms"] = entry.duration.map { .integer($0.wholeMilliseconds) }
-        JSONValue.object(json).text().withCString { log(host.table.user, $0) }
+        tell(JSONValue.object(json).text(), log)
     }
 
     func changed(_ change: StateChange) {
@@ -35,7 +55,7 @@ final class HostObserver: AuthLogger {
             "app_id": .string(change.appID), "from": .string(change.transition.from.rawValue),
             "to": .string(change.transition.to.rawValue),
         ]
-        json.text().withCString { changed(host.table.user, $0) }
+        tell(json.text(), changed)
     }
 }
 
@@ -43,7 +63,9 @@ final class HostObserver: AuthLogger {
 public func setObserver(
     _ handle: OpaquePointer?, _ observer: UnsafePointer<synheart_auth_observer>?, _ result: Result?
 ) -> Int32 {
-    guard let table = observer?.pointee else { return invalidArgument("observer", result) }
+    guard let table = observer.flatMap({ synheart_auth_observer.copy($0) }) else {
+        return invalidArgument("observer: version or size", result)
+    }
     // From here on `release` is owed.
     let observer = HostObserver(table)
     guard let handle else { return invalidArgument("handle", result) }

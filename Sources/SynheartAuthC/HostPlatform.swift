@@ -26,6 +26,25 @@ struct HostCall: Sendable {
     }
 }
 
+/// A table of a host's functions that begins with its version and its size, as the header says.
+protocol VersionedTable {}
+
+extension synheart_auth_host: VersionedTable {}
+extension synheart_auth_transport: VersionedTable {}
+extension synheart_auth_observer: VersionedTable {}
+
+extension VersionedTable {
+    /// A copy of the host's table; nil if its version or size is another one. A larger table is one of a later version of the header: its
+    /// beginning is the same.
+    static func copy(_ pointer: UnsafePointer<Self>) -> Self? {
+        let start = UnsafeRawPointer(pointer)
+        // Only these two words may be read before they are known to be right.
+        let (version, size) = (start.load(as: UInt32.self), start.load(fromByteOffset: 4, as: UInt32.self))
+        guard version == 1, size >= MemoryLayout<Self>.size else { return nil }
+        return pointer.pointee
+    }
+}
+
 /// A copy of a table of the host's functions, with the pointer that each of them gets.
 ///
 /// Unchecked: the copy is never changed. The host promises that functions and pointer may be used from several threads.

@@ -48,16 +48,19 @@ private func headerLines(_ pointer: UnsafePointer<CChar>?) -> HeaderFields? {
 /// The host's HTTP client as a transport.
 final class HostTransport: HTTPTransport {
     private let host: HostTable<synheart_auth_transport>
+    private let threads = BoundedThreads(limit: 16)
 
     init(_ table: synheart_auth_transport) { host = HostTable(table) }
 
     deinit { host.table.release?(host.table.user) }
 
-    /// Sends on a thread of its own, so that a host that hangs blocks no other request. The SDK abandons it at the deadline.
+    /// Sends on one of a few threads, so that a host that hangs blocks neither Swift's pool nor the first other requests. The SDK
+    /// abandons it at the deadline. A request that waits for a thread until then is not sent.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
-        let result = OnceValue<Outcome>()
-        Thread.detachNewThread { result.give(self.exchange(request)) }
-        return try await result.value.get()
+        guard let outcome = await threads.run({ self.exchange(request) }) else {
+            throw TransportError("the host's HTTP client was too busy to send the request")
+        }
+        return try outcome.get()
     }
 
     private typealias Outcome = Swift.Result<TransportAnswer, TransportError>
@@ -99,7 +102,9 @@ final class HostTransport: HTTPTransport {
 public func setTransport(
     _ handle: OpaquePointer?, _ transport: UnsafePointer<synheart_auth_transport>?, _ result: Result?
 ) -> Int32 {
-    guard let table = transport?.pointee else { return invalidArgument("transport", result) }
+    guard let table = transport.flatMap({ synheart_auth_transport.copy($0) }) else {
+        return invalidArgument("transport: version or size", result)
+    }
     // From here on `release` is owed.
     let transport = HostTransport(table)
     guard let handle else { return invalidArgument("handle", result) }

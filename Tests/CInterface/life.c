@@ -236,6 +236,12 @@ static void sends(synheart_auth *auth, const char *url, const char *directory) {
     FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_ANSWER_TOO_LARGE);
     EXPECT(!answer && !count);
 
+    /* No call signs under another scheme than the rest. */
+    request.scheme = 2;
+    FAILS(synheart_auth_sign(auth, APP, &request, &result), SYNHEART_AUTH_SIGNING_FAILED);
+    FAILS(synheart_auth_use_scheme(auth, 3, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    FAILS(synheart_auth_use_scheme(NULL, 2, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    SUCCEEDS(synheart_auth_use_scheme(auth, 2, &result), "{}");
     /* RFC 9421; what is signed is what is sent, a file too. */
     snprintf(file, sizeof(file), "%s.body", directory);
     FILE *stream = fopen(file, "wb");
@@ -295,7 +301,7 @@ static void whole_sdk(const char *url, const char *directory) {
     memory *user = calloc(1, sizeof(memory));
     EXPECT(user);
     user->released = &released;
-    synheart_auth_host host = {user,   create_key,  load_key,     sign,          delete_key,
+    synheart_auth_host host = {1, sizeof(synheart_auth_host), user,   create_key,  load_key,     sign,          delete_key,
                                attest, read_record, write_record, remove_record, release};
     synheart_auth *auth = NULL;
     char *result = NULL;
@@ -334,7 +340,7 @@ static void whole_sdk(const char *url, const char *directory) {
     FAILS(synheart_auth_sign_request(auth, APP, "GET", "/", NULL, 0, &result), SYNHEART_AUTH_SIGNING_FAILED);
     char anywhere[64];
     snprintf(anywhere, sizeof(anywhere), "%s/v1", url);
-    synheart_auth_request lost = {.scheme = 1, .method = "GET", .url = anywhere};
+    synheart_auth_request lost = {.method = "GET", .url = anywhere};
     user->is_lost = 1;
     FAILS(synheart_auth_sign(auth, APP, &lost, &result), SYNHEART_AUTH_KEY_INVALIDATED);
     user->is_lost = 0;
@@ -362,10 +368,15 @@ static void release_nothing(void *user) { (void)user; }
 /* The host's HTTP client, observer and development mode. */
 static void own_parts(synheart_auth *auth) {
     char *result = NULL;
-    synheart_auth_transport transport = {NULL, answer_nothing, release_nothing}, none = {NULL, NULL, NULL};
-    synheart_auth_observer observer = {NULL, hear, hear, release_nothing};
+    synheart_auth_transport transport = {1, sizeof transport, NULL, answer_nothing, release_nothing},
+                            none = {1, sizeof none, NULL, NULL, NULL}, other = {2, sizeof other, NULL, answer_nothing, NULL},
+                            small = {1, sizeof small - 1, NULL, answer_nothing, NULL};
+    synheart_auth_observer observer = {1, sizeof observer, NULL, hear, hear, release_nothing};
     FAILS(synheart_auth_set_transport(auth, NULL, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     FAILS(synheart_auth_set_transport(auth, &none, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    /* A table of another version, and one that is too small. */
+    FAILS(synheart_auth_set_transport(auth, &other, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    FAILS(synheart_auth_set_transport(auth, &small, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     SUCCEEDS(synheart_auth_set_transport(auth, &transport, &result), "{}");
     FAILS(synheart_auth_set_observer(auth, NULL, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     for (int i = 0; i < 2; i++) SUCCEEDS(synheart_auth_set_observer(auth, &observer, &result), "{}");
@@ -381,7 +392,7 @@ static void failed_creations(const char *directory) {
     memory *user = calloc(1, sizeof(memory));
     EXPECT(user);
     user->released = &released;
-    synheart_auth_host host = {.user = user, .release = release};
+    synheart_auth_host host = {.version = 1, .size = sizeof host, .user = user, .release = release};
     synheart_auth *auth = NULL;
     char *result = NULL;
     FAILS(synheart_auth_create("http://example.com", directory, &host, &auth, &result), SYNHEART_AUTH_NOT_CONFIGURED);
@@ -389,10 +400,10 @@ static void failed_creations(const char *directory) {
     expect_released(&released);
     /* Storage callbacks are all there or none, and need a directory for their locks; the host is released either way. */
     synheart_auth_host hosts[] = {
-        {.read_record = read_record, .write_record = write_record, .release = release},
-        {.write_record = write_record, .remove_record = remove_record, .release = release},
-        {.read_record = read_record, .remove_record = remove_record, .release = release},
-        {.read_record = read_record, .write_record = write_record, .remove_record = remove_record, .release = release},
+        {.version = 1, .size = sizeof(synheart_auth_host), .read_record = read_record, .write_record = write_record, .release = release},
+        {.version = 1, .size = sizeof(synheart_auth_host), .write_record = write_record, .remove_record = remove_record, .release = release},
+        {.version = 1, .size = sizeof(synheart_auth_host), .read_record = read_record, .remove_record = remove_record, .release = release},
+        {.version = 1, .size = sizeof(synheart_auth_host), .read_record = read_record, .write_record = write_record, .remove_record = remove_record, .release = release},
     };
     for (int i = 0; i < 4; i++) {
         released = 0;

@@ -206,7 +206,7 @@ release_t = callback(None, c.c_void_p)
 
 
 class Host(c.Structure):
-    _fields_ = [("user", c.c_void_p), ("create_key", create_t), ("load_key", load_t), ("sign", create_t),
+    _fields_ = [("version", c.c_uint32), ("size", c.c_uint32), ("user", c.c_void_p), ("create_key", create_t), ("load_key", load_t), ("sign", create_t),
                 ("delete_key", delete_t), ("attest", attest_t), ("read_record", load_t), ("write_record", write_t),
                 ("remove_record", delete_t), ("release", release_t)]
 
@@ -246,7 +246,7 @@ def attest(user, alias, challenge, challenge_length, nonce, out, capacity, lengt
     return put(json.dumps({"proof": token}).encode(), out, capacity, length)
 
 
-host = Host(None, create_t(create), load_t(load), create_t(sign),
+host = Host(1, c.sizeof(Host), None, create_t(create), load_t(load), create_t(sign),
             delete_t(lambda user, alias: 6 if lib.synheart_native_delete_key(alias) else 0), attest_t(attest))
 
 
@@ -330,6 +330,8 @@ class HostFace(unittest.TestCase):
 
     def test_scheme_two_as_rfc_9421_says(self):
         key = self.registered()
+        self.assertEqual(self.send("send", scheme=2, method=b"GET", url=self.url + b"/v1/hsi")[0], 8)
+        self.assertEqual(self.call("use_scheme", c.c_int32(2)), (0, {}))
         status, _, body = self.send("send", scheme=2, method=b"POST", url=self.url + b"/v1/hsi?a=1", body=b"{}", body_length=2)
         self.assertEqual((status, body), (0, b"{}"))
         _, _, headers, _ = StandInService.received[-1]
@@ -341,10 +343,17 @@ class HostFace(unittest.TestCase):
 
     def test_send_recovers_once(self):
         self.registered()
-        status, answer, body = self.send("send", method=b"POST", url=self.url + b"/v1/replay/once", body=b"x", body_length=1)
-        self.assertEqual((status, answer["status"], body), (0, 200, b"x"))
+        status, answer, body = self.send("send", method=b"GET", url=self.url + b"/v1/replay/once")
+        self.assertEqual((status, answer["status"], body), (0, 200, b""))
         nonces = [r[2]["X-Synheart-Nonce"] for r in StandInService.received if r[1] == "/v1/replay/once"]
         self.assertEqual(len(set(nonces)), 2)
+        # A copy of a POST was accepted: a second one would have a second effect.
+        status, error, _ = self.send("send", method=b"POST", url=self.url + b"/v1/replay/write", body=b"x", body_length=1)
+        self.assertEqual((status, error["code"], error["may_have_happened"]), (12, "NONCE_REPLAY", True))
+        self.assertEqual(len([r for r in StandInService.received if r[1] == "/v1/replay/write"]), 1)
+        status, answer, _ = self.send("send", method=b"POST", url=self.url + b"/v1/replay/keyed", body=b"x", body_length=1,
+                                      headers=b'{"Idempotency-Key":"1"}')
+        self.assertEqual((status, answer["status"]), (0, 200))
 
     def test_a_send_ends_by_its_deadline_whatever_it_waits_for(self):
         self.registered()
@@ -366,7 +375,7 @@ class HostFace(unittest.TestCase):
             gate.wait()
             return load(user, alias, out, capacity, length)
 
-        hanging = Host(None, create_t(create), load_t(stuck), create_t(sign), host.delete_key, attest_t(attest))
+        hanging = Host(1, c.sizeof(Host), None, create_t(create), load_t(stuck), create_t(sign), host.delete_key, attest_t(attest))
         self.assertEqual(self.create(host=hanging)[0], 0)
         self.assertEqual(self.call("set_deadline", i64(200)), (0, {}))
         gate.set()
@@ -491,7 +500,7 @@ class HostFace(unittest.TestCase):
         released = threading.Event()
         self.assertEqual(self.create()[0], 0)
         callbacks = keep(send_t(send), delete_t_user(lambda user: released.set()))
-        table = Transport(None, *callbacks)
+        table = Transport(1, c.sizeof(Transport), None, *callbacks)
         self.assertEqual(self.call("set_transport", c.byref(table))[0], 0)
         self.assertEqual(self.call("register_device", APP)[1]["status"], "registered")
         self.assertEqual([url.rsplit("/", 1)[1] for _, url, _ in sent], ["challenge", "register"])
@@ -502,9 +511,51 @@ class HostFace(unittest.TestCase):
     def test_an_http_client_that_gives_no_answer_is_a_network_error(self):
         self.assertEqual(self.create()[0], 0)
         callbacks = keep(send_t(lambda *_: 3), delete_t_user(lambda user: None))
-        self.assertEqual(self.call("set_transport", c.byref(Transport(None, *callbacks)))[0], 0)
+        self.assertEqual(self.call("set_transport", c.byref(Transport(1, c.sizeof(Transport), None, *callbacks)))[0], 0)
         self.assertEqual(self.call("set_deadline", i64(2000))[0], 0)
         self.assertEqual(self.call("register_device", APP)[0], 1)
+
+    def test_an_http_client_that_hangs_costs_a_bounded_number_of_threads(self):
+        go_on = threading.Event()
+        calls = []
+
+        def send(user, request, answer):
+            calls.append(1)
+            go_on.wait(120)
+            return 3
+
+        self.registered()
+        callbacks = keep(send_t(send), delete_t_user(lambda user: None))
+        self.assertEqual(self.call("set_transport", c.byref(Transport(1, c.sizeof(Transport), None, *callbacks)))[0], 0)
+        before = len(os.listdir("/proc/self/task"))
+        for _ in range(200):
+            status, error, _ = self.send("send", method=b"POST", url=self.url + b"/v1/hsi", deadline_ms=20)
+            self.assertEqual((status, error["code"]), (1, "NETWORK_ERROR"))
+        self.assertLessEqual(len(calls), 16)
+        self.assertLessEqual(len(os.listdir("/proc/self/task")), before + 16 + 8)
+        go_on.set()
+        time.sleep(0.5)
+        self.assertLessEqual(len(calls), 16, "a request was sent after its deadline")
+
+    def test_an_observer_that_hangs_delays_nothing(self):
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        callbacks = keep(text_t(lambda user, text: go_on.wait(120) and None), text_t(lambda user, text: None),
+                         delete_t_user(lambda user: None))
+        self.assertEqual(self.create()[0], 0)
+        self.assertEqual(self.call("set_observer", c.byref(Observer(1, c.sizeof(Observer), None, *callbacks)))[0], 0)
+        start = time.monotonic()
+        self.assertEqual(self.call("register_device", APP)[0], 0)
+        self.assertLess(time.monotonic() - start, 60)
+
+    def test_a_table_of_another_version_or_size_is_refused(self):
+        self.assertEqual(self.create()[0], 0)
+        callbacks = keep(send_t(lambda *_: 3), delete_t_user(lambda user: None))
+        for version, size in [(0, c.sizeof(Transport)), (2, c.sizeof(Transport)), (1, c.sizeof(Transport) - 1), (1, 0)]:
+            self.assertEqual(self.call("set_transport", c.byref(Transport(version, size, None, *callbacks)))[0], 101)
+            self.assertEqual(self.call("set_observer", c.byref(Observer(version, size, None)))[0], 101)
+        # A later version of the header may have a larger table.
+        self.assertEqual(self.call("set_transport", c.byref(Transport(1, c.sizeof(Transport) + 64, None, *callbacks)))[0], 0)
 
     def test_an_observer_hears_of_states_and_events_but_of_no_secret(self):
         entries, changes, released = [], [], threading.Event()
@@ -512,7 +563,7 @@ class HostFace(unittest.TestCase):
                          text_t(lambda user, text: changes.append(json.loads(text))),
                          delete_t_user(lambda user: released.set()))
         self.assertEqual(self.create()[0], 0)
-        self.assertEqual(self.call("set_observer", c.byref(Observer(None, *callbacks)))[0], 0)
+        self.assertEqual(self.call("set_observer", c.byref(Observer(1, c.sizeof(Observer), None, *callbacks)))[0], 0)
         _, result = self.call("register_device", APP)
         deadline = time.time() + 30
         while not any(change["to"] == "registered" for change in changes) and time.time() < deadline:
@@ -534,14 +585,14 @@ class HostFace(unittest.TestCase):
 
         self.assertEqual(self.create()[0], 0)
         callbacks = keep(send_t(send), delete_t_user(lambda user: None))
-        self.assertEqual(self.call("set_transport", c.byref(Transport(None, *callbacks)))[0], 0)
+        self.assertEqual(self.call("set_transport", c.byref(Transport(1, c.sizeof(Transport), None, *callbacks)))[0], 0)
         results = []
         thread = threading.Thread(target=lambda: results.append(self.call("register_device", APP)))
         thread.start()
         self.assertTrue(waiting.wait(30))
         lib.synheart_auth_cancel(self.handle)
         thread.join(30)
-        self.assertEqual((results[0][0], results[0][1]["recovery"]), (1, "retry"))
+        self.assertEqual((results[0][0], results[0][1]["code"], results[0][1]["recovery"]), (21, "CANCELLED", "retry"))
         go_on.set()
 
     def test_a_host_that_lies_about_lengths_does_no_harm(self):
@@ -549,7 +600,7 @@ class HostFace(unittest.TestCase):
             length[0] = capacity + 1
             return 0
 
-        broken = Host(None, create_t(liar), load_t(load), create_t(sign), delete_t(lambda *_: 0), attest_t(attest))
+        broken = Host(1, c.sizeof(Host), None, create_t(liar), load_t(load), create_t(sign), delete_t(lambda *_: 0), attest_t(attest))
         self.assertEqual(self.create(host=broken)[0], 0)
         self.assertEqual(self.call("register_device", APP)[0], 6)
 
@@ -574,17 +625,18 @@ delete_t_user = c.CFUNCTYPE(None, c.c_void_p)
 
 
 class Transport(c.Structure):
-    _fields_ = [("user", c.c_void_p), ("send", send_t), ("release", delete_t_user)]
+    _fields_ = [("version", c.c_uint32), ("size", c.c_uint32), ("user", c.c_void_p), ("send", send_t), ("release", delete_t_user)]
 
 
 class Observer(c.Structure):
-    _fields_ = [("user", c.c_void_p), ("log", text_t), ("state_changed", text_t), ("release", delete_t_user)]
+    _fields_ = [("version", c.c_uint32), ("size", c.c_uint32), ("user", c.c_void_p), ("log", text_t), ("state_changed", text_t), ("release", delete_t_user)]
 
 
 lib.synheart_auth_http_answer_set.argtypes = [c.c_void_p, c.c_int32, c.c_char_p, c.c_char_p, i64]
 lib.synheart_auth_set_transport.argtypes = [c.c_void_p, c.c_void_p, c.c_void_p]
 lib.synheart_auth_set_observer.argtypes = [c.c_void_p, c.c_void_p, c.c_void_p]
 lib.synheart_auth_use_development_mode.argtypes = [c.c_void_p, c.c_char_p, c.c_void_p]
+lib.synheart_auth_use_scheme.argtypes = [c.c_void_p, c.c_int32, c.c_void_p]
 lib.synheart_auth_cancel.argtypes = [c.c_void_p]
 lib.synheart_auth_cancel.restype = None
 

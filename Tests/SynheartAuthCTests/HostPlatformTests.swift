@@ -164,6 +164,7 @@ final class CallbackPlatform: PlatformUnderTest {
 
     static func callbacks(_ host: MemoryHost) -> synheart_auth_host {
         synheart_auth_host(
+            version: 1, size: UInt32(MemoryLayout<synheart_auth_host>.size),
             user: Unmanaged.passUnretained(host).toOpaque(), create_key: createKey, load_key: loadKey, sign: sign,
             delete_key: deleteKey, attest: attest, read_record: readRecord, write_record: writeRecord,
             remove_record: removeRecord, release: nil)

@@ -20,8 +20,9 @@ import os
         SecureEnclave.setAvailable(true)
     }
 
-    private func launch(group: String? = nil) throws -> SynheartAuth {
+    private func launch(group: String? = nil, scheme: SignatureScheme = .one) throws -> SynheartAuth {
         try phone.launch { configuration in
+            configuration.scheme = scheme
             configuration.storage = KeychainStorage(accessGroup: group, bundleID: Phone.app, pause: {})
             configuration.keyStore = SecureEnclaveKeyStore(accessGroup: group, bundleID: Phone.app, pause: {})
             configuration.attestation = AppAttestProvider()
@@ -83,7 +84,7 @@ import os
                 case 1: #expect(try await sdk.isRegistered(appID: Phone.app))
                 default: _ = try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
                 }
-            } catch {
+            } catch let error as SynheartAuthError {
                 #expect([.storageError, .secureEnclaveError].contains(error.code) && error.isRetryable, "\(error)")
             }
         }
@@ -317,8 +318,9 @@ import os
         StandInKeychain.failExport(errSecItemNotFound)
         #expect(try await launch().isRegistered(appID: Phone.app) == false)
         await expectError(.keyInvalidated) {
-            try await launch().sign(
-                appID: Phone.app, scheme: .two, method: "GET", url: FakeService.origin + "/"
+            // Scheme 2 names the key, and so needs its public half.
+            try await launch(scheme: .two).sign(
+                appID: Phone.app, method: "GET", url: FakeService.origin + "/"
             ).fields.count
         }
         StandInKeychain.failExport(nil)

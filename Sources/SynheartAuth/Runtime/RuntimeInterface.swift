@@ -2,17 +2,20 @@
 //
 // Texts are UTF-8 and end with a zero byte. Returned texts are malloc'd; the caller frees them with `free`. The functions block.
 // Any thread may call them.
+//
+// The runtime looks the C functions up by name at run time, so nothing refers to them when an app is linked statically, and a linker that
+// removes dead code would remove them. Their definitions are in CSynheartAuth, marked as used, and call these.
 
 /// Loads or makes the P-256 key of this name: `{"x":"<b64url>","y":"<b64url>"}`; nil on failure.
 ///
 /// Concurrent callers, in any process, get the same key.
-@_cdecl("synheart_native_generate_key")
+@_cdecl("synheart_native_swift_generate_key")
 public func synheart_native_generate_key(_ deviceID: UnsafePointer<CChar>?) -> UnsafeMutablePointer<CChar>? {
     RuntimeFace.host.generateKey(deviceID)
 }
 
 /// base64url(r || s) of the ECDSA signature over SHA-256 of these bytes; nil on failure.
-@_cdecl("synheart_native_sign_bytes")
+@_cdecl("synheart_native_swift_sign_bytes")
 public func synheart_native_sign_bytes(
     _ deviceID: UnsafePointer<CChar>?, _ data: UnsafePointer<UInt8>?, _ length: Int
 ) -> UnsafeMutablePointer<CChar>? {
@@ -22,7 +25,7 @@ public func synheart_native_sign_bytes(
 /// `{"format":"apple-app-attest","blob":"<b64>"}`, or `{"format":"none","blob":"","reason":"…"}`. The hash has 32 bytes.
 ///
 /// Each call makes a new App Attest key.
-@_cdecl("synheart_native_get_attestation")
+@_cdecl("synheart_native_swift_get_attestation")
 public func synheart_native_get_attestation(
     _ deviceID: UnsafePointer<CChar>?, _ hash: UnsafePointer<UInt8>?, _ length: Int
 ) -> UnsafeMutablePointer<CChar>? {
@@ -30,19 +33,19 @@ public func synheart_native_get_attestation(
 }
 
 /// 0 if the key certainly does not exist; 1 if it does, or if the store cannot be read now.
-@_cdecl("synheart_native_key_exists")
+@_cdecl("synheart_native_swift_key_exists")
 public func synheart_native_key_exists(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
     RuntimeFace.host.keyExists(deviceID)
 }
 
 /// 0 if the key is deleted, or there was none.
-@_cdecl("synheart_native_delete_key")
+@_cdecl("synheart_native_swift_delete_key")
 public func synheart_native_delete_key(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
     RuntimeFace.host.deleteKey(deviceID)
 }
 
 /// 0 if the text is stored in the platform's secure storage.
-@_cdecl("synheart_native_secure_store")
+@_cdecl("synheart_native_swift_secure_store")
 public func synheart_native_secure_store(
     _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> Int32 {
@@ -50,7 +53,7 @@ public func synheart_native_secure_store(
 }
 
 /// The stored text; nil if there is none, or if it could not be read within two seconds, which is logged as an error.
-@_cdecl("synheart_native_secure_load")
+@_cdecl("synheart_native_swift_secure_load")
 public func synheart_native_secure_load(
     _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
 ) -> UnsafeMutablePointer<CChar>? {
@@ -58,9 +61,17 @@ public func synheart_native_secure_load(
 }
 
 /// 0 if the text is deleted, or there was none.
-@_cdecl("synheart_native_secure_delete")
+@_cdecl("synheart_native_swift_secure_delete")
 public func synheart_native_secure_delete(
     _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
 ) -> Int32 {
     RuntimeFace.host.secureDelete(service, key)
+}
+
+/// Refers to the object file of the C definitions, so that a static link includes it.
+@_silgen_name("synheart_native_callback_table") private func callbackTable() -> UnsafeRawPointer?
+
+enum RuntimeInterface {
+    /// Keeps the C definitions in the program.
+    static func keep() { _ = callbackTable() }
 }

@@ -92,7 +92,7 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
     }
 
     private func reply(_ name: String, _ method: Call, _ fields: Fields) async -> Any? {
-        do throws(SynheartAuthError) {
+        do {
             let value = try await make(name, fields)
             guard let shape = method.result else { return nil }
             do throws(MalformedMessage) { try shape.check(value, name) } catch {
@@ -100,15 +100,17 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
                 guard name == "send" else {
                     return FlutterError(code: Contract.malformed, message: error.message, details: nil)
                 }
-                throw .fromCode("ANSWER_TOO_LARGE", "the answer does not fit the channel: \(error.message)")
+                throw SynheartAuthError.fromCode(
+                    "ANSWER_TOO_LARGE", "the answer does not fit the channel: \(error.message)")
             }
             return value
         } catch {
-            return Self.failure(error)
+            // A CancellationError: Dart's caller has cancelled the call, and waits for no answer.
+            return Self.failure(error as? SynheartAuthError ?? .fromCode("NETWORK_ERROR", "the call was cancelled"))
         }
     }
 
-    private func make(_ name: String, _ fields: Fields) async throws(SynheartAuthError) -> Any? {
+    private func make(_ name: String, _ fields: Fields) async throws -> Any? {
         let appID = fields.text("appId")
         let scheme = fields.optionalText("scheme").map { $0 == "one" ? SignatureScheme.one : .two }
         switch name {
