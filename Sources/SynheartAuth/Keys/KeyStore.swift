@@ -41,7 +41,19 @@ extension KeyStore {
 }
 
 /// Signs SHA-256 of a message with one key, without blocking.
-public typealias KeySigner = @Sendable (_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature
+///
+/// A structure around the closure: a function type with typed throws as a generic argument needs iOS 18.
+public struct KeySigner: Sendable {
+    private let sign: @Sendable (_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature
+
+    /// Memberwise initializer.
+    public init(_ sign: @escaping @Sendable (_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature) {
+        self.sign = sign
+    }
+
+    /// Signs SHA-256 of the message.
+    public func callAsFunction(_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature { try sign(message) }
+}
 
 /// What protects a key.
 public enum KeyProtection: String, Sendable, Hashable, CaseIterable {
