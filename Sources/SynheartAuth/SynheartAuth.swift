@@ -51,8 +51,7 @@ public final class SynheartAuth: Sendable {
 
     /// Whether the record says that the device is registered, and its key exists. No network.
     public func isRegistered(appID: String) async throws(SynheartAuthError) -> Bool {
-        let context = try identity(appID).context
-        return try await context.existingRegistration(try await context.ledger.load()) != nil
+        try await identity(appID).context.isRegistered()
     }
 
     /// Registers this device for an app. Idempotent: call it at every launch. A registered device causes no network traffic.

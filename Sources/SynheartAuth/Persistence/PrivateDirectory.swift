@@ -141,7 +141,7 @@ struct PrivateDirectory: Sendable {
     }
 
     /// Makes the directory with mode 0700. Refuses one that others can enter, and does not repair it.
-    private func ensureExists() throws(Failure) {
+    func ensureExists() throws(Failure) {
         if mkdir(path, mode_t(0o700)) != 0, errno != EEXIST {
             guard errno == ENOENT else { throw Failure(call: "mkdir", number: errno) }
             let parent = (path as NSString).deletingLastPathComponent
