@@ -122,6 +122,25 @@ import Testing
         await expectError(.keyInvalidated) { try await sign(next) }
     }
 
+    @Test("two processes at the same time do not make two answers two seconds apart")
+    func twoProcesses() async throws {
+        let (phone, app, _) = try await Phone.registered()
+        let widget = try phone.launch()
+        #expect(try await widget.isRegistered(appID: Phone.app))
+        phone.clock.advance(.seconds(500))
+        for sdk in [app, widget] {
+            phone.keys.fail(KeyStoreError(.notFound))
+            let error = await expectError(.keystoreError) { try await sign(sdk) }
+            #expect(error?.retryAfter == .seconds(2))
+        }
+        #expect(try await phone.signAndVerify(app).status == 200)
+        phone.keys.vanish()
+        _ = try? await sign(app)
+        _ = try? await sign(widget)
+        phone.clock.advance(.seconds(2))
+        await expectError(.keyInvalidated) { try await sign(widget) }
+    }
+
     @Test("a suspicion that cannot be written is no reason to start over")
     func unwritable() async throws {
         let (phone, sdk, _) = try await Phone.registered()

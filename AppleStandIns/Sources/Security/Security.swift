@@ -124,6 +124,8 @@ public enum StandInKeychain {
         var failures: [OSStatus] = []
         var signingFailure: SigningFailure?
         var movesKeys = true
+        var garbles = false
+        var hidesKeys = false
         var hidesPublicKeys = false
         var isUnlockedSinceBoot = true
         var isFull = false
@@ -170,6 +172,10 @@ public enum StandInKeychain {
     }
     /// Whether `SecItemUpdate` can change the group of Secure Enclave keys. Apple does not say.
     public static func setMovesKeys(_ moves: Bool) { with { $0.movesKeys = moves } }
+    /// Look-ups find no keys, though they exist. Items are found.
+    public static func hideKeys(_ hides: Bool) { with { $0.hidesKeys = hides } }
+    /// Items are found, and their data is not what was written.
+    public static func setGarbles(_ garbles: Bool) { with { $0.garbles = garbles } }
     /// `SecKeyCopyPublicKey` gives nothing.
     public static func hidePublicKeys(_ hides: Bool) { with { $0.hidesPublicKeys = hides } }
     /// Before its first unlock nothing can be read or written.
@@ -317,15 +323,16 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
         guard let groups = StandInKeychain.groups(query, state) else { return errSecMissingEntitlement }
         if StandInKeychain.lies(&state) { return errSecItemNotFound }
         if let tag = query["atag"] as? Data {
-            guard let key = state.keys.first(where: { $0.tag == tag && groups.contains($0.group) }) else {
-                return errSecItemNotFound
-            }
+            guard !state.hidesKeys, let key = state.keys.first(where: { $0.tag == tag && groups.contains($0.group) })
+            else { return errSecItemNotFound }
             if query["r_Ref"] as? Bool == true { result?.pointee = key.key }
             return errSecSuccess
         }
         guard let item = StandInKeychain.item(query, groups, state) else { return errSecItemNotFound }
         // Without a request for data the Keychain answers without it.
-        if query["r_Data"] as? Bool == true { result?.pointee = state.items[item].map { NSData(data: $0) } }
+        if query["r_Data"] as? Bool == true {
+            result?.pointee = state.items[item].map { NSData(data: state.garbles ? Data() : $0) }
+        }
         return errSecSuccess
     }
 }

@@ -153,15 +153,19 @@ extension AppleTests {
         }
 
         @Test("a Keychain that finds no key, not even the canary that it has just made, is unwell")
-        func lyingLookUps() throws {
-            let store = SecureEnclaveKeyStore(accessGroup: nil)
-            let alias = KeyAlias.primary(try AppID(Phone.app))
-            _ = try store.create(alias, challenge: nil)
-            try store.checkCanaries(of: alias)
-            StandInKeychain.lie(times: 100)
-            #expect(throws: KeyStoreError.self) { try store.checkCanaries(of: alias) }
-            StandInKeychain.lie(times: 0)
-            try store.checkCanaries(of: alias)
+        func lyingLookUps() async throws {
+            let sdk = try phone.launchOnApple()
+            let id = try await sdk.registerDevice(appID: Phone.app).deviceId
+            StandInKeychain.hideKeys(true)
+            await expectSuspicion(.secureEnclaveError, on: phone.clock) { try await sign(sdk) }
+            for _ in 0..<3 {
+                let error = await expectError(.secureEnclaveError) { try await sign(sdk) }
+                #expect(error?.isRetryable == true)
+                phone.clock.advance(.seconds(3))
+            }
+            StandInKeychain.hideKeys(false)
+            #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
+            #expect(try await phone.signAndVerify(sdk).status == 200)
         }
 
         @Test("SecKeyCopyPublicKey without a key is a suspicion, and so is an export that finds nothing")
@@ -180,6 +184,45 @@ extension AppleTests {
                 StandInKeychain.failExport(nil)
                 #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
                 #expect(try await phone.signAndVerify(sdk).status == 200)
+            }
+        }
+
+        @Test("a suspicion is logged once, with the platform's number")
+        func logged() async throws {
+            let sdk = try phone.launchOnApple()
+            try await sdk.registerDevice(appID: Phone.app)
+            Failure(Self.token, -3, -536_870_212).happen()
+            for _ in 0..<3 { _ = try? await sign(sdk) }
+            let entries = phone.logger.entries.filter { $0.event == .suspicion }
+            #expect(entries.map(\.status) == [-3] && entries.first?.code == .signingFailed)
+            #expect(entries.first?.description.contains("status=-3") == true)
+        }
+
+        @Test("a Keychain that finds nothing, for however long, ends no identity")
+        func lyingForAnyTime() async throws {
+            for seed in UInt64(0)..<15 {
+                StandInKeychain.reset()
+                StandInAppAttest.reset()
+                let phone = Phone()
+                let random = SeededRandom(seed)
+                var sdk = try phone.launchOnApple()
+                let id = try await sdk.registerDevice(appID: Phone.app).deviceId
+                for _ in 0..<25 {
+                    StandInKeychain.lie(times: random.below(2) == 0 ? 0 : .max)
+                    if random.below(3) == 0 { sdk = try phone.launchOnApple() }
+                    switch random.below(4) {
+                    case 0: _ = try? await sdk.isRegistered(appID: Phone.app)
+                    case 1: _ = try? await sdk.registerDevice(appID: Phone.app)
+                    case 2: _ = try? await sdk.rotateKey(appID: Phone.app)
+                    default: _ = try? await sign(sdk)
+                    }
+                    phone.clock.advance(.milliseconds(random.below(90_000)))
+                }
+                StandInKeychain.lie(times: 0)
+                phone.clock.advance(.seconds(3600))
+                #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id, "seed \(seed)")
+                #expect(try await phone.signAndVerify(sdk).status == 200, "seed \(seed)")
+                #expect(await phone.service.devices.count == 1, "seed \(seed)")
             }
         }
 
@@ -238,6 +281,23 @@ extension AppleTests {
             StandInKeychain.put(Data([9]), service: KeychainCanary.service, account: name.text)
             guard case .unavailable(let damaged) = storage.read(name) else { throw StorageError("read as absent") }
             #expect(!damaged.saysAbsent)
+        }
+
+        @Test("a canary that is found without its data proves that the Keychain is unwell")
+        func garbled() throws {
+            let canary = KeychainCanary(accessGroup: nil)
+            let name = RecordName(try AppID(Phone.app))
+            try canary.check()
+            #expect(KeychainStorage().read(name) == .absent)
+            StandInKeychain.setGarbles(true)
+            #expect(throws: StorageError.self) { try canary.check() }
+            // Also the new one.
+            #expect(throws: StorageError.self) { try canary.check("another") }
+            guard case .unavailable = KeychainStorage().read(name) else {
+                throw StorageError("read as absent")
+            }
+            StandInKeychain.setGarbles(false)
+            try canary.check()
         }
 
         // MARK: App Attest

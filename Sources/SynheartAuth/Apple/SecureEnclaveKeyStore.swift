@@ -33,8 +33,10 @@
             }
             try delete(alias)
             let key = try make(alias.text)
-            // Of the same kind and age, so that it tells later whether such keys work. Without it a new one is made when it is needed.
+            // Of the same kind and age, so that they tell later whether the platform works. Without them new ones are made when they are
+            // needed.
             _ = try? make(Self.canary(alias))
+            try? KeychainCanary(accessGroup: accessGroup).check()
             return try Self.publicKey(of: key)
         }
 

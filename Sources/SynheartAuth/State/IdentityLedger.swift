@@ -182,6 +182,7 @@ struct IdentityLedger: Sendable {
         do {
             let record = try IdentityRecord(bytes, appID: appID)
             suspicions.end(.absent, .damaged)
+            suspicions.note(record)
             return record
         } catch {
             damage = UndecodableRecord(cause: error)
@@ -214,8 +215,12 @@ struct IdentityLedger: Sendable {
         _ kind: RecordSuspicions.Kind, _ what: String, _ cause: any Error
     ) async throws(SynheartAuthError) {
         if let delay = suspicions.ripening(kind) {
-            throw SynheartAuthError(
+            let error = SynheartAuthError(
                 .recordSuspected, "\(what), and that is not believed yet", retryAfter: delay, cause: cause)
+            if delay == VerdictEngine.interval {
+                log.event(.suspicion, .warning, error: error, status: (cause as? StorageError)?.status)
+            }
+            throw error
         }
         let (storage, name) = (storage, name)
         do throws(StorageError) {

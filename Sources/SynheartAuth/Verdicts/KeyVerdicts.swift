@@ -48,10 +48,16 @@ extension IdentityContext {
         let suspicion = record.suspicions[key.alias]
         switch await verdict(answer, suspicion, now, key.alias) {
         case .lost: return error(lost)
-        case .suspicion:
+        case .suspected:
             let kept = suspicion ?? Suspicion(now)
-            if suspicion == nil { _ = try? await ledger.apply(.keySuspected(key, kept)) }
-            return suspected(failure, after: VerdictEngine.remaining(kept, now), isSigning: isSigning)
+            let error = suspected(
+                failure, after: VerdictEngine.remaining(kept, now, seen: ledger.suspicions.seen(kept)),
+                isSigning: isSigning)
+            if suspicion == nil {
+                log.event(.suspicion, .warning, device: record.deviceID, error: error, status: failure.status)
+                _ = try? await ledger.apply(.keySuspected(key, kept))
+            }
+            return error
         default: return error(KeyStoreError(.unavailable, status: failure.status, reason: failure.reason))
         }
     }
@@ -59,7 +65,7 @@ extension IdentityContext {
     private func verdict(
         _ answer: VerdictEngine.Answer, _ suspicion: Suspicion?, _ now: ProcessTime, _ alias: KeyAlias
     ) async -> VerdictEngine.Verdict {
-        let history = VerdictEngine.history(suspicion, now)
+        let history = VerdictEngine.history(suspicion, now, seen: ledger.suspicions.seen(suspicion))
         let first = VerdictEngine.judge(answer, history, .notAsked)
         guard first == .askCanaries else { return first }
         let works: Void? = try? await keys(.askCanaries) { store throws(KeyStoreError) in
@@ -91,19 +97,20 @@ extension IdentityContext {
         asserting failure: AttestationError, _ key: IdentityRecord.AttestationKey
     ) async throws(SynheartAuthError) -> SynheartAuthError {
         let now = run.now
-        let history = VerdictEngine.history(key.suspicion, now)
+        let seen = ledger.suspicions.seen(key.suspicion)
+        let history = VerdictEngine.history(key.suspicion, now, seen: seen)
         var verdict = VerdictEngine.judge(.init(asserting: failure.code), history, .notAsked)
         if verdict == .askCanaries { verdict = VerdictEngine.judge(.init(asserting: failure.code), history, .work) }
         switch verdict {
         case .lost:
             try await ledger.apply(.assertionKeyLost(id: key.id))
             return .assertionKeyLost(cause: failure)
-        case .suspicion:
+        case .suspected:
             let kept = key.suspicion ?? Suspicion(now)
             if key.suspicion == nil { try await ledger.apply(.assertionKeySuspected(id: key.id, kept)) }
             return SynheartAuthError(
                 .assertionSuspected, "App Attest failed; the answer is not believed yet",
-                retryAfter: VerdictEngine.remaining(kept, now), cause: failure)
+                retryAfter: VerdictEngine.remaining(kept, now, seen: seen), cause: failure)
         default: return .provider(failure)
         }
     }

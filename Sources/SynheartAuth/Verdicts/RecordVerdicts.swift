@@ -1,7 +1,8 @@
 internal import AuthContract
 internal import Bytes
 
-/// The suspicions about a record that cannot hold them itself: it is absent or damaged.
+/// What this process alone knows of suspicions: those about a record that cannot hold them itself, and when it saw those of other
+/// processes.
 final class RecordSuspicions: Sendable {
     enum Kind: Sendable, Hashable {
         case absent, damaged
@@ -9,8 +10,32 @@ final class RecordSuspicions: Sendable {
 
     private let run: ProcessRun
     private let known = Locked<[Kind: Suspicion]>([:])
+    private let others = Locked(Others())
+
+    private struct Others: Sendable {
+        var hasReadRecord = false
+        var seen: [Suspicion: Duration] = [:]
+    }
 
     init(_ run: ProcessRun) { self.run = run }
+
+    /// Notes the suspicions in a record that was just read. One that was not there at the first reading is of a process that runs
+    /// beside this one, such as an extension: it is as old as this reading.
+    func note(_ record: IdentityRecord) {
+        let suspicions = Array(record.suspicions.values) + [record.attestationKey?.suspicion].compactMap { $0 }
+        let now = run.now
+        others.withLock { others in
+            for suspicion in suspicions where others.seen[suspicion] == nil {
+                others.seen[suspicion] = others.hasReadRecord ? now.running : .zero
+            }
+            others.hasReadRecord = true
+        }
+    }
+
+    /// When this process saw the suspicion of another one; zero for an earlier process.
+    func seen(_ suspicion: Suspicion?) -> Duration {
+        suspicion.flatMap { suspicion in others.withLock { $0.seen[suspicion] } } ?? .zero
+    }
 
     /// Judges one more reading like this. nil: ask the canaries.
     ///
@@ -22,7 +47,7 @@ final class RecordSuspicions: Sendable {
             return known[kind]
         }
         let verdict = VerdictEngine.judge(.suspicious, VerdictEngine.history(suspicion, now), .notAsked)
-        guard verdict == .suspicion else { return nil }
+        guard verdict == .suspected else { return nil }
         return suspicion.map { VerdictEngine.remaining($0, now) } ?? VerdictEngine.interval
     }
 

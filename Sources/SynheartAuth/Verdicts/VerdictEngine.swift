@@ -1,7 +1,7 @@
 /// Decides whether a key or a record is lost (specification, *Key invalidation*).
 ///
 /// One failed call of the platform never ends an identity: phones answer wrongly while they boot, are locked or are low on memory.
-/// The engine is pure. Key stores and storages only classify their platform's answers and ask canaries.
+/// The engine is pure, and its table is the Kotlin client's too. Key stores and storages only classify their platform's answers and ask canaries.
 enum VerdictEngine {
     /// What the platform said.
     enum Answer: Sendable, Hashable, CaseIterable {
@@ -31,11 +31,11 @@ enum VerdictEngine {
 
     enum Verdict: Sendable, Hashable, CaseIterable {
         /// Nothing is wrong. A suspicion ends.
-        case well
+        case intact
         /// The way back begins: `keyInvalid`, then a registration.
         case lost
         /// Keep the suspicion. The caller may try again when it is ripe.
-        case suspicion
+        case suspected
         /// Nothing is lost. The caller may try again.
         case unwell
         /// Ask the canaries, and judge again.
@@ -59,14 +59,14 @@ enum VerdictEngine {
 
     /// The first row that fits decides.
     static let rows: [Row] = [
-        Row(.works, nil, nil, .well),
+        Row(.works, nil, nil, .intact),
         Row(.final, nil, nil, .lost),
         Row(.temporary, nil, nil, .unwell),
-        Row(.suspicious, nil, .fail, .unwell),
-        Row(.suspicious, .first, nil, .suspicion),
-        Row(.suspicious, .young, nil, .suspicion),
+        Row(.suspicious, .first, nil, .suspected),
+        Row(.suspicious, .young, nil, .suspected),
         Row(.suspicious, .ripe, .notAsked, .askCanaries),
         Row(.suspicious, .ripe, .work, .lost),
+        Row(.suspicious, .ripe, .fail, .unwell),
     ]
 
     static func judge(_ answer: Answer, _ history: History, _ canaries: Canaries) -> Verdict {
@@ -80,14 +80,16 @@ enum VerdictEngine {
     static let interval = Duration.seconds(2)
 
     /// How much of the interval remains. A suspicion of an earlier process counts once this process has run that long.
-    static func remaining(_ suspicion: Suspicion, _ now: ProcessTime) -> Duration {
-        let since = suspicion.process == now.process ? suspicion.at : .zero
+    ///
+    /// - Parameter seen: When this process saw the suspicion of another one that still runs; zero for an earlier process.
+    static func remaining(_ suspicion: Suspicion, _ now: ProcessTime, seen: Duration = .zero) -> Duration {
+        let since = suspicion.process == now.process ? suspicion.at : seen
         return min(max(interval - (now.running - since), .zero), interval)
     }
 
-    static func history(_ suspicion: Suspicion?, _ now: ProcessTime) -> History {
+    static func history(_ suspicion: Suspicion?, _ now: ProcessTime, seen: Duration = .zero) -> History {
         guard let suspicion else { return .first }
-        return remaining(suspicion, now) > .zero ? .young : .ripe
+        return remaining(suspicion, now, seen: seen) > .zero ? .young : .ripe
     }
 }
 
