@@ -130,6 +130,8 @@ public enum StandInKeychain {
         var isUnlockedSinceBoot = true
         var isFull = false
         var creationStatus: OSStatus?
+        var calls = 0
+        var enclaveCalls = 0
         var exportStatus: OSStatus?
     }
 
@@ -150,6 +152,13 @@ public enum StandInKeychain {
     static func with<Value>(_ body: (inout State) -> Value) -> Value { lock.withLock { body(&state) } }
 
     public static func reset() { with { $0 = State() } }
+    /// The calls of the Keychain since the last question, and those of the Secure Enclave: keys made and signatures.
+    public static func takeCalls() -> (keychain: Int, enclave: Int) {
+        with { state in
+            defer { (state.calls, state.enclaveCalls) = (0, 0) }
+            return (state.calls, state.enclaveCalls)
+        }
+    }
     /// The next calls that can fail do, with these statuses.
     public static func fail(_ statuses: OSStatus...) { with { $0.failures = statuses } }
     /// Every signature fails like this until told otherwise; those of canary keys only if named.
@@ -249,6 +258,7 @@ public func SecKeyCreateRandomKey(
     _ parameters: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {
     let result: Result<SecKey, KeychainFailure> = StandInKeychain.with { state in
+        state.enclaveCalls += 1
         if let status = StandInKeychain.status(&state, writes: true) { return .failure(KeychainFailure(status: status)) }
         if let status = state.creationStatus { return .failure(KeychainFailure(status: status)) }
         guard let attributes = parameters as? [String: Any],
@@ -300,6 +310,7 @@ public func SecKeyCreateSignature(
     _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: CFData, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
     let failure = StandInKeychain.with { state -> StandInKeychain.SigningFailure? in
+        state.enclaveCalls += 1
         guard let failure = state.signingFailure, failure.times > 0 else { return nil }
         if !failure.affectsCanaries, key.tag.hasSuffix(" canary") { return nil }
         state.signingFailure?.times -= 1
@@ -318,6 +329,7 @@ public func SecKeyCreateSignature(
 
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
     StandInKeychain.with { state in
+        state.calls += 1
         if let status = StandInKeychain.status(&state) { return status }
         guard let query = query as? [String: Any], StandInKeychain.isWellFormed(query) else { return errSecParam }
         guard let groups = StandInKeychain.groups(query, state) else { return errSecMissingEntitlement }
@@ -363,6 +375,7 @@ extension StandInKeychain {
 
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
     StandInKeychain.with { state in
+        state.calls += 1
         if let status = StandInKeychain.status(&state, writes: true) { return status }
         guard let item = attributes as? [String: Any], StandInKeychain.isWellFormed(item), item["m_Limit"] == nil,
             let account = item["acct"] as? String,
@@ -382,6 +395,7 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 
 public func SecItemUpdate(_ query: CFDictionary, _ attributes: CFDictionary) -> OSStatus {
     StandInKeychain.with { state in
+        state.calls += 1
         if let status = StandInKeychain.status(&state, writes: true) { return status }
         guard let query = query as? [String: Any], let value = attributes as? [String: Any],
             StandInKeychain.isWellFormed(query), !query.keys.contains(where: { $0.hasPrefix("r_") || $0.hasPrefix("m_") }),
@@ -409,6 +423,7 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributes: CFDictionary) -> 
 
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     StandInKeychain.with { state in
+        state.calls += 1
         if let status = StandInKeychain.status(&state) { return status }
         guard let query = query as? [String: Any], StandInKeychain.isWellFormed(query) else { return errSecParam }
         guard let groups = StandInKeychain.groups(query, state) else { return errSecMissingEntitlement }
