@@ -241,6 +241,22 @@ extension AppleTests {
             #expect(phone.sleeper.retries.isEmpty)
         }
 
+        @Test("what a launch and a signature cost in calls of the Keychain and the Secure Enclave")
+        func calls() async throws {
+            let sdk = try phone.launchOnApple()
+            _ = StandInKeychain.takeCalls()
+            #expect(try await !sdk.isRegistered(appID: Phone.app))
+            // The record, its canary, and the canary that is made.
+            #expect(StandInKeychain.takeCalls() == (keychain: 3, enclave: 0))
+            #expect(try await !sdk.isRegistered(appID: Phone.app))
+            #expect(StandInKeychain.takeCalls() == (keychain: 2, enclave: 0))
+            try await sdk.registerDevice(appID: Phone.app)
+            let registration = StandInKeychain.takeCalls()
+            #expect(registration.keychain <= 50 && registration.enclave == 3, "\(registration)")
+            _ = try await sign(sdk)
+            #expect(StandInKeychain.takeCalls() == (keychain: 2, enclave: 1))
+        }
+
         @Test(
             "a record that is not found is believed after two seconds, if the canary is read back and another one written"
         )
@@ -281,6 +297,10 @@ extension AppleTests {
             StandInKeychain.put(Data([9]), service: KeychainCanary.service, account: name.text)
             guard case .unavailable(let damaged) = storage.read(name) else { throw StorageError("read as absent") }
             #expect(!damaged.saysAbsent)
+            // It is no dead end.
+            guard case .unavailable(let mended) = storage.read(name) else { throw StorageError("read as absent") }
+            #expect(mended.saysAbsent)
+            try storage.checkCanary(of: name)
         }
 
         @Test("a canary that is found without its data proves that the Keychain is unwell")

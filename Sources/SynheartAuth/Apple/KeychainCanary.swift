@@ -29,7 +29,7 @@
                     StorageError(
                         "the Keychain has no record where there was one", status: Int(errSecItemNotFound),
                         saysAbsent: true))
-            case .found: return .unavailable(StorageError("the Keychain's canary is damaged"))
+            case .found: return .unavailable(mend(canary))
             case .unavailable(let error): return .unavailable(error)
             case .absent:
                 // "Duplicate item" too: the Keychain has the canary and did not find it.
@@ -49,7 +49,7 @@
             let canary = item(name)
             switch canary.read() {
             case .found([Mark.absent.rawValue]), .found([Mark.present.rawValue]): break
-            case .found: throw StorageError("the Keychain's canary is damaged")
+            case .found: throw mend(canary)
             case .unavailable(let error): throw error
             case .absent:
                 let status = canary.add([Mark.present.rawValue])
@@ -64,6 +64,12 @@
             guard reading == .found(data) else {
                 throw StorageError("the Keychain does not find what was just written")
             }
+        }
+
+        /// Writes a damaged canary again. This time the Keychain counts as unwell.
+        private func mend(_ canary: KeychainItem) -> StorageError {
+            try? canary.write([Mark.present.rawValue])
+            return StorageError("the Keychain's canary is damaged")
         }
 
         private func item(_ account: String) -> KeychainItem {
