@@ -207,6 +207,22 @@ import Testing
         #expect(throws: (any Error).self) { try IdentityRecord(Array(bad.utf8), appID: appID) }
     }
 
+    @Test("files have a canary: in a folder where nothing can be written, no key and no record is lost")
+    func files() throws {
+        let folder = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (keys, records) = (SoftwareKeyStore(directory: folder), FileStorage(directory: folder))
+        let appID = try AppID(Phone.app)
+        try keys.checkCanaries(of: .primary(appID))
+        try records.checkCanary(of: RecordName(appID))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty, "the canary is left")
+        // A folder that others can enter is refused.
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
+        let error = #expect(throws: KeyStoreError.self) { try keys.checkCanaries(of: .primary(appID)) }
+        #expect(error?.code == .unavailable)
+        #expect(throws: StorageError.self) { try records.checkCanary(of: RecordName(appID)) }
+    }
+
     // MARK: Any sequence of answers
 
     /// A phone whose platform answers what a seeded script says.

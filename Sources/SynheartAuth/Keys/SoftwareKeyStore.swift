@@ -71,6 +71,13 @@ public struct SoftwareKeyStore: KeyStore {
         }
     }
 
+    /// A canary file is written and read back.
+    public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {
+        do throws(PrivateDirectory.Failure) { try directory.check() } catch {
+            throw KeyStoreError(.unavailable, status: Int(error.number), reason: error.storageError.reason)
+        }
+    }
+
     private func key(_ alias: KeyAlias) throws(KeyStoreError) -> P256.Signing.PrivateKey? {
         let bytes: [UInt8]?
         do throws(PrivateDirectory.Failure) {

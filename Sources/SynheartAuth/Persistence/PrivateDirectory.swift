@@ -78,6 +78,14 @@ struct PrivateDirectory: Sendable {
         try synchronizeDirectory()
     }
 
+    /// Throws unless a file can be written and read back.
+    func check() throws(Failure) {
+        let bytes = Array("\(UInt64.random(in: 0 ... .max))".utf8)
+        try write(bytes, to: "canary")
+        guard try read("canary") == bytes else { throw Failure(call: "canary", number: EIO) }
+        try remove("canary")
+    }
+
     /// Removes a file and the temporary files of interrupted writes. Succeeds if there is no such file. Keeps the temporary file of
     /// a running write.
     func remove(_ name: String) throws(Failure) {
