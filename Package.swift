@@ -44,7 +44,8 @@ func room(
 
 let package = Package(
     name: "synheart-auth",
-    platforms: [.iOS(.v16), .macOS(.v13)],
+    // Not watchOS: nobody has checked the code where Int has 32 bits.
+    platforms: [.iOS(.v16), .macOS(.v13), .tvOS(.v16), .visionOS(.v1)],
     products: [
         .library(name: "SynheartAuth", targets: ["SynheartAuth"]),
         .library(name: "SynheartAuthTestSupport", targets: ["SynheartAuthTestSupport"]),

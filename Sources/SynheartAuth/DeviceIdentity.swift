@@ -218,22 +218,10 @@ extension IdentityContext {
         _ body: () async throws(SynheartAuthError) -> Value
     ) async throws(SynheartAuthError) -> Value {
         try checkKeyStore()
-        let endRunningTime = configuration.runningTime.begin()
-        let lock: any StorageLock
-        do throws(SynheartAuthError) { lock = try await ledger.lock(.operation) } catch {
-            endRunningTime()
-            throw error
-        }
-        let (keys, records) = (configuration.keyCalls, configuration.storageCalls)
-        // Abandoned changes end before another process gets the lock.
-        defer {
-            keys.afterChanges {
-                records.afterChanges {
-                    lock.release()
-                    endRunningTime()
-                }
-            }
-        }
-        return try await body()
+        let lock = try await ledger.lock(.operation)
+        defer { lock.release() }
+        return try await HeldLock.$operation.withValue(lock) { () async -> Result<Value, SynheartAuthError> in
+            do throws(SynheartAuthError) { return .success(try await body()) } catch { return .failure(error) }
+        }.get()
     }
 }

@@ -89,8 +89,7 @@ public final class SynheartAuth: Sendable {
     /// Whether the record says that the device is registered, and its key exists. No network.
     public func isRegistered(appID: String) async throws -> Bool {
         try await forCaller { () async throws(SynheartAuthError) in
-            let context = try identity(appID).context
-            return try await context.existingRegistration(try await context.ledger.load()) != nil
+            try await identity(appID).context.isRegistered()
         }
     }
 

@@ -179,7 +179,7 @@ final class CallbackPlatform: PlatformUnderTest {
     var recordCount: Int { host.records.everything.count }
     var nonces: [[UInt8]] { host.nonces.withLock { $0 } }
 
-    func loseKeys() { host.keys.lose() }
+    func loseKeys() { host.keys.vanish() }
     func failSignatures(_ code: KeyStoreError.Code?) { host.failing.withLock { $0 = code } }
     func failAttestations(_ codes: [AttestationError.Code]) { host.attestationFailures.withLock { $0 = codes } }
     func lockRecords(_ isLocked: Bool) { host.isLocked.withLock { $0 = isLocked } }

@@ -75,6 +75,7 @@ import Testing
         try await sdk.registerDevice(appID: Phone.app)
         _ = try await sign(sdk)
         try SoftwareKeyStore(directory: directory + "/keys").delete(.primary(AppID(Phone.app)))
+        await expectSuspicion(.keystoreError, on: phone.clock) { try await sign(sdk).fields.count }
         await expectError(.keyInvalidated) { try await sign(sdk).fields.count }
         #expect(try await sdk.state(appID: Phone.app) == .keyInvalid)
     }

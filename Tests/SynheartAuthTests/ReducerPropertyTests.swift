@@ -12,10 +12,10 @@ import Testing
         let reference = IdentityRecord.KeyReference(alias: alias, thumbprint: "t\(random.below(3))")
         let time = UnixTime(Int64(random.below(1000)))
         let device = DeviceID(from: random)
-        switch random.below(26) {
+        switch random.below(31) {
         case 0: return .challengeReceived(authOrigin: "https://auth.test")
         case 1: return .keyReady(reference, isReused: random.below(2) == 0)
-        case 2: return .attestationKeyMade(id: "h\(random.below(3))")
+        case 2: return .attestationKeyMade(id: "h\(random.below(3))", owner: random.below(2) == 0 ? nil : "bundle")
         case 3: return .attestationKeyForgotten
         case 4: return .registrationSending(.ios)
         case 5, 6: return .registered(device, at: time)
@@ -38,6 +38,14 @@ import Testing
         case 22: return .rotationKeyForgotten
         case 23: return .rotationDemanded(RotationDemand(by: time, reason: .compromise))
         case 24: return .schemeUsed(random.below(2) == 0 ? .one : .two)
+        case 25:
+            return .keySuspected(reference, Suspicion(process: ProcessID(value: 7), at: .milliseconds(time.seconds)))
+        case 26: return .keyTrusted(alias)
+        case 27:
+            return .assertionKeySuspected(
+                id: "h\(random.below(3))", Suspicion(process: ProcessID(value: 7), at: .milliseconds(time.seconds)))
+        case 28: return .assertionKeyTrusted(id: "h\(random.below(3))")
+        case 29: return .assertionKeyLost(id: "h\(random.below(3))")
         default: return .clockLearned(ClockOffset(milliseconds: Int64(random.below(100_000))) ?? .none)
         }
     }

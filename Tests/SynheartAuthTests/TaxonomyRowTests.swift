@@ -55,8 +55,8 @@ import Testing
     func keystoreError() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.fail(KeyStoreError(.failed, status: -67_671, reason: "keymaster"))
-        let error = await expectError(.keystoreError) { try await sdk.isRegistered(appID: Phone.app) }
-        #expect(error?.message.contains("-67671") == true && error?.isRetryable == false)
+        let error = await expectError(.keystoreError) { try await sdk.registerDevice(appID: Phone.app) }
+        #expect(error?.message.contains("-67671") == true && error?.isRetryable == true)
     }
 
     @Test("SECURE_ENCLAVE_ERROR has the platform's details")
@@ -70,7 +70,7 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.fail(KeyStoreError(.failed))
         let error = await expectError(.signingFailed) { try await get(sdk) }
-        #expect(error?.isRetryable == false && phone.sleeper.retries.isEmpty)
+        #expect(error?.retryAfter == .seconds(2) && phone.sleeper.retries.isEmpty)
     }
 
     @Test("after DEVICE_REVOKED only a reset allows a new registration")

@@ -79,7 +79,7 @@ import Testing
     @Test(
         "each failure of a key store is its error",
         arguments: [
-            (KeyStoreError.Code.notFound, KeyProtection.secureEnclave, "KEY_INVALIDATED", "register"),
+            (KeyStoreError.Code.notFound, KeyProtection.secureEnclave, "SECURE_ENCLAVE_ERROR", "none"),
             (.invalidated, .hostKeystore, "KEY_INVALIDATED", "register"),
             (.unavailable, .secureEnclave, "SECURE_ENCLAVE_ERROR", "retry"),
             (.unavailable, .hostKeystore, "KEYSTORE_ERROR", "retry"),

@@ -1,15 +1,23 @@
 // Stand-in for CryptoKit: the Secure Enclave's availability, which a test can take away, and keys by their representation.
-import Crypto
-import Foundation
+@_exported public import Crypto
+public import Foundation
 
 public enum SecureEnclave {
-    private static let lock = NSLock()
-    nonisolated(unsafe) private static var available = true
+    private struct State {
+        var isAvailable = true
+        var signingFailure: NSError?
+    }
 
-    public static var isAvailable: Bool { lock.withLock { available } }
+    private static let lock = NSLock()
+    nonisolated(unsafe) private static var state = State()
+
+    public static var isAvailable: Bool { lock.withLock { state.isAvailable } }
 
     /// As in a simulator.
-    public static func setAvailable(_ isAvailable: Bool) { lock.withLock { available = isAvailable } }
+    public static func setAvailable(_ isAvailable: Bool) { lock.withLock { state = State(isAvailable: isAvailable) } }
+    /// Every signature of a key by its representation fails like this.
+    public static func failSigning(_ error: NSError?) { lock.withLock { state.signingFailure = error } }
+    static var signingFailure: NSError? { lock.withLock { state.signingFailure } }
 }
 
 extension SecureEnclave {
@@ -18,26 +26,35 @@ extension SecureEnclave {
             /// The representation of a real key works only on its device; this one starts with a word instead.
             public struct PrivateKey {
                 private let key: Crypto.P256.Signing.PrivateKey
+                private let isForeign: Bool
                 private static let mark = Data("enclave".utf8)
+                private static let foreignMark = Data("another".utf8)
 
-                public init() throws { key = Crypto.P256.Signing.PrivateKey() }
+                public init() throws { (key, isForeign) = (Crypto.P256.Signing.PrivateKey(), false) }
 
+                /// A key of another device may be read: its first signature fails.
                 public init(dataRepresentation: Data) throws {
-                    guard dataRepresentation.starts(with: Self.mark) else { throw CocoaError(.coderInvalidValue) }
+                    isForeign = dataRepresentation.starts(with: Self.foreignMark)
+                    guard isForeign || dataRepresentation.starts(with: Self.mark) else {
+                        throw CryptoKitError.incorrectParameterSize
+                    }
                     key = try Crypto.P256.Signing.PrivateKey(
                         rawRepresentation: dataRepresentation.dropFirst(Self.mark.count))
                 }
 
                 public var dataRepresentation: Data { Self.mark + key.rawRepresentation }
-                public var publicKey: PublicKey { PublicKey(x963Representation: key.publicKey.x963Representation) }
+                /// As it arrives on another device.
+                public var restoredRepresentation: Data { Self.foreignMark + key.rawRepresentation }
+                public var publicKey: Crypto.P256.Signing.PublicKey { key.publicKey }
 
-                public func signature(for data: Data) throws -> ECDSASignature {
-                    ECDSASignature(derRepresentation: try key.signature(for: data).derRepresentation)
+                public func signature<Bytes: DataProtocol>(for data: Bytes) throws -> Crypto.P256.Signing.ECDSASignature {
+                    if let failure = SecureEnclave.signingFailure { throw failure }
+                    guard !isForeign else {
+                        throw NSError(domain: "CryptoTokenKit", code: -3, userInfo: ["AKSError": NSNumber(value: -536_870_203)])
+                    }
+                    return try key.signature(for: data)
                 }
             }
-
-            public struct PublicKey { public let x963Representation: Data }
-            public struct ECDSASignature { public let derRepresentation: Data }
         }
     }
 }

@@ -1,16 +1,19 @@
 // Stand-in for DeviceCheck: an App Attest that generates keys, attests each of them once, and asserts with attested ones.
 @_exported import Foundation
 
-public struct DCError: Error, Hashable, Sendable {
-    public enum Code: Int, Sendable {
+/// As the compiler imports Apple's NS_ERROR_ENUM.
+public struct DCError: _BridgedStoredNSError {
+    public let _nsError: NSError
+    public static var _nsErrorDomain: String { "com.apple.devicecheck.error" }
+    public static var errorDomain: String { _nsErrorDomain }
+
+    public init(_nsError error: NSError) { _nsError = error }
+
+    public enum Code: Int, Sendable, _ErrorCodeProtocol {
+        public typealias _ErrorType = DCError
         case unknownSystemFailure = 0
         case featureUnsupported, invalidInput, invalidKey, serverUnavailable
-
-        public static func ~= (code: Code, error: any Error) -> Bool { (error as? DCError)?.code == code }
     }
-
-    public let code: Code
-    public init(_ code: Code) { self.code = code }
 
     public static var unknownSystemFailure: Code { .unknownSystemFailure }
     public static var featureUnsupported: Code { .featureUnsupported }
@@ -21,14 +24,24 @@ public struct DCError: Error, Hashable, Sendable {
 
 /// What a test makes App Attest do.
 public enum StandInAppAttest {
+    /// Where the code runs.
+    public enum Place: Sendable {
+        case app
+        /// A simulator, an old device: `isSupported` is false.
+        case unsupported
+        /// `isSupported` is true, and `generateKey` fails.
+        case appExtension
+    }
+
     struct State {
-        var isSupported = true
+        var place = Place.app
         var keys: [String: Bool] = [:]
         var failures: [DCError.Code] = []
         var assertionFailures: [DCError.Code] = []
         var hangs = 0
         var isHanging = false
         var hashes: [Data] = []
+        var asserted: [String] = []
     }
 
     private static let lock = NSLock()
@@ -39,7 +52,8 @@ public enum StandInAppAttest {
     }
 
     public static func reset() { with { $0 = State() } }
-    public static func setSupported(_ isSupported: Bool) { with { $0.isSupported = isSupported } }
+    public static func run(in place: Place) { with { $0.place = place } }
+    public static func setSupported(_ isSupported: Bool) { run(in: isSupported ? .app : .unsupported) }
     /// The next calls of attestKey fail like this.
     public static func fail(_ codes: DCError.Code...) { fail(codes) }
     public static func fail(_ codes: [DCError.Code]) { with { $0.failures = codes } }
@@ -52,16 +66,21 @@ public enum StandInAppAttest {
     public static func forgetKeys() { with { $0.keys = [:] } }
     public static var clientDataHashes: [Data] { with { $0.hashes } }
     public static var generated: Int { with { $0.keys.count } }
+    /// The key ids of the assertions that were asked for.
+    public static var asserted: [String] { with { $0.asserted } }
 }
 
-open class DCAppAttestService: NSObject, @unchecked Sendable {
-    public static let shared = DCAppAttestService()
+/// Not `Sendable`, as on Apple.
+open class DCAppAttestService: NSObject {
+    nonisolated(unsafe) private static let only = DCAppAttestService()
 
-    open var isSupported: Bool { StandInAppAttest.with { $0.isSupported } }
+    open class var shared: DCAppAttestService { only }
+
+    open var isSupported: Bool { StandInAppAttest.with { $0.place != .unsupported } }
 
     open func generateKey() async throws -> String {
         try StandInAppAttest.with { state in
-            guard state.isSupported else { throw DCError(.featureUnsupported) }
+            guard state.place == .app else { throw DCError(.featureUnsupported) }
             let id = Data((0..<32).map { _ in UInt8.random(in: 0...255) }).base64EncodedString()
             state.keys[id] = false
             return id
@@ -80,7 +99,7 @@ open class DCAppAttestService: NSObject, @unchecked Sendable {
             if !state.failures.isEmpty { throw DCError(state.failures.removeFirst()) }
             guard clientDataHash.count == 32 else { throw DCError(.invalidInput) }
             // A key that is unknown, or was attested before.
-            guard state.keys[keyId] == false else { throw DCError(.invalidKey) }
+            guard state.place == .app, state.keys[keyId] == false else { throw DCError(.invalidKey) }
             state.keys[keyId] = true
             return Data("proof ".utf8) + clientDataHash + Data(keyId.utf8)
         }
@@ -88,9 +107,13 @@ open class DCAppAttestService: NSObject, @unchecked Sendable {
 
     open func generateAssertion(_ keyId: String, clientDataHash: Data) async throws -> Data {
         try StandInAppAttest.with { state in
+            state.asserted.append(keyId)
             if !state.assertionFailures.isEmpty { throw DCError(state.assertionFailures.removeFirst()) }
-            guard state.keys[keyId] == true else { throw DCError(.invalidKey) }
+            // Keys belong to the app, not to its extensions.
+            guard state.place == .app, state.keys[keyId] == true else { throw DCError(.invalidKey) }
             return Data("assertion \(keyId) ".utf8) + clientDataHash
         }
     }
 }
+
+@available(*, unavailable) extension DCAppAttestService: Sendable {}

@@ -6,7 +6,18 @@ public typealias CFTypeRef = AnyObject
 public typealias CFDictionary = NSDictionary
 public typealias CFString = NSString
 public typealias CFData = NSData
-public typealias CFError = NSError
+/// Not an NSError to the compiler, as on Apple: its parts come from functions.
+public final class CFError {
+    let domain: String
+    let code: Int
+    let userInfo: [String: Any]
+
+    init(_ domain: String, _ code: Int, _ userInfo: [String: Any]) {
+        self.domain = domain
+        self.code = code
+        self.userInfo = userInfo
+    }
+}
 public typealias CFBoolean = NSNumber
 public typealias CFAllocator = NSObject
 public typealias OSStatus = Int32
@@ -24,12 +35,19 @@ public var errSecUnimplemented: OSStatus { -4 }
 public var errSecMissingEntitlement: OSStatus { -34018 }
 public var errSecParam: OSStatus { -50 }
 public var errSecDiskFull: OSStatus { -34 }
+public var errSecIO: OSStatus { -36 }
+public var errSecAllocate: OSStatus { -108 }
 public typealias CFIndex = Int
 public typealias CFTypeID = UInt
 public func CFGetTypeID(_ object: CFTypeRef) -> CFTypeID { object is SecKey ? SecKeyGetTypeID() : 0 }
 public func SecKeyGetTypeID() -> CFTypeID { 314 }
-public func CFErrorGetCode(_ error: CFError) -> CFIndex { error.code }
-public func CFErrorGetDomain(_ error: CFError) -> CFString { NSString(string: error.domain) }
+public func CFErrorGetCode(_ error: CFError!) -> CFIndex { error.code }
+public func CFErrorGetDomain(_ error: CFError!) -> CFString! { NSString(string: error.domain) }
+public func CFErrorCopyUserInfo(_ error: CFError!) -> CFDictionary! {
+    let userInfo = NSMutableDictionary()
+    for (name, value) in error.userInfo { userInfo[name] = value }
+    return userInfo
+}
 
 // On Apple these are C constants (`let kSecClass: CFString`).
 nonisolated(unsafe) public let kSecClass: CFString = "class"
@@ -64,7 +82,8 @@ public struct SecAccessControlCreateFlags: OptionSet, Sendable {
     public static let biometryCurrentSet = Self(rawValue: 1 << 3)
     public static let userPresence = Self(rawValue: 1)
 }
-public final class SecAccessControl: NSObject, @unchecked Sendable {
+/// Not `Sendable`, as on Apple.
+public final class SecAccessControl: NSObject {
     let flags: SecAccessControlCreateFlags; init(_ f: SecAccessControlCreateFlags) { flags = f }
 }
 public func SecAccessControlCreateWithFlags(
@@ -72,11 +91,18 @@ public func SecAccessControlCreateWithFlags(
     _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecAccessControl? { .init(flags) }
 
-public final class SecKey: NSObject, @unchecked Sendable {
+@available(*, unavailable) extension SecAccessControl: Sendable {}
+
+/// Not `Sendable`, as on Apple.
+public final class SecKey: NSObject {
     enum Backing { case priv(P256.Signing.PrivateKey), pub(P256.Signing.PublicKey) }
     let backing: Backing
-    init(_ b: Backing) { backing = b }
+    /// Which key it is, for the failures of single keys.
+    let tag: String
+    init(_ b: Backing, tag: String = "") { (backing, self.tag) = (b, tag) }
 }
+@available(*, unavailable) extension SecKey: Sendable {}
+
 public struct SecKeyAlgorithm: RawRepresentable, Hashable, @unchecked Sendable {
     public let rawValue: CFString
     public init(rawValue: CFString) { self.rawValue = rawValue }
@@ -85,22 +111,36 @@ public struct SecKeyAlgorithm: RawRepresentable, Hashable, @unchecked Sendable {
 
 /// What a test makes the Keychain do.
 public enum StandInKeychain {
-    struct Key: Hashable { let tag: Data, group: String }
+    /// Several keys may have one tag, as in the Keychain.
+    struct Key { let tag: Data, key: SecKey; var group: String }
     struct Item: Hashable { let service: String, account: String, group: String }
 
     struct State {
-        var keys: [Key: SecKey] = [:]
+        var keys: [Key] = []
         var items: [Item: Data] = [:]
         var defaultGroup = appGroup
         var groups: Set<String> = [appGroup]
         var lies = 0
         var failures: [OSStatus] = []
-        var signingFailure: (domain: String, code: Int)?
-        var signingFailures = 0
+        var signingFailure: SigningFailure?
+        var movesKeys = true
+        var garbles = false
+        var hidesKeys = false
+        var hidesPublicKeys = false
         var isUnlockedSinceBoot = true
         var isFull = false
         var creationStatus: OSStatus?
+        var calls = 0
+        var enclaveCalls = 0
         var exportStatus: OSStatus?
+    }
+
+    struct SigningFailure {
+        let domain: String
+        let code: Int
+        let userInfo: [String: Any]
+        var times: Int
+        let affectsCanaries: Bool
     }
 
     /// The group of the app id.
@@ -112,15 +152,41 @@ public enum StandInKeychain {
     static func with<Value>(_ body: (inout State) -> Value) -> Value { lock.withLock { body(&state) } }
 
     public static func reset() { with { $0 = State() } }
-    /// The next calls that can fail do, with these statuses.
-    public static func fail(_ statuses: OSStatus...) { with { $0.failures = statuses } }
-    /// Every signature fails like this until told otherwise.
-    public static func failSigning(domain: String, code: Int?, times: Int = .max) {
-        with {
-            $0.signingFailure = code.map { (domain, $0) }
-            $0.signingFailures = times
+    /// The calls of the Keychain since the last question, and those of the Secure Enclave: keys made and signatures.
+    public static func takeCalls() -> (keychain: Int, enclave: Int) {
+        with { state in
+            defer { (state.calls, state.enclaveCalls) = (0, 0) }
+            return (state.calls, state.enclaveCalls)
         }
     }
+    /// The next calls that can fail do, with these statuses.
+    public static func fail(_ statuses: OSStatus...) { with { $0.failures = statuses } }
+    /// Every signature fails like this until told otherwise; those of canary keys only if named.
+    ///
+    /// - Parameters:
+    ///   - enclaveStatus: The Secure Enclave's own status (`AKSError`).
+    ///   - isBelow: Whether that status is in the underlying error.
+    public static func failSigning(
+        domain: String, code: Int?, enclaveStatus: Int? = nil, isBelow: Bool = false, times: Int = .max,
+        affectsCanaries: Bool = false
+    ) {
+        let own: [String: Any] = enclaveStatus.map { ["AKSError": NSNumber(value: $0)] } ?? [:]
+        let userInfo = isBelow ? [NSUnderlyingErrorKey: NSError(domain: "AKS", code: 1, userInfo: own)] : own
+        with {
+            $0.signingFailure = code.map {
+                SigningFailure(
+                    domain: domain, code: $0, userInfo: userInfo, times: times, affectsCanaries: affectsCanaries)
+            }
+        }
+    }
+    /// Whether `SecItemUpdate` can change the group of Secure Enclave keys. Apple does not say.
+    public static func setMovesKeys(_ moves: Bool) { with { $0.movesKeys = moves } }
+    /// Look-ups find no keys, though they exist. Items are found.
+    public static func hideKeys(_ hides: Bool) { with { $0.hidesKeys = hides } }
+    /// Items are found, and their data is not what was written.
+    public static func setGarbles(_ garbles: Bool) { with { $0.garbles = garbles } }
+    /// `SecKeyCopyPublicKey` gives nothing.
+    public static func hidePublicKeys(_ hides: Bool) { with { $0.hidesPublicKeys = hides } }
     /// Before its first unlock nothing can be read or written.
     public static func setUnlockedSinceBoot(_ isUnlocked: Bool) { with { $0.isUnlockedSinceBoot = isUnlocked } }
     /// Every key that is made, or whose public half is asked for, fails like this until told otherwise.
@@ -128,12 +194,26 @@ public enum StandInKeychain {
     public static func failExport(_ status: OSStatus?) { with { $0.exportStatus = status } }
     /// A full disk: nothing can be added or changed.
     public static func setFull(_ isFull: Bool) { with { $0.isFull = isFull } }
-    public static func loseKeys() { with { $0.keys = [:] } }
-    public static var tags: Set<String> { with { Set($0.keys.keys.map { String(decoding: $0.tag, as: UTF8.self) }) } }
+    /// Every key is gone, canaries too.
+    public static func loseKeys() { with { $0.keys = [] } }
+    /// The identities' keys, or their canaries.
+    public static var tags: Set<String> { tags { !$0.hasSuffix(" canary") } }
+    /// The records are gone, and their canaries are not.
+    public static func loseRecords() {
+        with { state in for key in state.items.keys where key.service == "ai.synheart.auth" { state.items[key] = nil } }
+    }
+    public static var canaryTags: Set<String> { tags { $0.hasSuffix(" canary") } }
+    private static func tags(_ isIncluded: (String) -> Bool) -> Set<String> {
+        with { Set($0.keys.map { String(decoding: $0.tag, as: UTF8.self) }.filter(isIncluded)) }
+    }
+    /// The identities' keys are gone, and their canaries are not.
+    public static func loseIdentityKeys() {
+        with { $0.keys.removeAll { !String(decoding: $0.tag, as: UTF8.self).hasSuffix(" canary") } }
+    }
     /// The records, without the canary.
     public static var itemCount: Int { with { $0.items.keys.count { $0.service == "ai.synheart.auth" } } }
     /// The access groups in which there is something.
-    public static var usedGroups: Set<String> { with { Set($0.items.keys.map(\.group) + $0.keys.keys.map(\.group)) } }
+    public static var usedGroups: Set<String> { with { Set($0.items.keys.map(\.group) + $0.keys.map(\.group)) } }
     /// An item that another program of this app stored.
     public static func put(_ data: Data, service: String, account: String) {
         with { $0.items[Item(service: service, account: account, group: appGroup)] = data }
@@ -152,7 +232,7 @@ public enum StandInKeychain {
         entitle(group)
         with { $0.defaultGroup = group }
     }
-    /// The next look-ups say "not found", as at some prewarmed launches.
+    /// The next look-ups and changes say "not found", as at some prewarmed launches.
     public static func lie(times: Int) { with { $0.lies = times } }
 
     /// Whether a query may look there.
@@ -168,26 +248,32 @@ public enum StandInKeychain {
     }
 }
 
-private func fail(_ error: UnsafeMutablePointer<Unmanaged<CFError>?>?, _ domain: String, _ code: Int) {
-    error?.pointee = .passRetained(NSError(domain: domain, code: code))
+private func fail(
+    _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?, _ domain: String, _ code: Int, _ userInfo: [String: Any] = [:]
+) {
+    error?.pointee = .passRetained(CFError(domain, code, userInfo))
 }
 
 public func SecKeyCreateRandomKey(
     _ parameters: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {
     let result: Result<SecKey, KeychainFailure> = StandInKeychain.with { state in
+        state.enclaveCalls += 1
         if let status = StandInKeychain.status(&state, writes: true) { return .failure(KeychainFailure(status: status)) }
         if let status = state.creationStatus { return .failure(KeychainFailure(status: status)) }
         guard let attributes = parameters as? [String: Any],
             let isEnclave = attributes["tkid"] as? String, isEnclave == "com.apple.setoken",
             let privateAttributes = attributes["private"] as? [String: Any],
             let tag = privateAttributes["atag"] as? Data, privateAttributes["perm"] as? Bool == true,
-            privateAttributes["accc"] is SecAccessControl
+            privateAttributes["accc"] is SecAccessControl, attributes["type"] as? String == "73",
+            attributes["bsiz"] as? Int == 256, attributes["nleg"] as? Bool == true,
+            // The access control has the protection class. Both together are refused.
+            privateAttributes["pdmn"] == nil
         else { return .failure(KeychainFailure(status: errSecParam)) }
         let group = privateAttributes["agrp"] as? String ?? state.defaultGroup
         guard state.groups.contains(group) else { return .failure(KeychainFailure(status: errSecMissingEntitlement)) }
-        let key = SecKey(.priv(.init()))
-        state.keys[StandInKeychain.Key(tag: tag, group: group)] = key
+        let key = SecKey(.priv(.init()), tag: String(decoding: tag, as: UTF8.self))
+        state.keys.append(StandInKeychain.Key(tag: tag, key: key, group: group))
         return .success(key)
     }
     switch result {
@@ -201,7 +287,8 @@ public func SecKeyCreateRandomKey(
 struct KeychainFailure: Error { let status: OSStatus }
 
 public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? {
-    if case .priv(let key) = key.backing { SecKey(.pub(key.publicKey)) } else { key }
+    if StandInKeychain.with({ $0.hidesPublicKeys }) { return nil }
+    return if case .priv(let key) = key.backing { SecKey(.pub(key.publicKey)) } else { key }
 }
 
 public func SecKeyCopyExternalRepresentation(
@@ -222,13 +309,15 @@ public func SecKeyCopyExternalRepresentation(
 public func SecKeyCreateSignature(
     _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: CFData, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
-    let failure = StandInKeychain.with { state -> (domain: String, code: Int)? in
-        guard state.signingFailures > 0 else { return nil }
-        state.signingFailures -= 1
-        return state.signingFailure
+    let failure = StandInKeychain.with { state -> StandInKeychain.SigningFailure? in
+        state.enclaveCalls += 1
+        guard let failure = state.signingFailure, failure.times > 0 else { return nil }
+        if !failure.affectsCanaries, key.tag.hasSuffix(" canary") { return nil }
+        state.signingFailure?.times -= 1
+        return failure
     }
     if let failure {
-        fail(error, failure.domain, failure.code)
+        fail(error, failure.domain, failure.code, failure.userInfo)
         return nil
     }
     guard case .priv(let key) = key.backing, let signature = try? key.signature(for: data as Data) else {
@@ -240,27 +329,43 @@ public func SecKeyCreateSignature(
 
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
     StandInKeychain.with { state in
+        state.calls += 1
         if let status = StandInKeychain.status(&state) { return status }
-        guard let query = query as? [String: Any] else { return errSecParam }
+        guard let query = query as? [String: Any], StandInKeychain.isWellFormed(query) else { return errSecParam }
         guard let groups = StandInKeychain.groups(query, state) else { return errSecMissingEntitlement }
-        if state.lies > 0 {
-            state.lies -= 1
-            return errSecItemNotFound
-        }
+        if StandInKeychain.lies(&state) { return errSecItemNotFound }
         if let tag = query["atag"] as? Data {
-            guard let key = state.keys.first(where: { $0.key.tag == tag && groups.contains($0.key.group) })?.value else {
-                return errSecItemNotFound
-            }
-            result?.pointee = key
+            guard !state.hidesKeys, let key = state.keys.first(where: { $0.tag == tag && groups.contains($0.group) })
+            else { return errSecItemNotFound }
+            if query["r_Ref"] as? Bool == true { result?.pointee = key.key }
             return errSecSuccess
         }
         guard let item = StandInKeychain.item(query, groups, state) else { return errSecItemNotFound }
-        result?.pointee = state.items[item].map { NSData(data: $0) }
+        // Without a request for data the Keychain answers without it.
+        if query["r_Data"] as? Bool == true {
+            result?.pointee = state.items[item].map { NSData(data: state.garbles ? Data() : $0) }
+        }
         return errSecSuccess
     }
 }
 
 extension StandInKeychain {
+    /// What Apple's Keychain refuses with errSecParam: no class, an attribute of another class, and the legacy Keychain of macOS.
+    static func isWellFormed(_ query: [String: Any]) -> Bool {
+        guard query["nleg"] as? Bool == true else { return false }
+        switch query["class"] as? String {
+        case "keys": return query["acct"] == nil && query["svce"] == nil && query["atag"] is Data
+        case "genp": return query["atag"] == nil && query["acct"] is String && query["svce"] is String
+        default: return false
+        }
+    }
+
+    static func lies(_ state: inout State) -> Bool {
+        guard state.lies > 0 else { return false }
+        state.lies -= 1
+        return true
+    }
+
     static func item(_ query: [String: Any], _ groups: Set<String>, _ state: State) -> Item? {
         state.items.keys.first {
             $0.account == query["acct"] as? String && $0.service == query["svce"] as? String && groups.contains($0.group)
@@ -270,8 +375,10 @@ extension StandInKeychain {
 
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
     StandInKeychain.with { state in
+        state.calls += 1
         if let status = StandInKeychain.status(&state, writes: true) { return status }
-        guard let item = attributes as? [String: Any], let account = item["acct"] as? String,
+        guard let item = attributes as? [String: Any], StandInKeychain.isWellFormed(item), item["m_Limit"] == nil,
+            let account = item["acct"] as? String,
             let service = item["svce"] as? String, let data = item["v_Data"] as? Data, item["pdmn"] as? String == "cku"
         else { return errSecParam }
         let group = item["agrp"] as? String ?? state.defaultGroup
@@ -288,16 +395,21 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 
 public func SecItemUpdate(_ query: CFDictionary, _ attributes: CFDictionary) -> OSStatus {
     StandInKeychain.with { state in
+        state.calls += 1
         if let status = StandInKeychain.status(&state, writes: true) { return status }
-        guard let query = query as? [String: Any], let value = attributes as? [String: Any] else { return errSecParam }
+        guard let query = query as? [String: Any], let value = attributes as? [String: Any],
+            StandInKeychain.isWellFormed(query), !query.keys.contains(where: { $0.hasPrefix("r_") || $0.hasPrefix("m_") }),
+            !value.isEmpty, value["class"] == nil
+        else { return errSecParam }
         guard let groups = StandInKeychain.groups(query, state) else { return errSecMissingEntitlement }
         let newGroup = value["agrp"] as? String
         if let newGroup, !state.groups.contains(newGroup) { return errSecMissingEntitlement }
+        if StandInKeychain.lies(&state) { return errSecItemNotFound }
         if let tag = query["atag"] as? Data {
-            guard let newGroup, let old = state.keys.first(where: { $0.key.tag == tag && groups.contains($0.key.group) })
+            guard let newGroup, let old = state.keys.firstIndex(where: { $0.tag == tag && groups.contains($0.group) })
             else { return errSecItemNotFound }
-            state.keys[old.key] = nil
-            state.keys[StandInKeychain.Key(tag: tag, group: newGroup)] = old.value
+            guard state.movesKeys else { return errSecParam }
+            state.keys[old].group = newGroup
             return errSecSuccess
         }
         guard let item = StandInKeychain.item(query, groups, state) else { return errSecItemNotFound }
@@ -311,13 +423,14 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributes: CFDictionary) -> 
 
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     StandInKeychain.with { state in
+        state.calls += 1
         if let status = StandInKeychain.status(&state) { return status }
-        guard let query = query as? [String: Any] else { return errSecParam }
+        guard let query = query as? [String: Any], StandInKeychain.isWellFormed(query) else { return errSecParam }
         guard let groups = StandInKeychain.groups(query, state) else { return errSecMissingEntitlement }
         if let tag = query["atag"] as? Data {
-            let found = state.keys.keys.filter { $0.tag == tag && groups.contains($0.group) }
-            for key in found { state.keys[key] = nil }
-            return found.isEmpty ? errSecItemNotFound : errSecSuccess
+            let count = state.keys.count
+            state.keys.removeAll { $0.tag == tag && groups.contains($0.group) }
+            return state.keys.count == count ? errSecItemNotFound : errSecSuccess
         }
         guard let item = StandInKeychain.item(query, groups, state) else { return errSecItemNotFound }
         state.items[item] = nil
@@ -325,29 +438,60 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     }
 }
 
-/// The running time that a test sees taken and given back.
+/// The running time that a test sees taken and given back, and takes away.
 public enum StandInActivity {
-    private static let lock = NSLock()
-    nonisolated(unsafe) private static var running = 0
-    nonisolated(unsafe) private static var begun = 0
+    private struct State {
+        var running: [Int: @Sendable (Bool) -> Void] = [:]
+        var begun = 0
+        var isDenied = false
+        var isHeld = false
+        var held: [Int] = []
+    }
 
-    public static var runningCount: Int { lock.withLock { running } }
-    public static var begunCount: Int { lock.withLock { begun } }
-    static func count(_ change: Int) {
-        lock.withLock {
-            running += change
-            if change > 0 { begun += 1 }
+    private static let lock = NSLock()
+    nonisolated(unsafe) private static var state = State()
+
+    public static var runningCount: Int { lock.withLock { state.running.count } }
+    public static var begunCount: Int { lock.withLock { state.begun } }
+    /// From now on there is no time: blocks are called with true alone.
+    public static func deny(_ isDenied: Bool) { lock.withLock { state.isDenied = isDenied } }
+    /// The system takes its time to grant an activity.
+    public static func hold(_ isHeld: Bool) {
+        let released = lock.withLock {
+            state.isHeld = isHeld
+            defer { if !isHeld { state.held = [] } }
+            return isHeld ? [] : state.held
+        }
+        for id in released { grant(id) }
+    }
+    /// The time of all activities is over: their blocks are called again, with true, while the first call still runs.
+    public static func expire() {
+        for block in lock.withLock({ Array(state.running.values) }) { block(true) }
+    }
+
+    static func begin(_ block: @escaping @Sendable (Bool) -> Void) {
+        let (id, isDenied, isHeld) = lock.withLock {
+            state.begun += 1
+            if !state.isDenied { state.running[state.begun] = block }
+            if state.isHeld { state.held.append(state.begun) }
+            return (state.begun, state.isDenied, state.isHeld)
+        }
+        if isDenied { Thread.detachNewThread { block(true) } } else if !isHeld { grant(id) }
+    }
+
+    private static func grant(_ id: Int) {
+        guard let block = lock.withLock({ state.running[id] }) else { return }
+        Thread.detachNewThread {
+            block(false)
+            lock.withLock { _ = state.running.removeValue(forKey: id) }
         }
     }
 }
 
 extension ProcessInfo {
+    /// Queues the block and returns at once, as Apple documents it.
     public func performExpiringActivity(withReason reason: String, using block: @escaping @Sendable (Bool) -> Void) {
-        StandInActivity.count(1)
-        Thread.detachNewThread {
-            block(false)
-            StandInActivity.count(-1)
-        }
+        StandInActivity.begin(block)
     }
 }
 

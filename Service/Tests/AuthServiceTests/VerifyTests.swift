@@ -172,7 +172,7 @@ struct VerifyTests {
             request.headers.lines.filter { $0.name != HeaderName.appID }.map { ($0.name, $0.value) }
                 + values.map { (HeaderName.appID, $0) })
         let single = try await world.service.credentials.create(
-            name: "one", role: .service, apps: [AppID(World.appID)], life: 1000, actor: "test"
+            name: "one", role: .service, scope: .apps([AppID(World.appID)]), life: 1000, actor: "test"
         ).credential
         #expect(try await world.verify(request, by: single) == .observed(.invalidRequest, nil))
         // Which app? This credential is for two.
@@ -186,7 +186,7 @@ struct VerifyTests {
         let world = try await World(["mode": "observe"])
         let request = try world.signed(try await world.device()).with(HeaderName.appID, "com.example.other")
         let single = try await world.service.credentials.create(
-            name: "one", role: .service, apps: [AppID(World.appID)], life: 1000, actor: "test"
+            name: "one", role: .service, scope: .apps([AppID(World.appID)]), life: 1000, actor: "test"
         ).credential
         try await expect(.forbidden) { try await world.verify(request, by: single) }
     }

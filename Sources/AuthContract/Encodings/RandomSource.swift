@@ -13,13 +13,21 @@ public struct SystemRandom: RandomSource {
 
     public func bytes(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        // One system call, where the standard library's generator makes one for every eight bytes.
-        if count <= Self.limit, getentropy(&bytes, count) == 0 { return bytes }
-        var generator = SystemRandomNumberGenerator()
-        for index in bytes.indices { bytes[index] = generator.next() }
+        // One call, where the standard library's generator makes one for every eight bytes.
+        #if canImport(Darwin)
+            // iOS, tvOS, watchOS and visionOS declare no `getentropy`, and the App Store refuses it.
+            arc4random_buf(&bytes, count)
+        #else
+            if count > Self.limit || getentropy(&bytes, count) != 0 {
+                var generator = SystemRandomNumberGenerator()
+                for index in bytes.indices { bytes[index] = generator.next() }
+            }
+        #endif
         return bytes
     }
 
-    /// The most bytes of one `getentropy` (POSIX.1-2024).
-    private static let limit = 256
+    #if !canImport(Darwin)
+        /// The most bytes of one `getentropy` (POSIX.1-2024).
+        private static let limit = 256
+    #endif
 }

@@ -6,11 +6,18 @@
     /// Attestation by App Attest
     /// ([DCAppAttestService](https://developer.apple.com/documentation/devicecheck/dcappattestservice)).
     public struct AppAttestProvider: AttestationProvider {
+        private let bundleID: String?
+
         /// A provider for this app.
-        public init() {}
+        public init() { self.init(bundleID: Bundle.main.bundleIdentifier) }
+
+        init(bundleID: String?) { self.bundleID = bundleID }
 
         /// `ios`, on every system of Apple's.
         public var platform: AttestationPlatform { .ios }
+
+        /// The bundle: an app and its extensions have App Attest keys of their own.
+        public var handleOwner: String? { bundleID }
 
         /// Makes an App Attest key. Its id is the handle.
         public func makeHandle() async throws(AttestationError) -> String? {

@@ -2,7 +2,8 @@
     internal import Foundation
     internal import Security
 
-    /// What a status of Security.framework or LocalAuthentication means for a key (RFC-AUTH-MOBILE-0001 section 11.1).
+    /// What an answer of Security.framework, CryptoTokenKit or LocalAuthentication says about a key (specification, *Key
+    /// invalidation*).
     enum AppleKeychainStatus {
         static func keyStoreError(_ status: OSStatus, accessGroup: String? = nil) -> KeyStoreError {
             KeyStoreError(code(status), status: Int(status), reason: text(status, accessGroup))
@@ -13,7 +14,7 @@
                 text(status, accessGroup), status: Int(status), isMisconfigured: status == errSecMissingEntitlement)
         }
 
-        private static func text(_ status: OSStatus, _ accessGroup: String?) -> String {
+        static func text(_ status: OSStatus, _ accessGroup: String?) -> String {
             guard status == errSecMissingEntitlement else {
                 return SecCopyErrorMessageString(status, nil) as String? ?? "Keychain"
             }
@@ -21,52 +22,78 @@
                 ?? "the app has no entitlement for the Keychain"
         }
 
-        static func keyStoreError(domain: String, code: Int) -> KeyStoreError {
-            if domain == NSOSStatusErrorDomain, let status = OSStatus(exactly: code) { return keyStoreError(status) }
-            if domain == localAuthentication {
-                return KeyStoreError(self.code(localAuthentication: code), status: code, reason: "LocalAuthentication")
-            }
-            if domain == cryptoTokenKit {
-                return KeyStoreError(self.code(cryptoTokenKit: code), status: code, reason: "CryptoTokenKit")
-            }
-            return KeyStoreError(.failed, status: code, reason: domain)
+        static func keyStoreError(_ error: CFError) -> KeyStoreError {
+            keyStoreError(
+                domain: CFErrorGetDomain(error) as String, code: Int(CFErrorGetCode(error)),
+                userInfo: CFErrorCopyUserInfo(error) as? [String: Any] ?? [:])
         }
 
-        private static let localAuthentication = "com.apple.LocalAuthentication"
-        private static let cryptoTokenKit = "CryptoTokenKit"
+        static func keyStoreError(_ error: any Error) -> KeyStoreError {
+            let error = error as NSError
+            return keyStoreError(domain: error.domain, code: error.code, userInfo: error.userInfo)
+        }
+
+        static func keyStoreError(domain: String, code: Int, userInfo: [String: Any] = [:]) -> KeyStoreError {
+            if domain == NSOSStatusErrorDomain, let status = OSStatus(exactly: code) { return keyStoreError(status) }
+            let enclave = enclaveStatus(userInfo)
+            let reason = enclave.map { "\(domain), \(enclaveKey) \($0)" } ?? domain
+            let meaning: KeyStoreError.Code =
+                switch domain {
+                case "com.apple.LocalAuthentication": self.code(localAuthentication: code)
+                case "CryptoTokenKit": self.code(cryptoTokenKit: code, enclave)
+                default: .failed
+                }
+            return KeyStoreError(meaning, status: code, reason: reason)
+        }
 
         private static func code(_ status: OSStatus) -> KeyStoreError.Code {
             switch status {
-            // The key was deleted; the biometric context changed.
             case errSecItemNotFound: .notFound
-            case errSecAuthFailed: .invalidated
-            // The device is locked, not unlocked since boot, without a keychain, or in dark wake.
-            case errSecInteractionNotAllowed, errSecNotAvailable, errSecInDarkWake: .unavailable
+            // The device is locked, not unlocked since boot, without a keychain, or in dark wake; another call was faster; the disk is
+            // full or fails; memory is short.
+            case errSecInteractionNotAllowed, errSecNotAvailable, errSecInDarkWake, errSecDuplicateItem, errSecDiskFull,
+                errSecIO, errSecAllocate:
+                .unavailable
             case errSecMissingEntitlement: .misconfigured
             case errSecUnimplemented: .unsupported
+            // Also errSecAuthFailed: without a biometric access control it should not occur.
             default: .failed
             }
         }
 
-        /// A key that was restored to another device exists, but its Secure Enclave cannot use it (`TKError.Code`).
-        private static func code(cryptoTokenKit code: Int) -> KeyStoreError.Code {
-            switch code {
-            // corruptedData, objectNotFound.
-            case -3, -6: .invalidated
+        /// `TKError.Code`. -3 is the Secure Enclave's general failure: healthy devices see it too. Its own status says more.
+        private static func code(cryptoTokenKit code: Int, _ enclave: Int?) -> KeyStoreError.Code {
+            switch (code, enclave) {
+            case (-3, policyInvalid): .invalidated
+            case (-3, notPermitted): .unavailable
             // communicationError, canceledByUser, tokenNotFound, authenticationNeeded.
-            case -2, -4, -7, -9: .unavailable
+            case (-2, _), (-4, _), (-7, _), (-9, _): .unavailable
+            // objectNotFound.
+            case (-6, _): .notFound
             default: .failed
             }
         }
 
+        /// `LAError.Code`. Keys have no user presence flag, so none is expected.
         private static func code(localAuthentication code: Int) -> KeyStoreError.Code {
             switch code {
-            // LAError.biometryLockout.
-            case -8: .invalidated
-            // systemCancel, appCancel, notInteractive.
-            case -4, -9, -1004: .unavailable
+            // systemCancel, biometryLockout, appCancel, notInteractive.
+            case -4, -8, -9, -1004: .unavailable
             default: .failed
             }
+        }
+
+        private static let enclaveKey = "AKSError"
+        /// The policy of the key is invalid: dead.
+        private static let policyInvalid = -536_362_999
+        /// Locked.
+        private static let notPermitted = -536_870_174
+
+        /// The Secure Enclave's own status, in the error or in one below it.
+        private static func enclaveStatus(_ userInfo: [String: Any], depth: Int = 4) -> Int? {
+            if let status = userInfo[enclaveKey] { return (status as? NSNumber)?.intValue ?? status as? Int }
+            guard depth > 0, let below = userInfo[NSUnderlyingErrorKey] as? NSError else { return nil }
+            return below.domain == enclaveKey ? below.code : enclaveStatus(below.userInfo, depth: depth - 1)
         }
     }
 #endif

@@ -10,14 +10,20 @@
     /// items may belong to another app of the team, whose identity must not move away.
     struct KeychainAdoption: Sendable {
         let accessGroup: String?
-        let canary: KeychainCanary
         /// The app's bundle id.
         let bundleID: String?
 
-        /// Runs a look-up for the query; if nothing is found in its access group, moves what lies in the app's own groups, and looks
-        /// again.
-        func look(_ query: [String: Any], _ look: () -> OSStatus) -> OSStatus {
-            let status = canary.confirmed(look)
+        /// Runs a look-up; if nothing is found in the access group, moves what lies in the app's own groups and looks again. An item
+        /// that the Keychain does not move is used where it lies: the app can, its extensions cannot yet.
+        ///
+        /// - Parameters:
+        ///   - query: What finds the item.
+        ///   - look: Looks in a group; nil: the query's own.
+        ///   - moved: Runs after the item was moved.
+        func look(
+            _ query: [String: Any], _ look: (_ group: String?) -> OSStatus, moved: () -> Void = {}
+        ) -> OSStatus {
+            let status = look(nil)
             guard status == errSecItemNotFound, let accessGroup else { return status }
             let defaultGroup: String
             switch Self.defaultGroup() {
@@ -29,18 +35,26 @@
                 sources.append("\(prefix).\(bundleID)")
             }
             for source in sources where source != accessGroup {
-                var own = query
-                own[kSecAttrAccessGroup as String] = source
-                let moved = SecItemUpdate(
-                    own as CFDictionary, [kSecAttrAccessGroup as String: accessGroup] as CFDictionary)
-                switch moved {
-                case errSecSuccess: return look()
+                let status = SecItemUpdate(
+                    Self.query(query, in: source) as CFDictionary,
+                    [kSecAttrAccessGroup as String: accessGroup] as CFDictionary)
+                switch status {
+                case errSecSuccess:
+                    moved()
+                    return look(nil)
                 // The group of the app id has a prefix of its own in some old apps. Then the app is not entitled to this one.
                 case errSecItemNotFound, errSecMissingEntitlement: continue
-                default: return moved
+                default:
+                    let there = look(source)
+                    return there == errSecItemNotFound ? status : there
                 }
             }
             return errSecItemNotFound
+        }
+
+        /// The query in another group; nil: in its own.
+        static func query(_ query: [String: Any], in group: String?) -> [String: Any] {
+            group.map { group in query.merging([kSecAttrAccessGroup as String: group]) { $1 } } ?? query
         }
 
         private struct Failure: Error { let status: OSStatus }

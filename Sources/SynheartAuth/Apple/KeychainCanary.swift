@@ -2,44 +2,98 @@
     internal import Foundation
     internal import Security
 
-    /// Confirms that the Keychain does not have an item.
+    /// Proves whether the Keychain tells the truth. At a prewarmed launch it answers "not found" for items that exist.
     ///
-    /// At a prewarmed launch the Keychain answers "not found" for items that exist. So that answer counts only if another item, the
-    /// canary, can be read, and a second look after a pause finds nothing either.
+    /// Each record has a canary, which says whether the record was made. It is another item than the record, so that the Keychain has
+    /// to be wrong about both before the SDK takes a record for absent.
     struct KeychainCanary: Sendable {
-        private let accessGroup: String?
-        private let pause: @Sendable () -> Void
+        let accessGroup: String?
 
-        init(accessGroup: String?, pause: @escaping @Sendable () -> Void = Self.pause) {
-            self.accessGroup = accessGroup
-            self.pause = pause
-        }
-
-        /// Blocks for 200 ms. The SDK calls the Keychain on a thread of its own.
-        static let pause: @Sendable () -> Void = { Thread.sleep(forTimeInterval: 0.2) }
-
-        /// Another service than the records': a reset that removes every record leaves the canary.
+        /// Another service than the records': a reset that removes every record leaves the canaries.
         static let service = "ai.synheart.auth.canary"
 
-        /// The status of a look-up. `errSecItemNotFound` only if it is certain; `errSecNotAvailable` if the answer cannot be believed.
-        func confirmed(_ look: () -> OSStatus) -> OSStatus {
-            let status = look()
-            guard status == errSecItemNotFound else { return status }
-            guard isReadable else { return errSecNotAvailable }
-            pause()
-            return look()
+        /// What a record's canary says.
+        private enum Mark: UInt8 {
+            case absent = 0
+            case present = 1
         }
 
-        /// Whether the canary can be read. The first use makes it; if it exists after all, the Keychain did not tell the truth.
-        private var isReadable: Bool {
-            let canary = KeychainItem(service: Self.service, account: "canary", accessGroup: accessGroup).query
-            let status = SecItemCopyMatching(canary as CFDictionary, nil)
-            guard status == errSecItemNotFound else { return status == errSecSuccess }
-            var item = canary
-            item[kSecValueData as String] = Data([1])
-            item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
-            return SecItemAdd(item as CFDictionary, nil) == errSecSuccess
-                && SecItemCopyMatching(canary as CFDictionary, nil) == errSecSuccess
+        /// What a "not found" of a record means. `absent` only if its canary says so too, or if there was none and one could be made:
+        /// then this is a first launch.
+        func reading(ofAbsent name: RecordName) -> StorageReading {
+            let canary = item(name.text)
+            switch canary.read() {
+            case .found([Mark.absent.rawValue]): return .absent
+            case .found([Mark.present.rawValue]):
+                return .unavailable(
+                    StorageError(
+                        "the Keychain has no record where there was one", status: Int(errSecItemNotFound),
+                        saysAbsent: true))
+            case .found: return .unavailable(mend(canary))
+            case .unavailable(let error): return .unavailable(error)
+            case .absent:
+                // "Duplicate item" too: the Keychain has the canary and did not find it.
+                let status = canary.add([Mark.absent.rawValue])
+                return status == errSecSuccess ? .absent : .unavailable(canary.error(status))
+            }
+        }
+
+        /// Says that the record exists, before it is made.
+        func markPresent(_ name: RecordName) throws(StorageError) { try item(name.text).write([Mark.present.rawValue]) }
+
+        /// Says that the record does not exist, after it was removed.
+        func markAbsent(_ name: RecordName) throws(StorageError) { try item(name.text).write([Mark.absent.rawValue]) }
+
+        /// Throws unless a canary is read back with its data, and a new one can be written and read.
+        func check(_ name: String = "keys") throws(StorageError) {
+            let canary = item(name)
+            switch canary.read() {
+            case .found([Mark.absent.rawValue]), .found([Mark.present.rawValue]): break
+            case .found: throw mend(canary)
+            case .unavailable(let error): throw error
+            case .absent:
+                let status = canary.add([Mark.present.rawValue])
+                guard status == errSecSuccess else { throw canary.error(status) }
+            }
+            let data = Array(UUID().uuidString.utf8)
+            let probe = item("probe \(UUID().uuidString)")
+            let status = probe.add(data)
+            guard status == errSecSuccess else { throw probe.error(status) }
+            let reading = probe.read()
+            try probe.remove()
+            guard reading == .found(data) else {
+                throw StorageError("the Keychain does not find what was just written")
+            }
+        }
+
+        /// Writes a damaged canary again. This time the Keychain counts as unwell.
+        private func mend(_ canary: KeychainItem) -> StorageError {
+            try? canary.write([Mark.present.rawValue])
+            return StorageError("the Keychain's canary is damaged")
+        }
+
+        private func item(_ account: String) -> KeychainItem {
+            KeychainItem(service: Self.service, account: account, accessGroup: accessGroup)
+        }
+    }
+
+    /// Looks twice before it believes a "not found", with a pause between: for the runtime's functions, which keep no suspicion.
+    struct ConfirmedLook: Sendable {
+        private let canary = KeychainCanary(accessGroup: nil)
+        let pause: @Sendable () -> Void
+
+        init(pause: @escaping @Sendable () -> Void = Self.pause) { self.pause = pause }
+
+        /// Blocks for 200 ms. The host calls on a thread of its own.
+        static let pause: @Sendable () -> Void = { Thread.sleep(forTimeInterval: 0.2) }
+
+        /// The status of a look-up. `errSecItemNotFound` only if it is certain; `errSecNotAvailable` if the answer cannot be believed.
+        func run(_ look: () -> OSStatus) -> OSStatus {
+            let status = look()
+            guard status == errSecItemNotFound else { return status }
+            do throws(StorageError) { try canary.check() } catch { return errSecNotAvailable }
+            pause()
+            return look()
         }
     }
 #endif

@@ -18,13 +18,15 @@
             return query
         }
 
-        /// Reads it. `run` looks, and may look again before it believes that there is nothing.
-        func read(_ run: (() -> OSStatus) -> OSStatus) -> StorageReading {
+        /// Reads it. `run` looks in the item's group, and may look in another one or again before it believes that there is nothing.
+        func read(
+            _ run: (_ look: (_ group: String?) -> OSStatus) -> OSStatus = { $0(nil) }
+        ) -> StorageReading {
             let wanted = query.merging([
                 kSecReturnData as String: true, kSecMatchLimit as String: kSecMatchLimitOne,
             ]) { $1 }
             var item: CFTypeRef?
-            let status = run { SecItemCopyMatching(wanted as CFDictionary, &item) }
+            let status = run { SecItemCopyMatching(KeychainAdoption.query(wanted, in: $0) as CFDictionary, &item) }
             switch status {
             case errSecSuccess:
                 guard let data = item as? Data else { return .unavailable(StorageError("not data")) }
@@ -35,15 +37,26 @@
         }
 
         /// Makes it, or replaces its value.
-        func write(_ bytes: [UInt8]) throws(StorageError) {
+        ///
+        /// - Parameter prepare: Runs before the item is made, not before it is replaced.
+        func write(
+            _ bytes: [UInt8], prepare: () throws(StorageError) -> Void = {}
+        ) throws(StorageError) {
             let value: [String: Any] = [kSecValueData as String: Data(bytes)]
             var status = SecItemUpdate(query as CFDictionary, value as CFDictionary)
             if status == errSecItemNotFound {
-                var item = query.merging(value) { $1 }
-                item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
-                status = SecItemAdd(item as CFDictionary, nil)
+                try prepare()
+                status = add(bytes)
             }
             guard status == errSecSuccess else { throw error(status) }
+        }
+
+        /// Makes it. `errSecDuplicateItem` if it exists.
+        func add(_ bytes: [UInt8]) -> OSStatus {
+            var item = query
+            item[kSecValueData as String] = Data(bytes)
+            item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
+            return SecItemAdd(item as CFDictionary, nil)
         }
 
         /// Removes it. Succeeds if there is no such item.
@@ -52,7 +65,7 @@
             guard status == errSecSuccess || status == errSecItemNotFound else { throw error(status) }
         }
 
-        private func error(_ status: OSStatus) -> StorageError {
+        func error(_ status: OSStatus) -> StorageError {
             AppleKeychainStatus.storageError(status, accessGroup: accessGroup)
         }
     }

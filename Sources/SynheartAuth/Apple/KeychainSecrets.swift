@@ -4,18 +4,16 @@
 
     /// The runtime's secrets as Keychain items with the service and the key as given: so it finds what deployed apps stored.
     struct KeychainSecrets: RuntimeSecrets {
-        private let canary: KeychainCanary
+        private let confirmed: ConfirmedLook
 
-        init(pause: @escaping @Sendable () -> Void = KeychainCanary.pause) {
-            canary = KeychainCanary(accessGroup: nil, pause: pause)
-        }
+        init(pause: @escaping @Sendable () -> Void = ConfirmedLook.pause) { confirmed = ConfirmedLook(pause: pause) }
 
         func read(service: String, key: String) -> StorageReading {
-            item(service, key).read { canary.confirmed($0) }
+            item(service, key).read { look in confirmed.run { look(nil) } }
         }
 
         /// Reads without confirming that there is nothing.
-        func look(service: String, key: String) -> StorageReading { item(service, key).read { $0() } }
+        func look(service: String, key: String) -> StorageReading { item(service, key).read() }
 
         func write(_ bytes: [UInt8], service: String, key: String) throws(StorageError) {
             try item(service, key).write(bytes)

@@ -1,12 +1,14 @@
 #if canImport(Security)
+    internal import Bytes
     internal import Foundation
     internal import Security
 
     /// Records in the Keychain: this device only, readable after the first unlock, in no backup for another device.
     public struct KeychainStorage: RecordStorage {
         private let accessGroup: String?
-        private let locks: PrivateDirectory
+        private let locks: LockDirectory?
         private let adoption: KeychainAdoption
+        private let canary: KeychainCanary
 
         static let service = "ai.synheart.auth"
 
@@ -15,42 +17,58 @@
         /// - Parameters:
         ///   - accessGroup: The Keychain access group with its prefix; nil for the app's default group. Records that the app made
         ///     before it named a group move there.
-        ///   - lockDirectory: The directory of the locks. An app and its extensions use a directory in their app group's container.
-        ///     An extension must not be suspended while it holds a lock there.
+        ///   - lockDirectory: The directory of the locks: for an access group one in the container of an app group, which the app and
+        ///     its extensions share. Without it, every operation throws `NOT_CONFIGURED`.
         public init(accessGroup: String? = nil, lockDirectory: String? = nil) {
-            self.init(accessGroup: accessGroup, lockDirectory: lockDirectory, pause: KeychainCanary.pause)
+            self.init(accessGroup: accessGroup, lockDirectory: lockDirectory, bundleID: Bundle.main.bundleIdentifier)
         }
 
         init(
-            accessGroup: String?, lockDirectory: String? = nil, bundleID: String? = Bundle.main.bundleIdentifier,
-            pause: @escaping @Sendable () -> Void
+            accessGroup: String?, lockDirectory: String? = nil, bundleID: String?,
+            unprotect: @escaping @Sendable (_ path: String) -> Void = LockDirectory.unprotect
         ) {
             self.accessGroup = accessGroup
-            adoption = KeychainAdoption(
-                accessGroup: accessGroup, canary: KeychainCanary(accessGroup: accessGroup, pause: pause),
-                bundleID: bundleID)
-            locks = PrivateDirectory(path: (lockDirectory ?? NSTemporaryDirectory()) + "/ai.synheart.auth")
+            adoption = KeychainAdoption(accessGroup: accessGroup, bundleID: bundleID)
+            canary = KeychainCanary(accessGroup: accessGroup)
+            let folder = lockDirectory ?? (accessGroup == nil ? NSTemporaryDirectory() : nil)
+            locks = folder.map { LockDirectory(path: $0 + "/ai.synheart.auth", unprotect: unprotect) }
         }
 
-        /// Only `errSecItemNotFound`, confirmed, reads as absent. Everything else is unavailable.
+        /// The Keychain's answer. Where it says that there is no record, the record's canary says what that means.
         public func read(_ name: RecordName) -> StorageReading {
+            if let misconfiguration { return .unavailable(misconfiguration) }
             let item = item(name)
-            return item.read { look in adoption.look(item.query, look) }
+            let reading = item.read { look in
+                adoption.look(item.query, look) { try? canary.markPresent(name) }
+            }
+            guard case .absent = reading else { return reading }
+            return canary.reading(ofAbsent: name)
         }
 
         /// Replaces the item as a whole.
-        public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) { try item(name).write(bytes) }
+        public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
+            if let misconfiguration { throw misconfiguration }
+            try item(name).write(bytes) { () throws(StorageError) in try canary.markPresent(name) }
+        }
 
         /// Succeeds if there is no such item.
-        public func remove(_ name: RecordName) throws(StorageError) { try item(name).remove() }
+        public func remove(_ name: RecordName) throws(StorageError) {
+            try item(name).remove()
+            // Otherwise the next look waits two seconds before it believes that there is no record.
+            try? canary.markAbsent(name)
+        }
 
         /// Keeps the copy under a name of its own.
         public func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
-            try write(bytes, to: RecordName(hashing: "unreadable \(name.text)"))
+            try item(RecordName(hashing: "unreadable \(name.text)")).write(bytes)
         }
+
+        /// The record's canary is read back with its data, and a new one is written.
+        public func checkCanary(of name: RecordName) throws(StorageError) { try canary.check(name.text) }
 
         /// Takes a file lock: the Keychain has none.
         public func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
+            guard let locks else { throw misconfiguration ?? StorageError("no lock directory") }
             do throws(PrivateDirectory.Failure) {
                 return try locks.lock("\(name.text).\(scope).lock")
             } catch {
@@ -58,8 +76,47 @@
             }
         }
 
+        /// Without a lock that the app and its extensions share, both could register or rotate at once.
+        private var misconfiguration: StorageError? {
+            guard let accessGroup, locks == nil else { return nil }
+            return StorageError(
+                "the Keychain access group \(accessGroup) needs a lockDirectory in the container of an app group",
+                isMisconfigured: true)
+        }
+
         private func item(_ name: RecordName) -> KeychainItem {
             KeychainItem(service: Self.service, account: name.text, accessGroup: accessGroup)
         }
+    }
+
+    /// The directory of the lock files. They have no file protection: a locked phone must be able to open them, and an open one must
+    /// stay open.
+    struct LockDirectory: Sendable {
+        private let directory: PrivateDirectory
+        private let unprotect: @Sendable (_ path: String) -> Void
+
+        init(path: String, unprotect: @escaping @Sendable (_ path: String) -> Void) {
+            directory = PrivateDirectory(path: path)
+            self.unprotect = unprotect
+        }
+
+        /// New files take the class of their directory; files of an earlier version may have another one.
+        func lock(_ name: String) throws(PrivateDirectory.Failure) -> FileLock? {
+            try directory.ensureExists()
+            unprotect(directory.path)
+            let lock = try directory.lock(name)
+            if lock != nil { unprotect(directory.path + "/" + name) }
+            return lock
+        }
+
+        #if canImport(Darwin)
+            /// Best effort: simulators have no classes.
+            static let unprotect: @Sendable (_ path: String) -> Void = { path in
+                try? FileManager.default.setAttributes(
+                    [.protectionKey: FileProtectionType.none], ofItemAtPath: path)
+            }
+        #else
+            static let unprotect: @Sendable (_ path: String) -> Void = { _ in }
+        #endif
     }
 #endif

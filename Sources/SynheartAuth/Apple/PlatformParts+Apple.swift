@@ -12,7 +12,7 @@
             #if os(macOS)
                 UnlimitedTime()
             #else
-                ExpiringActivity()
+                ExpiringActivity.shared
             #endif
         }
     }

@@ -9,15 +9,17 @@
     struct RuntimeKeyStore: KeyStore {
         private let base: SecureEnclaveKeyStore
         private let deployed: KeychainSecrets
+        private let confirmed: ConfirmedLook
 
         static let service = "ai.synheart.auth.fficrypto"
         /// Where deployed SDKs kept the id of their App Attest key.
         static let attestService = "ai.synheart.auth.fficrypto.appattest"
         private static let prefix = "synheart_device_"
 
-        init(pause: @escaping @Sendable () -> Void = KeychainCanary.pause) {
-            base = SecureEnclaveKeyStore(accessGroup: nil, pause: pause)
+        init(pause: @escaping @Sendable () -> Void = ConfirmedLook.pause) {
+            base = SecureEnclaveKeyStore(accessGroup: nil)
             deployed = KeychainSecrets(pause: pause)
+            confirmed = ConfirmedLook(pause: pause)
         }
 
         var protection: KeyProtection { .secureEnclave }
@@ -38,10 +40,13 @@
 
         func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
             let signature = try use(alias) { key throws(KeyStoreError) in
-                do {
-                    return try RequestSignature(der: Array(key.signature(for: Data(message)).derRepresentation))
-                } catch {
-                    throw KeyStoreError(.failed, reason: "the Secure Enclave did not sign")
+                let signature: P256.Signing.ECDSASignature
+                do { signature = try key.signature(for: Data(message)) } catch {
+                    throw AppleKeychainStatus.keyStoreError(error)
+                }
+                do throws(ContractError) { return try RequestSignature(der: Array(signature.derRepresentation)) } catch
+                {
+                    throw KeyStoreError(.failed, reason: "not a signature")
                 }
             } orBase: { () throws(KeyStoreError) in
                 do throws(KeyStoreError) { return try base.sign(message, with: alias) } catch {
@@ -64,16 +69,29 @@
             }
         }
 
-        /// Uses the deployed key, or the base's. Looks are cheap; only when both found nothing is that confirmed for the deployed key,
-        /// as the base has confirmed its own.
+        /// Uses the deployed key, or the base's. Only when both found nothing is that confirmed by a second look after a pause.
         private func use<Value>(
             _ alias: KeyAlias, _ body: (SecureEnclave.P256.Signing.PrivateKey) throws(KeyStoreError) -> Value,
             orBase: () throws(KeyStoreError) -> Value?
         ) throws(KeyStoreError) -> Value? {
             let id = Self.deviceID(alias)
-            if let key = try Self.key(deployed.look(service: Self.service, key: id)) { return try body(key) }
-            if let value = try orBase() { return value }
-            return try Self.key(deployed.read(service: Self.service, key: id)).map(body)
+            var found: Result<Value, KeyStoreError>?
+            func look() throws(KeyStoreError) -> Value? {
+                if let key = try Self.key(deployed.look(service: Self.service, key: id)) { return try body(key) }
+                return try orBase()
+            }
+            let status = confirmed.run {
+                do throws(KeyStoreError) {
+                    guard let value = try look() else { return errSecItemNotFound }
+                    found = .success(value)
+                } catch {
+                    found = .failure(error)
+                }
+                return errSecSuccess
+            }
+            if let found { return try found.get() }
+            guard status == errSecItemNotFound else { throw AppleKeychainStatus.keyStoreError(status) }
+            return nil
         }
 
         private static func key(
@@ -86,7 +104,7 @@
                 do {
                     return try SecureEnclave.P256.Signing.PrivateKey(dataRepresentation: Data(bytes))
                 } catch {
-                    throw KeyStoreError(.invalidated, reason: "a key of another device")
+                    throw AppleKeychainStatus.keyStoreError(error)
                 }
             }
         }

@@ -7,20 +7,17 @@
     /// P-256 keys in the Secure Enclave, found by tag: non-exportable, this device only, usable after the first unlock.
     public struct SecureEnclaveKeyStore: KeyStore {
         private let accessGroup: String?
-        private let canary: KeychainCanary
         private let adoption: KeychainAdoption
 
         /// Keys of the app, or of an access group that an app shares with its extensions. Keys that the app made before it named a
         /// group move there.
-        public init(accessGroup: String? = nil) { self.init(accessGroup: accessGroup, pause: KeychainCanary.pause) }
+        public init(accessGroup: String? = nil) {
+            self.init(accessGroup: accessGroup, bundleID: Bundle.main.bundleIdentifier)
+        }
 
-        init(
-            accessGroup: String?, bundleID: String? = Bundle.main.bundleIdentifier,
-            pause: @escaping @Sendable () -> Void
-        ) {
+        init(accessGroup: String?, bundleID: String?) {
             self.accessGroup = accessGroup
-            canary = KeychainCanary(accessGroup: accessGroup, pause: pause)
-            adoption = KeychainAdoption(accessGroup: accessGroup, canary: canary, bundleID: bundleID)
+            adoption = KeychainAdoption(accessGroup: accessGroup, bundleID: bundleID)
         }
 
         /// The Secure Enclave.
@@ -35,13 +32,22 @@
                         "there is no Secure Enclave; in a simulator, name a SoftwareKeyStore in Configuration.keyStore")
             }
             try delete(alias)
+            let key = try make(alias.text)
+            // Of the same kind and age, so that they tell later whether the platform works. Without them new ones are made when they are
+            // needed.
+            _ = try? make(Self.canary(alias))
+            try? KeychainCanary(accessGroup: accessGroup).check()
+            return try Self.publicKey(of: key)
+        }
+
+        private func make(_ tag: String) throws(KeyStoreError) -> SecKey {
             var error: Unmanaged<CFError>?
             guard
                 let access = SecAccessControlCreateWithFlags(
                     kCFAllocatorDefault, kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly, .privateKeyUsage, &error)
             else { throw Self.failure(error) }
             var privateAttributes: [String: Any] = [
-                kSecAttrIsPermanent as String: true, kSecAttrApplicationTag as String: Data(alias.text.utf8),
+                kSecAttrIsPermanent as String: true, kSecAttrApplicationTag as String: Data(tag.utf8),
                 kSecAttrAccessControl as String: access,
             ]
             if let accessGroup { privateAttributes[kSecAttrAccessGroup as String] = accessGroup }
@@ -51,34 +57,29 @@
                 kSecUseDataProtectionKeychain as String: true, kSecPrivateKeyAttrs as String: privateAttributes,
             ]
             guard let key = SecKeyCreateRandomKey(attributes as CFDictionary, &error) else { throw Self.failure(error) }
-            return try Self.publicKey(of: key)
+            return key
         }
 
-        /// The public half; nil only for `errSecItemNotFound`, confirmed.
+        /// The public half; nil for `errSecItemNotFound`.
         public func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
-            guard let key = try find(alias) else { return nil }
+            guard let key = try find(alias.text) else { return nil }
             return try Self.publicKey(of: key)
         }
 
         /// Signs in the Secure Enclave.
         public func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
-            guard let key = try find(alias) else {
+            guard let key = try find(alias.text) else {
                 throw KeyStoreError(.notFound, status: Int(errSecItemNotFound), reason: "no such key")
             }
-            var signature: CFData?
-            var failure: KeyStoreError?
-            let status = canary.confirmed {
-                var error: Unmanaged<CFError>?
-                signature = SecKeyCreateSignature(
+            return try Self.sign(message, key)
+        }
+
+        private static func sign(_ message: [UInt8], _ key: SecKey) throws(KeyStoreError) -> RequestSignature {
+            var error: Unmanaged<CFError>?
+            guard
+                let signature = SecKeyCreateSignature(
                     key, .ecdsaSignatureMessageX962SHA256, Data(message) as CFData, &error)
-                failure = signature == nil ? Self.failure(error) : nil
-                return failure?.code == .notFound ? errSecItemNotFound : errSecSuccess
-            }
-            guard let signature else {
-                // "Not found" that is not confirmed says nothing about the key.
-                if let failure, failure.code != .notFound || status == errSecItemNotFound { throw failure }
-                throw AppleKeychainStatus.keyStoreError(errSecNotAvailable)
-            }
+            else { throw failure(error) }
             do throws(ContractError) {
                 return try RequestSignature(der: Array(signature as Data))
             } catch {
@@ -86,23 +87,56 @@
             }
         }
 
-        /// Deletes every key of this name.
+        /// Deletes every key of this name, and its canary.
         public func delete(_ alias: KeyAlias) throws(KeyStoreError) {
-            let status = SecItemDelete(query(alias) as CFDictionary)
+            try delete(alias.text)
+            try delete(Self.canary(alias))
+        }
+
+        private func delete(_ tag: String) throws(KeyStoreError) {
+            let status = SecItemDelete(query(tag) as CFDictionary)
             guard status == errSecSuccess || status == errSecItemNotFound else {
                 throw AppleKeychainStatus.keyStoreError(status, accessGroup: accessGroup)
             }
         }
 
-        private func find(_ alias: KeyAlias) throws(KeyStoreError) -> SecKey? {
-            let query = query(alias)
+        /// The Keychain's canary is read back and a new one is written; then the key's canary signs.
+        ///
+        /// A canary key that the Keychain does not find, or that is dead for good, is replaced: a new one that can be found and signs is
+        /// proof. One that fails otherwise is replaced too, but proves this time that the Secure Enclave is unwell.
+        public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {
+            do throws(StorageError) { try KeychainCanary(accessGroup: accessGroup).check() } catch {
+                throw KeyStoreError(.unavailable, status: error.status, reason: error.reason)
+            }
+            let tag = Self.canary(alias)
+            do throws(KeyStoreError) {
+                if let key = try find(tag) {
+                    _ = try Self.sign(Array(tag.utf8), key)
+                    return
+                }
+            } catch {
+                guard error.code != .unavailable else { throw error }
+                try delete(tag)
+                if error.code != .invalidated {
+                    _ = try make(tag)
+                    throw error
+                }
+            }
+            _ = try make(tag)
+            guard let key = try find(tag) else { throw AppleKeychainStatus.keyStoreError(errSecNotAvailable) }
+            _ = try Self.sign(Array(tag.utf8), key)
+        }
+
+        private static func canary(_ alias: KeyAlias) -> String { "\(alias.text) canary" }
+
+        private func find(_ tag: String) throws(KeyStoreError) -> SecKey? {
+            let query = query(tag)
             let wanted = query.merging([
                 kSecReturnRef as String: true, kSecMatchLimit as String: kSecMatchLimitOne,
             ]) { $1 }
             var item: CFTypeRef?
-            let status = adoption.look(query) {
-                SecItemCopyMatching(wanted as CFDictionary, &item)
-            }
+            let status = adoption.look(
+                query, { SecItemCopyMatching(KeychainAdoption.query(wanted, in: $0) as CFDictionary, &item) })
             switch status {
             case errSecSuccess: break
             case errSecItemNotFound: return nil
@@ -116,9 +150,9 @@
             return (item as! SecKey)
         }
 
-        private func query(_ alias: KeyAlias) -> [String: Any] {
+        private func query(_ tag: String) -> [String: Any] {
             var query: [String: Any] = [
-                kSecClass as String: kSecClassKey, kSecAttrApplicationTag as String: Data(alias.text.utf8),
+                kSecClass as String: kSecClassKey, kSecAttrApplicationTag as String: Data(tag.utf8),
                 kSecAttrKeyType as String: kSecAttrKeyTypeECSECPrimeRandom,
                 kSecUseDataProtectionKeychain as String: true,
             ]
@@ -129,7 +163,7 @@
         private static func publicKey(of key: SecKey) throws(KeyStoreError) -> DevicePublicKey {
             var error: Unmanaged<CFError>?
             guard let publicKey = SecKeyCopyPublicKey(key) else {
-                throw KeyStoreError(.notFound, reason: "the key has no public half any more")
+                throw KeyStoreError(.failed, reason: "the key has no public half")
             }
             guard let point = SecKeyCopyExternalRepresentation(publicKey, &error) else { throw failure(error) }
             do throws(ContractError) {
@@ -143,8 +177,7 @@
             guard let error = error?.takeRetainedValue() else {
                 return KeyStoreError(.failed, reason: "no reason given")
             }
-            return AppleKeychainStatus.keyStoreError(
-                domain: CFErrorGetDomain(error) as String, code: Int(CFErrorGetCode(error)))
+            return AppleKeychainStatus.keyStoreError(error)
         }
     }
 #endif

@@ -5,6 +5,10 @@ public protocol AttestationProvider: Sendable {
     /// The platform that the service checks the evidence for.
     var platform: AttestationPlatform { get }
 
+    /// Who alone can use the handles, such as a bundle: an app and its extensions have App Attest keys of their own; nil if
+    /// everybody can who shares the record.
+    var handleOwner: String? { get }
+
     /// Makes a handle that must outlive the process, such as App Attest's key id; nil if the provider needs none.
     ///
     /// The SDK persists the handle before it passes it to `attest`, and keeps it for assertions.
@@ -18,6 +22,9 @@ public protocol AttestationProvider: Sendable {
 }
 
 extension AttestationProvider {
+    /// Everybody who shares the record.
+    public var handleOwner: String? { nil }
+
     /// No handle.
     public func makeHandle() async throws(AttestationError) -> String? { nil }
 

@@ -12,19 +12,18 @@ struct AttestationStep: Sendable {
         while true {
             let handle = try await handle()
             let failure: SynheartAuthError
+            let isSilent: Bool
             do throws(AttestationError) {
                 return try await context.attest(subject(handle))
             } catch {
                 failure = .provider(error)
+                isSilent = error.code == .noAnswer
             }
-            switch failure.remedy {
-            case .askProviderAgain: throw pause(failure)
-            case .newHandle:
-                try await context.record(.attestationKeyForgotten)
-                if hasNewHandle { throw RegistrationFailure(error: failure) }
-                hasNewHandle = true
-            default: throw RegistrationFailure(error: failure)
-            }
+            if failure.remedy == .askProviderAgain { throw pause(failure) }
+            // Apple: after any other error, discard the key id. No answer is no error.
+            if handle != nil, !isSilent { try await context.record(.attestationKeyForgotten) }
+            guard failure.remedy == .newHandle, !hasNewHandle else { throw RegistrationFailure(error: failure) }
+            hasNewHandle = true
         }
     }
 
@@ -45,7 +44,10 @@ struct AttestationStep: Sendable {
     /// The handle to attest with: persisted before its first use, and not yet attested.
     private func handle() async throws(RegistrationFailure) -> String? {
         do throws(SynheartAuthError) {
-            if let key = try await context.ledger.load().attestationKey, !key.isUsed { return key.id }
+            let record = try await context.ledger.load()
+            let isOurs = record.attestationOwner == nil || record.attestationOwner == context.attestation.handleOwner
+            // Another bundle's key is of no use here. The record keeps it until there is another one.
+            if let key = record.attestationKey, !key.isUsed, isOurs { return key.id }
         } catch {
             throw RegistrationFailure(error: error)
         }
@@ -55,7 +57,7 @@ struct AttestationStep: Sendable {
         } catch {
             throw RegistrationFailure(error: .handleNotMade(error))
         }
-        if let id { try await context.record(.attestationKeyMade(id: id)) }
+        if let id { try await context.record(.attestationKeyMade(id: id, owner: context.attestation.handleOwner)) }
         return id
     }
 }

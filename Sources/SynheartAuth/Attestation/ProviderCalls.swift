@@ -25,24 +25,30 @@ extension IdentityContext {
         guard record.platform == .ios, !configuration.isDevelopment else {
             throw SynheartAuthError(.attestationUnavailable, "this device has no App Attest key to assert with")
         }
-        guard let handle = record.attestationKey, handle.isUsed else { throw .assertionKeyLost() }
         let provider = attestation
+        if let owner = record.attestationOwner, let user = provider.handleOwner, owner != user {
+            throw SynheartAuthError(
+                .attestationUnavailable, "the App Attest key belongs to \(owner), and \(user) cannot assert with it")
+        }
+        guard let handle = record.attestationKey, handle.isUsed else { throw .assertionKeyLost() }
+        let assertion: [UInt8]
         do throws(AttestationError) {
-            return try await asked { () async throws(AttestationError) in
+            assertion = try await asked { () async throws(AttestationError) in
                 try await provider.assertion(handle: handle.id, clientDataHash: hash)
             }
         } catch {
-            if error.code == .handleInvalid {
-                try await ledger.apply(.attestationKeyForgotten)
-                throw .assertionKeyLost(cause: error)
-            }
-            throw .provider(error)
+            throw try await judged(asserting: error, handle)
         }
+        if handle.suspicion != nil { _ = try? await ledger.apply(.assertionKeyTrusted(id: handle.id)) }
+        return assertion
     }
 
     private func asked<Value: Sendable>(
         _ call: @escaping @Sendable () async throws(AttestationError) -> Value
     ) async throws(AttestationError) -> Value {
+        do throws(SynheartAuthError) { try HeldLock.operation?.check() } catch {
+            throw AttestationError(.unavailable, reason: error.message)
+        }
         let answer = await withDeadline(Self.providerLimit, sleeper) { () -> Result<Value, AttestationError> in
             do throws(AttestationError) { return .success(try await call()) } catch { return .failure(error) }
         }

@@ -3,8 +3,8 @@ internal import Dispatch
 
 /// The kinds of calls that may block. While a call hangs, the SDK makes no other call of its kind.
 package enum BlockingCall: Sendable, Hashable {
-    case createKey, loadKey, sign, deleteKey
-    case readRecord, writeRecord, removeRecord, setRecordAside, lockRecord
+    case createKey, loadKey, sign, deleteKey, askCanaries
+    case readRecord, writeRecord, removeRecord, setRecordAside, lockRecord, askRecordCanary
     case attest
     case digest
 
@@ -60,8 +60,13 @@ package final class BlockingCalls: Sendable {
         var lastID: UInt64 = 0
         /// The actions that wait for abandoned changes to end.
         var afterwards: [@Sendable () -> Void] = []
+        /// The actions that wait for all changes to end.
+        var afterPending: [@Sendable () -> Void] = []
 
         var hasChangeLeftBehind: Bool { leftBehind.values.contains { $0.isChange } }
+        var hasPendingChange: Bool {
+            hasChangeLeftBehind || running?.kind.isChange == true || line.contains { $0.kind.isChange }
+        }
     }
 
     private let state = Locked(State())
@@ -116,6 +121,15 @@ package final class BlockingCalls: Sendable {
         if isNow { action() }
     }
 
+    /// Runs `action` once no change is queued, running or abandoned; at once if there is none.
+    func afterPendingChanges(_ action: @escaping @Sendable () -> Void) {
+        let isNow = state.withLock { state in
+            if state.hasPendingChange { state.afterPending.append(action) }
+            return !state.hasPendingChange
+        }
+        if isNow { action() }
+    }
+
     private func put(_ job: Job) {
         let isRefused = state.withLock { state in
             if state.leftBehind.values.contains(job.kind) { return true }
@@ -157,8 +171,13 @@ package final class BlockingCalls: Sendable {
         let actions = state.withLock { state -> [@Sendable () -> Void] in
             if state.running?.id == id { state.running = nil } else { state.leftBehind[id] = nil }
             guard !state.hasChangeLeftBehind else { return [] }
-            defer { state.afterwards = [] }
-            return state.afterwards
+            var actions = state.afterwards
+            state.afterwards = []
+            if !state.hasPendingChange {
+                actions += state.afterPending
+                state.afterPending = []
+            }
+            return actions
         }
         for action in actions { action() }
         advance()

@@ -1,13 +1,107 @@
+internal import Bytes
+
 /// Asks the operating system to let the app run on when the user leaves it.
 ///
-/// A process that is suspended while it holds a file lock in an app group's container is killed, and one that holds any lock keeps
-/// the app's extensions waiting.
+/// iOS kills a process that is suspended while it holds a file lock in an app group's container (0xdead10cc).
 protocol RunningTime: Sendable {
-    /// Begins such a time. The closure ends it.
-    func begin() -> @Sendable () -> Void
+    /// Asks for such a time.
+    ///
+    /// - Parameter expire: Called when the time is over before `end`. The locks must go then.
+    func begin(_ expire: @escaping @Sendable () -> Void) -> any RunningTimeHold
+}
+
+/// A running time that was asked for.
+protocol RunningTimeHold: Sendable {
+    /// Whether the system granted the time; nil if it has not answered yet.
+    var isGranted: Bool? { get }
+
+    /// Waits for the system's answer.
+    func answer() async -> Bool
+
+    /// Gives the time back. A second call does nothing.
+    func end()
 }
 
 /// Where the system suspends no process.
 struct UnlimitedTime: RunningTime {
-    func begin() -> @Sendable () -> Void { {} }
+    func begin(_ expire: @escaping @Sendable () -> Void) -> any RunningTimeHold { Hold() }
+
+    private struct Hold: RunningTimeHold {
+        var isGranted: Bool? { true }
+        func answer() async -> Bool { true }
+        func end() {}
+    }
+}
+
+/// A lock together with the running time that covers it.
+final class HeldLock: StorageLock {
+    /// The operation lock of the current task.
+    @TaskLocal static var operation: HeldLock?
+
+    private struct State: Sendable {
+        var lock: (any StorageLock)?
+        var time: (any RunningTimeHold)?
+        var isOver = false
+    }
+
+    private let state = Locked(State())
+    private let calls: [BlockingCalls]
+    private let isOperation: Bool
+
+    /// - Parameters:
+    ///   - calls: The calls whose changes the lock guards.
+    ///   - isOperation: Whether the lock lasts for a whole operation, network included. Such a lock goes when its time is over;
+    ///     one of a single change ends with the change.
+    init(guarding calls: [BlockingCalls], isOperation: Bool) {
+        self.calls = calls
+        self.isOperation = isOperation
+    }
+
+    /// Covers the lock with this time. The lock is taken afterwards.
+    func cover(_ time: any RunningTimeHold) { state.withLock { $0.time = time } }
+
+    /// Whether the lock could be kept. It cannot if the time has ended meanwhile.
+    func keep(_ lock: any StorageLock) -> Bool {
+        let isKept = state.withLock { state in
+            if !state.isOver { state.lock = lock }
+            return !state.isOver
+        }
+        if !isKept { lock.release() }
+        return isKept
+    }
+
+    /// Throws if the running time is over: the holder stops before its next step.
+    func check() throws(SynheartAuthError) {
+        if state.withLock({ $0.isOver }) { throw Self.isSuspending }
+    }
+
+    static var isSuspending: SynheartAuthError {
+        SynheartAuthError(.recordLocked, "the system is about to suspend the app")
+    }
+
+    /// The running time is over. A change that has begun ends first: another process must not meet it.
+    func expire() {
+        state.withLock { $0.isOver = true }
+        if isOperation { afterwards({ $0.afterPendingChanges($1) }, calls[...]) }
+    }
+
+    /// Releases the lock once no abandoned change is left, so that no other process meets a late change.
+    func release() { afterwards({ $0.afterChanges($1) }, calls[...]) }
+
+    private func afterwards(
+        _ wait: @escaping @Sendable (BlockingCalls, @escaping @Sendable () -> Void) -> Void,
+        _ rest: ArraySlice<BlockingCalls>
+    ) {
+        guard let first = rest.first else { return drop() }
+        wait(first) { self.afterwards(wait, rest.dropFirst()) }
+    }
+
+    private func drop() {
+        let (lock, time) = state.withLock { state in
+            defer { (state.lock, state.time) = (nil, nil) }
+            return (state.lock, state.time)
+        }
+        lock?.release()
+        time?.end()
+    }
 }

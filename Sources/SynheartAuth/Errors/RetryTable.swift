@@ -138,8 +138,12 @@ enum RetryTable {
         case rebindRefused
         /// The key store is locked or busy.
         case keyStoreUnavailable, secureEnclaveUnavailable
-        /// The record cannot be read or locked now, cannot be decoded, or belongs to another auth service.
-        case recordUnavailable, recordLocked, recordDamaged, recordOfAnotherService
+        /// The platform says that a key is gone or unusable, and the SDK does not believe it yet.
+        case keySuspected, enclaveKeySuspected, signatureSuspected
+        /// App Attest failed in a way that often means a dead key, and the SDK does not believe it yet.
+        case assertionSuspected
+        /// The record cannot be read or locked now, seems absent or damaged, or belongs to a newer version or another auth service.
+        case recordUnavailable, recordLocked, recordSuspected, recordOfNewerVersion, recordOfAnotherService
         /// The clock is off by more than the SDK may learn.
         case clockTooFarOff
         /// The service names a key that this device never had.
@@ -166,9 +170,14 @@ enum RetryTable {
         .rebindRefused: Row(.attestationFailed, .none, then: .reset),
         .keyStoreUnavailable: Row(.keystoreError, .none, then: .retry),
         .secureEnclaveUnavailable: Row(.secureEnclaveError, .none, then: .retry),
+        .keySuspected: Row(.keystoreError, .none, then: .retry),
+        .enclaveKeySuspected: Row(.secureEnclaveError, .none, then: .retry),
+        .signatureSuspected: Row(.signingFailed, .none, then: .retry),
+        .assertionSuspected: Row(.attestationFailed, .none, then: .retry),
         .recordUnavailable: Row(.storageError, .readAgain, then: .retry),
         .recordLocked: Row(.storageError, .none, then: .retry),
-        .recordDamaged: Row(.storageError, .none, then: .reset),
+        .recordSuspected: Row(.storageError, .none, then: .retry),
+        .recordOfNewerVersion: Row(.storageError, .none, then: .none),
         .recordOfAnotherService: Row(.storageError, .none, then: .reset),
         .clockTooFarOff: Row(.clockSkew, .none, then: .correctClock),
         .foreignKey: Row(.rotationFailed, .none, then: .reset),

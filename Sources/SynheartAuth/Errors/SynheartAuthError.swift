@@ -173,9 +173,11 @@ public struct SynheartAuthError: Error, Sendable {
 
     /// An error of a situation. ``RetryTable`` has its code and recovery.
     init(
-        _ situation: RetryTable.Situation, _ message: String, cause: (any Error)? = nil, serverTime: UnixTime? = nil
+        _ situation: RetryTable.Situation, _ message: String, retryAfter: Duration? = nil, cause: (any Error)? = nil,
+        serverTime: UnixTime? = nil
     ) {
-        self.init(RetryTable.row(of: situation), message, cause: cause, serverTime: serverTime)
+        self.init(
+            RetryTable.row(of: situation), message, retryAfter: retryAfter, cause: cause, serverTime: serverTime)
     }
 
     private init(

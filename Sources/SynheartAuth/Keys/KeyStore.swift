@@ -19,7 +19,7 @@ public protocol KeyStore: Sendable {
     ///   - challenge: The decoded challenge that a hardware key attestation must name.
     func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey
 
-    /// The public half of a key; nil only if the key certainly does not exist.
+    /// The public half of a key; nil if the platform says that there is no such key. The SDK does not believe that at once.
     func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey?
 
     /// Signs SHA-256 of the message.
@@ -30,6 +30,12 @@ public protocol KeyStore: Sendable {
 
     /// Deletes a key. Succeeds if there is no such key.
     func delete(_ alias: KeyAlias) throws(KeyStoreError)
+
+    /// Throws unless canaries prove that the platform works. The SDK asks before it believes that a key is lost.
+    ///
+    /// The storage canary is read back with its data, and a new one can be written. The key canary is a key of the same kind and age
+    /// that signs. Where all canaries are gone together with the key, a new one that can be made and works is proof too.
+    func checkCanaries(of alias: KeyAlias) throws(KeyStoreError)
 }
 
 extension KeyStore {
@@ -38,10 +44,25 @@ extension KeyStore {
 
     /// No signer: hardware blocks.
     public func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner? { nil }
+
+    /// No canaries: the same answer twice, two seconds apart, is enough.
+    public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {}
 }
 
 /// Signs SHA-256 of a message with one key, without blocking.
-public typealias KeySigner = @Sendable (_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature
+///
+/// A structure around the closure: a function type with typed throws as a generic argument needs iOS 18.
+public struct KeySigner: Sendable {
+    private let sign: @Sendable (_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature
+
+    /// Memberwise initializer.
+    public init(_ sign: @escaping @Sendable (_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature) {
+        self.sign = sign
+    }
+
+    /// Signs SHA-256 of the message.
+    public func callAsFunction(_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature { try sign(message) }
+}
 
 /// What protects a key.
 public enum KeyProtection: String, Sendable, Hashable, CaseIterable {
@@ -53,9 +74,10 @@ public enum KeyProtection: String, Sendable, Hashable, CaseIterable {
     case software
 }
 
-/// Why a key store failed.
+/// Why a key store failed: one answer of the platform. What follows for the identity is decided by the SDK (``Code``).
 public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What the failure means for the identity.
+    /// The kinds of answers. The SDK believes `notFound`, `failed` and codes of the host's own only after a second such answer at
+    /// least two seconds later, if then the canaries work.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// A short name for logs.
         public let rawValue: String
@@ -63,18 +85,18 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
         /// By its raw value.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The key does not exist.
+        /// The platform says that the key does not exist.
         public static let notFound = Self(rawValue: "notFound")
-        /// The operating system refuses the key for good: biometrics changed, permanently invalidated, unrecoverable.
+        /// The platform documents that the key never works again: biometrics changed, permanently invalidated. One answer is enough.
         public static let invalidated = Self(rawValue: "invalidated")
-        /// The store is locked or busy. The key may be intact.
+        /// The store is locked, locked out for a while, busy, restarted, or has an I/O error.
         public static let unavailable = Self(rawValue: "unavailable")
         /// This device or build has no such store.
         public static let unsupported = Self(rawValue: "unsupported")
         /// The app is built or configured wrongly, such as for an access group that it may not use. The SDK then throws
         /// `NOT_CONFIGURED` with the reason.
         public static let misconfigured = Self(rawValue: "misconfigured")
-        /// Anything else.
+        /// Anything else, without a documented retry.
         public static let failed = Self(rawValue: "failed")
 
         /// Every code of this version, in the order above.
@@ -83,7 +105,7 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
         ]
     }
 
-    /// What the failure means for the identity.
+    /// The kind of the answer.
     public let code: Code
     /// The platform's number (OSStatus, errno), for logs.
     public let status: Int?
@@ -97,8 +119,8 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
         self.reason = reason
     }
 
-    /// Whether the key is gone for good.
-    public var isKeyLost: Bool { code == .notFound || code == .invalidated }
+    /// Whether this one answer proves that the key is lost.
+    public var isKeyLost: Bool { code == .invalidated }
 
     /// Code, status and reason, for logs.
     public var description: String { "\(code.rawValue)\(status.map { " (\($0))" } ?? "") \(reason)" }

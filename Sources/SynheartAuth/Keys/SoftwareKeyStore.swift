@@ -45,7 +45,7 @@ public struct SoftwareKeyStore: KeyStore {
     public func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner? {
         let versions = directory.versions(of: Self.file(alias))
         guard let version = versions(), let key = try key(alias) else { return nil }
-        return { message throws(KeyStoreError) in
+        return KeySigner { message throws(KeyStoreError) in
             guard versions() == version else { throw Self.absent }
             return try Self.sign(message, key)
         }
@@ -68,6 +68,13 @@ public struct SoftwareKeyStore: KeyStore {
             try directory.remove(Self.file(alias))
         } catch {
             throw Self.failure(error)
+        }
+    }
+
+    /// A canary file is written and read back.
+    public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {
+        do throws(PrivateDirectory.Failure) { try directory.check() } catch {
+            throw KeyStoreError(.unavailable, status: Int(error.number), reason: error.storageError.reason)
         }
     }
 

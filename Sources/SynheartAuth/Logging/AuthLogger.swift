@@ -22,6 +22,8 @@ public struct LogEntry: Sendable, Hashable {
         case identityReset, stateChanged, operationFailed
         /// The service names a key that this device never had.
         case foreignKey
+        /// The platform says that a key or the record is gone or unusable. The SDK does not believe it yet.
+        case suspicion
     }
 
     /// The severity.
@@ -38,6 +40,22 @@ public struct LogEntry: Sendable, Hashable {
     public let transition: StateTransition?
     /// The duration of the operation.
     public let duration: Duration?
+    /// The platform's number, such as an OSStatus.
+    public let status: Int?
+
+    init(
+        level: Level, event: Event, appID: AppID, device: HashedDeviceID?, code: SynheartAuthError.Code?,
+        transition: StateTransition?, duration: Duration?, status: Int? = nil
+    ) {
+        self.level = level
+        self.event = event
+        self.appID = appID
+        self.device = device
+        self.code = code
+        self.transition = transition
+        self.duration = duration
+        self.status = status
+    }
 }
 
 extension LogEntry: CustomStringConvertible {
@@ -46,6 +64,7 @@ extension LogEntry: CustomStringConvertible {
         var words = [event.rawValue, "app=\(appID)"]
         if let device { words.append("device=\(device)") }
         if let code { words.append("code=\(code.text)") }
+        if let status { words.append("status=\(status)") }
         if let transition { words.append("\(transition.from.rawValue) -> \(transition.to.rawValue)") }
         if let duration { words.append("\(duration.wholeMilliseconds) ms") }
         return words.joined(separator: " ")
@@ -91,12 +110,12 @@ struct IdentityLog: Sendable {
 
     func event(
         _ event: LogEntry.Event, _ level: LogEntry.Level = .info, device: DeviceID? = nil,
-        error: SynheartAuthError? = nil, duration: Duration? = nil
+        error: SynheartAuthError? = nil, duration: Duration? = nil, status: Int? = nil
     ) {
         logger.log(
             LogEntry(
                 level: level, event: event, appID: appID, device: device.map(HashedDeviceID.init), code: error?.code,
-                transition: error?.transition, duration: duration))
+                transition: error?.transition, duration: duration, status: status))
     }
 
     func transition(_ transition: StateTransition, _ device: DeviceID?) {

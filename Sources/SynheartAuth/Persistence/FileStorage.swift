@@ -41,6 +41,11 @@ public struct FileStorage: RecordStorage {
         }
     }
 
+    /// A canary file is written and read back.
+    public func checkCanary(of name: RecordName) throws(StorageError) {
+        try withStorageError { () throws(PrivateDirectory.Failure) in try directory.check() }
+    }
+
     /// An advisory lock (flock) on a file of its own.
     public func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
         try withStorageError { () throws(PrivateDirectory.Failure) in

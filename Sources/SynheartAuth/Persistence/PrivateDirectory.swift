@@ -78,6 +78,14 @@ struct PrivateDirectory: Sendable {
         try synchronizeDirectory()
     }
 
+    /// Throws unless a file can be written and read back.
+    func check() throws(Failure) {
+        let bytes = Array("\(UInt64.random(in: 0 ... .max))".utf8)
+        try write(bytes, to: "canary")
+        guard try read("canary") == bytes else { throw Failure(call: "canary", number: EIO) }
+        try remove("canary")
+    }
+
     /// Removes a file and the temporary files of interrupted writes. Succeeds if there is no such file. Keeps the temporary file of
     /// a running write.
     func remove(_ name: String) throws(Failure) {
@@ -141,7 +149,7 @@ struct PrivateDirectory: Sendable {
     }
 
     /// Makes the directory with mode 0700. Refuses one that others can enter, and does not repair it.
-    private func ensureExists() throws(Failure) {
+    func ensureExists() throws(Failure) {
         if mkdir(path, mode_t(0o700)) != 0, errno != EEXIST {
             guard errno == ENOENT else { throw Failure(call: "mkdir", number: errno) }
             let parent = (path as NSString).deletingLastPathComponent

@@ -24,6 +24,10 @@ public protocol RecordStorage: Sendable {
     /// Keeps a copy of a record that could not be decoded.
     func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError)
 
+    /// Throws unless canaries prove that the storage works: one is read back with its data, and a new one can be written. The SDK
+    /// asks before it believes that a record is absent or damaged.
+    func checkCanary(of name: RecordName) throws(StorageError)
+
     /// Takes a lock that all processes sharing the storage respect; nil if another holder has it. A process that dies loses its
     /// locks. `scope` names one of several locks of a record.
     func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)?
@@ -32,6 +36,9 @@ public protocol RecordStorage: Sendable {
 extension RecordStorage {
     /// No probe.
     public func versions(of name: RecordName) -> VersionProbe? { nil }
+
+    /// No canary.
+    public func checkCanary(of name: RecordName) throws(StorageError) {}
 
     /// Takes a lock, and calls `pause` after each failed attempt.
     ///
@@ -88,12 +95,16 @@ public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Whether the app is built or configured wrongly, such as for an access group that it may not use. The SDK then throws
     /// `NOT_CONFIGURED` with the reason.
     public let isMisconfigured: Bool
+    /// Whether the platform says that the record is absent, in a way that is not to be believed at once. The SDK believes it after a
+    /// second such answer at least two seconds later, if then the canary works.
+    public let saysAbsent: Bool
 
     /// Memberwise initializer.
-    public init(_ reason: String, status: Int? = nil, isMisconfigured: Bool = false) {
+    public init(_ reason: String, status: Int? = nil, isMisconfigured: Bool = false, saysAbsent: Bool = false) {
         self.reason = reason
         self.status = status
         self.isMisconfigured = isMisconfigured
+        self.saysAbsent = saysAbsent
     }
 
     /// Reason and status, for logs.

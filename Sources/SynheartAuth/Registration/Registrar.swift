@@ -192,6 +192,17 @@ extension IdentityContext {
         }
     }
 
+    /// Whether the record says that the device is registered, and its key is not lost. A suspicion changes nothing.
+    func isRegistered() async throws(SynheartAuthError) -> Bool {
+        let record = try await ledger.load()
+        do throws(SynheartAuthError) {
+            return try await existingRegistration(record) != nil
+        } catch {
+            guard error.cause is SuspiciousAnswer else { throw error }
+            return true
+        }
+    }
+
     /// The registration in the record, if its key exists. No network.
     func existingRegistration(_ record: IdentityRecord) async throws(SynheartAuthError) -> Registration? {
         guard record.identity == .active, let deviceID = record.deviceID, let key = record.key,

@@ -113,8 +113,9 @@ struct RegistrationAttempt: Sendable {
                 try store.sign(message, with: key.reference.alias)
             }
         } catch {
+            let error = await context.judged(error, key.reference, isSigning: true)
             // A lost key is forgotten, although the service may know it: no later attempt could use it.
-            throw RegistrationFailure(error: context.error(error), forgetsKey: error.isKeyLost)
+            throw RegistrationFailure(error: error, forgetsKey: error.code == .keyInvalidated)
         }
         guard context.clock.continuous < challenge.goodUntil else {
             throw RegistrationFailure(

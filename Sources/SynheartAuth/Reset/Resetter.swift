@@ -13,7 +13,7 @@ struct Resetter: Sendable {
             record = try await context.ledger.loadOfAnyOrigin()
         } catch {
             // A record that cannot be decoded names no device. One that cannot be read now may.
-            guard error.recovery == .reset else { throw error }
+            guard error.cause is UndecodableRecord else { throw error }
             return try await deleteEverything()
         }
         guard record != IdentityRecord(appID: context.appID) else { return }
@@ -48,7 +48,9 @@ struct Resetter: Sendable {
                 } catch {
                     // After an unanswered rotation the service may accept only the other key.
                     switch error.code {
-                    case .server(ErrorCode.invalidSignature.rawValue), .keyInvalidated: continue
+                    case .server(ErrorCode.invalidSignature.rawValue), .keyInvalidated, .keystoreError,
+                        .secureEnclaveError, .signingFailed:
+                        continue
                     default: return
                     }
                 }

@@ -66,9 +66,12 @@ struct RotationEvidenceStep: Sendable {
                 evidence.usesNewHandle = handle != nil
                 return evidence
             } catch {
-                guard error.remedy == .newHandle else { throw error }
-                try await context.ledger.apply(.rotationHandleForgotten)
-                if hasNewHandle { throw error }
+                guard error.remedy != .askProviderAgain else { throw error }
+                // Apple: after any other error, discard the key id. No answer is no error.
+                if handle != nil, (error.cause as? AttestationError)?.code != .noAnswer {
+                    try await context.ledger.apply(.rotationHandleForgotten)
+                }
+                guard error.remedy == .newHandle, !hasNewHandle else { throw error }
                 hasNewHandle = true
             }
         }

@@ -133,8 +133,9 @@ struct Rotator: Sendable {
         do throws(KeyStoreError) {
             return try await prove(key, pending.alias, deviceID)
         } catch {
-            if error.isKeyLost { return nil }
-            throw context.error(error)
+            let error = await context.judged(error, reference, isSigning: true)
+            if error.code == .keyInvalidated { return nil }
+            throw error
         }
     }
 

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Dispatch
 internal import Foundation
 
 /// Converts text and bytes between C and Swift. Input from C is checked; output to C is malloc'd.

@@ -61,8 +61,12 @@ struct PlatformRuntime: Sendable {
     }
 
     func signBytes(_ deviceID: String, _ message: [UInt8]) -> String? {
-        guard let signature = try? keyStore.sign(message, with: .runtime(deviceID)) else { return nil }
-        return Base64.url.encode(signature.raw)
+        do throws(KeyStoreError) {
+            return Base64.url.encode(try keyStore.sign(message, with: .runtime(deviceID)).raw)
+        } catch {
+            report(error, "sign_bytes")
+            return nil
+        }
     }
 
     func getAttestation(_ deviceID: String, _ hash: [UInt8]) -> String {

@@ -13,6 +13,7 @@ final class IdentityContext: Sendable {
     let log: IdentityLog
     let service: ServiceClient
     let quickSigner = Locked<QuickSigner?>(nil)
+    let run: ProcessRun
     let demands = OriginDemands()
     /// Requests with assertions. Their counters must arrive in order, so they go one at a time.
     let assertions = TaskLine()
@@ -27,10 +28,13 @@ final class IdentityContext: Sendable {
         recordName = RecordName(appID)
         self.configuration = configuration
         log = IdentityLog(appID: appID, logger: configuration.logger)
+        run = ProcessRun(configuration.clock)
         ledger = IdentityLedger(
             appID: appID, authOrigin: configuration.origin.text,
             aliases: Set(configuration.aliases.map(\.description)), storage: configuration.storage,
-            calls: configuration.storageCalls, sleeper: configuration.sleeper, log: log, changes: changes)
+            calls: configuration.storageCalls, keyCalls: configuration.keyCalls, runningTime: configuration.runningTime,
+            sleeper: configuration.sleeper, log: log, changes: changes,
+            suspicions: RecordSuspicions(run))
         service = ServiceClient(
             origin: configuration.origin, transport: configuration.transport, clock: configuration.clock,
             sleeper: configuration.sleeper, isDevelopment: configuration.isDevelopment)
@@ -40,6 +44,11 @@ final class IdentityContext: Sendable {
     func keys<Value: Sendable>(
         _ call: BlockingCall, _ body: @escaping @Sendable (any KeyStore) throws(KeyStoreError) -> Value
     ) async throws(KeyStoreError) -> Value {
+        if call.isChange {
+            do throws(SynheartAuthError) { try HeldLock.operation?.check() } catch {
+                throw KeyStoreError(.unavailable, reason: error.message)
+            }
+        }
         let store = configuration.keyStore
         let ending = await configuration.keyCalls.run(call, limit: .provider(sleeper)) {
             () -> Result<Value, KeyStoreError> in
@@ -61,14 +70,17 @@ final class IdentityContext: Sendable {
 
     func error(_ error: KeyStoreError) -> SynheartAuthError { .keyStore(error, configuration.keyStore.protection) }
 
-    /// The key under this alias, if it is the referenced one.
+    /// The key under this alias, if it is the referenced one; nil if that one is lost.
     func publicKey(_ reference: IdentityRecord.KeyReference) async throws(SynheartAuthError) -> DevicePublicKey? {
         do throws(KeyStoreError) {
             let key = try await keys(.loadKey) { store throws(KeyStoreError) in try store.load(reference.alias) }
-            return key?.thumbprint == reference.thumbprint ? key : nil
+            guard let key else { throw KeyStoreError(.notFound, reason: "no such key") }
+            // Another key took the name, so this one was replaced.
+            return key.thumbprint == reference.thumbprint ? key : nil
         } catch {
-            if error.isKeyLost { return nil }
-            throw self.error(error)
+            let error = await judged(error, reference)
+            if error.code == .keyInvalidated { return nil }
+            throw error
         }
     }
 
@@ -85,6 +97,7 @@ final class IdentityContext: Sendable {
         _ route: Route, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
         deadline: Duration = .seconds(30)
     ) async throws(SynheartAuthError) -> ServiceClient.Response {
+        try HeldLock.operation?.check()
         let outcome = await service.exchange(route, headers: headers, body: body, deadline: deadline)
         if let offset = outcome.offset { await learn(offset) }
         if let demand = outcome.rotationDemand { _ = try? await ledger.apply(.rotationDemanded(demand)) }

@@ -7,7 +7,7 @@ final class QuickSigner: Sendable {
     let record: IdentityRecord
     let sign: KeySigner
 
-    init(_ known: KnownVersion, _ record: IdentityRecord, _ sign: @escaping KeySigner) {
+    init(_ known: KnownVersion, _ record: IdentityRecord, _ sign: KeySigner) {
         self.known = known
         self.record = record
         self.sign = sign

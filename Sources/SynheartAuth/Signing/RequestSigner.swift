@@ -77,7 +77,7 @@ struct RequestSigner: Sendable {
     ) async throws(SynheartAuthError) -> SignedMessage {
         let (deviceID, timestamp) = try prepare(record)
         let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
-        return signed(message, try await signature(message, alias), deviceID, timestamp)
+        return signed(message, try await signature(message, alias, record), deviceID, timestamp)
     }
 
     private func signed(
@@ -96,12 +96,10 @@ struct RequestSigner: Sendable {
         let publicKey: DevicePublicKey
         do throws(KeyStoreError) {
             let loaded = try await context.keys(.loadKey) { store throws(KeyStoreError) in try store.load(alias) }
-            guard let key = loaded else {
-                throw KeyStoreError(.notFound)
-            }
+            guard let key = loaded else { throw KeyStoreError(.notFound, reason: "no such key") }
             publicKey = key
         } catch {
-            throw context.error(error)
+            throw await context.judged(error, record.reference(alias))
         }
         let parameters: SchemeTwoParameters
         let base: SignatureBase
@@ -116,7 +114,7 @@ struct RequestSigner: Sendable {
         }
         let headers = SchemeTwoHeaders(
             appID: context.appID, deviceID: deviceID, contentDigest: digest, parameters: parameters,
-            signature: try await signature(base.bytes, alias))
+            signature: try await signature(base.bytes, alias, record))
         return SignedMessage(fields: headers.fields, bytes: base.bytes, timestamp: timestamp)
     }
 
@@ -129,15 +127,19 @@ struct RequestSigner: Sendable {
         return (deviceID, timestamp)
     }
 
-    private func signature(_ message: [UInt8], _ alias: KeyAlias) async throws(SynheartAuthError) -> RequestSignature {
+    private func signature(
+        _ message: [UInt8], _ alias: KeyAlias, _ record: IdentityRecord
+    ) async throws(SynheartAuthError) -> RequestSignature {
+        let signature: RequestSignature
         do throws(KeyStoreError) {
-            return try await context.keys(.sign) { store throws(KeyStoreError) in try store.sign(message, with: alias) }
-        } catch {
-            if error.code == .failed {
-                throw SynheartAuthError(.signingFailed, "the key store did not sign", cause: error)
+            signature = try await context.keys(.sign) { store throws(KeyStoreError) in
+                try store.sign(message, with: alias)
             }
-            throw context.error(error)
+        } catch {
+            throw await context.judged(error, record.reference(alias), isSigning: true)
         }
+        await context.trust(alias, record)
+        return signature
     }
 
     /// Refuses the requests that change the identity: whoever gets them signed can take the identity over. Compares the path as a

@@ -8,9 +8,12 @@ struct IdentityLedger: Sendable {
     let aliases: Set<String>
     let storage: any RecordStorage
     let calls: BlockingCalls
+    let keyCalls: BlockingCalls
+    let runningTime: any RunningTime
     let sleeper: any Sleeper
     let log: IdentityLog
     let changes: StateChanges
+    let suspicions: RecordSuspicions
 
     private var name: RecordName { RecordName(appID) }
 
@@ -45,6 +48,9 @@ struct IdentityLedger: Sendable {
             switch await reading() {
             case .found(let bytes): return try await decode(bytes)
             case .absent: return IdentityRecord(appID: appID)
+            case .unavailable(let error) where error.saysAbsent:
+                try await believe(.absent, "the record seems absent", error)
+                return IdentityRecord(appID: appID)
             case .unavailable(let error):
                 if error.isMisconfigured { throw .storage("the record was not read", error) }
                 guard error != Self.noAnswer, let delay = RetryPolicy.storage.delay(after: attempt, random: nil) else {
@@ -60,8 +66,9 @@ struct IdentityLedger: Sendable {
     /// Applies an event to the current record and persists the result.
     @discardableResult
     func apply(_ event: IdentityEvent) async throws(SynheartAuthError) -> IdentityRecord {
+        try HeldLock.operation?.check()
         let lock = try await lock(.record)
-        defer { calls.afterChanges { lock.release() } }
+        defer { lock.release() }
         let before = try await loadOfAnyOrigin()
         if !isReset(event) { try checkOrigin(of: before) }
         let after: IdentityRecord
@@ -84,8 +91,9 @@ struct IdentityLedger: Sendable {
 
     /// Removes the record, as the last step of a reset. A copy of an unreadable record stays.
     func clear() async throws(SynheartAuthError) {
+        try HeldLock.operation?.check()
         let lock = try await lock(.record)
-        defer { calls.afterChanges { lock.release() } }
+        defer { lock.release() }
         let (storage, name) = (storage, name)
         do throws(StorageError) {
             try await call(.removeRecord) { () throws(StorageError) in try storage.remove(name) }
@@ -99,8 +107,26 @@ struct IdentityLedger: Sendable {
         case operation, record
     }
 
-    /// Waits for the lock, at most two minutes.
-    func lock(_ scope: LockScope) async throws(SynheartAuthError) -> any StorageLock {
+    /// Waits for running time and for the lock, at most two minutes.
+    func lock(_ scope: LockScope) async throws(SynheartAuthError) -> HeldLock {
+        let held = HeldLock(guarding: [keyCalls, calls], isOperation: scope == .operation)
+        let time = runningTime.begin { held.expire() }
+        held.cover(time)
+        do throws(SynheartAuthError) {
+            var isGranted = time.isGranted
+            if isGranted == nil { isGranted = await withDeadline(Self.timeLimit, sleeper) { await time.answer() } }
+            guard isGranted == true, held.keep(try await takeLock(scope)) else { throw HeldLock.isSuspending }
+        } catch {
+            time.end()
+            throw error
+        }
+        return held
+    }
+
+    /// The system answers at once whether there is running time.
+    private static let timeLimit = Duration.seconds(30)
+
+    private func takeLock(_ scope: LockScope) async throws(SynheartAuthError) -> any StorageLock {
         let (storage, name) = (storage, name)
         for _ in 0..<Self.lockAttempts {
             do throws(StorageError) {
@@ -111,6 +137,7 @@ struct IdentityLedger: Sendable {
                     { () throws(StorageError) in try storage.lock(name, for: scope.rawValue) })
                 if let lock { return lock }
             } catch {
+                if error.isMisconfigured { throw .storage("the record was not locked", error) }
                 throw SynheartAuthError(
                     .recordLocked, "the record cannot be locked: \(error.reason)", cause: error)
             }
@@ -151,15 +178,55 @@ struct IdentityLedger: Sendable {
     private static let noAnswer = StorageError("the storage does not answer")
 
     private func decode(_ bytes: [UInt8]) async throws(SynheartAuthError) -> IdentityRecord {
+        let damage: any Error
         do {
-            return try IdentityRecord(bytes, appID: appID)
+            let record = try IdentityRecord(bytes, appID: appID)
+            suspicions.end(.absent, .damaged)
+            suspicions.note(record)
+            return record
         } catch {
-            // Keep a copy for diagnosis. The record stays, so that nothing starts over silently.
-            let (storage, name) = (storage, name)
-            try? await call(.setRecordAside) { () throws(StorageError) in try storage.setAside(bytes, of: name) }
-            let failure = SynheartAuthError(.recordDamaged, "the record cannot be decoded", cause: error)
-            log.failure(failure)
-            throw failure
+            damage = UndecodableRecord(cause: error)
+        }
+        // Keep a copy for diagnosis. The record stays, so that nothing starts over silently.
+        let (storage, name) = (storage, name)
+        let isCopied: Void? = try? await call(.setRecordAside) { () throws(StorageError) in
+            try storage.setAside(bytes, of: name)
+        }
+        suspicions.end(.absent)
+        let failure: SynheartAuthError
+        if let damage = damage as? UndecodableRecord, damage.cause is NewerRecord {
+            failure = SynheartAuthError(
+                .recordOfNewerVersion, "a later version of the SDK wrote the record", cause: damage)
+        } else {
+            do throws(SynheartAuthError) {
+                try await believe(.damaged, "the record cannot be decoded", damage)
+                if isCopied != nil { return IdentityRecord(damaged: appID) }
+                failure = SynheartAuthError(.recordUnavailable, "the damaged record was not copied", cause: damage)
+            } catch {
+                failure = error
+            }
+        }
+        log.failure(failure)
+        throw failure
+    }
+
+    /// Returns once a reading like this is to be believed: it is the second one, two seconds after the first, and the canary works.
+    private func believe(
+        _ kind: RecordSuspicions.Kind, _ what: String, _ cause: any Error
+    ) async throws(SynheartAuthError) {
+        if let delay = suspicions.ripening(kind) {
+            let error = SynheartAuthError(
+                .recordSuspected, "\(what), and that is not believed yet", retryAfter: delay, cause: cause)
+            if delay == VerdictEngine.interval {
+                log.event(.suspicion, .warning, error: error, status: (cause as? StorageError)?.status)
+            }
+            throw error
+        }
+        let (storage, name) = (storage, name)
+        do throws(StorageError) {
+            try await call(.askRecordCanary) { () throws(StorageError) in try storage.checkCanary(of: name) }
+        } catch {
+            throw SynheartAuthError(.recordUnavailable, "\(what), but the storage is unwell: \(error)", cause: cause)
         }
     }
 
@@ -172,6 +239,11 @@ struct IdentityLedger: Sendable {
         log.transition(transition, record.deviceID)
         changes.send(StateChange(appID: appID.text, transition: transition))
     }
+}
+
+/// A record that is damaged, or of a later version.
+struct UndecodableRecord: Error {
+    let cause: any Error
 }
 
 extension SynheartAuthError {

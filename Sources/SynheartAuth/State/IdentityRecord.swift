@@ -28,6 +28,10 @@ struct IdentityRecord: Sendable, Hashable {
         /// Server clock minus local clock.
         var clockOffset = ClockOffset.none
         var attestationKey: AttestationKey?
+        /// The bundle that has the App Attest key. It stays when the key is lost.
+        var attestationOwner: String?
+        /// The suspicions about keys.
+        var suspicions: [KeyAlias: Suspicion] = [:]
         /// The auth service of the identity.
         var authOrigin: String?
         /// A demanded rotation (`X-Synheart-Rotate`).
@@ -74,6 +78,7 @@ struct IdentityRecord: Sendable, Hashable {
     struct AttestationKey: Sendable, Hashable {
         var id: String
         var isUsed: Bool
+        var suspicion: Suspicion?
     }
 }
 
@@ -148,6 +153,13 @@ extension IdentityRecord.Fields {
         json["clock_offset_ms"] = .integer(clockOffset.milliseconds)
         json["attestation_key_id"] = attestationKey.map { .string($0.id) }
         json["attestation_key_used"] = attestationKey.map { .bool($0.isUsed) }
+        json["attestation_key_suspicion"] = attestationKey?.suspicion.map { .object($0.json) }
+        json["attestation_key_owner"] = attestationOwner.map { .string($0) }
+        if !suspicions.isEmpty {
+            var keys = JSONObject()
+            for (alias, suspicion) in suspicions { keys[alias.text] = .object(suspicion.json) }
+            json["suspicions"] = .object(keys)
+        }
         json["auth_origin"] = authOrigin.map { .string($0) }
         json["must_rotate_by"] = rotationDemand.map { .integer($0.by.seconds) }
         json["must_rotate_reason"] = rotationDemand.map { .string($0.reason.rawValue) }
@@ -158,7 +170,9 @@ extension IdentityRecord.Fields {
 
     fileprivate init(_ bytes: [UInt8], appID: AppID) throws {
         let fields = try JSONFields(JSONValue(parsing: bytes))
-        guard try fields.integer("version") == Self.version else { throw JSONError(.unknownName, path: "version") }
+        let version = try fields.integer("version")
+        if version > Self.version { throw NewerRecord() }
+        guard version == Self.version else { throw JSONError(.unknownName, path: "version") }
         guard try fields.string("app_id") == appID.text else { throw JSONError(.wrongType, path: "app_id") }
         self.init(appID: appID)
         state = try fields.parsed("state") { try IdentityState(rawValue: $0).orThrow() }
@@ -175,6 +189,13 @@ extension IdentityRecord.Fields {
         }
         clockOffset = offset
         attestationKey = try fields.attestationKey()
+        attestationKey?.suspicion = try fields.optionalObject("attestation_key_suspicion").map { try Suspicion($0) }
+        attestationOwner = try fields.optionalString("attestation_key_owner")
+        if let keys = try fields.optionalObject("suspicions") {
+            for alias in KeyAlias.both(appID) {
+                suspicions[alias] = try keys.optionalObject(alias.text).map { try Suspicion($0) }
+            }
+        }
         authOrigin = try fields.optionalString("auth_origin")
         if let by = try fields.optionalInteger("must_rotate_by") {
             rotationDemand = RotationDemand(
@@ -250,6 +271,24 @@ extension JournalEntry {
         case ("reset", _): self = .reset(try fields.parsed("reason") { try ResetReason(rawValue: $0).orThrow() })
         default: throw JSONError(.wrongType, path: "journal.operation")
         }
+    }
+}
+
+/// The record of a later version of the SDK.
+struct NewerRecord: Error {}
+
+extension Suspicion {
+    fileprivate var json: JSONObject {
+        var json = JSONObject()
+        json["process"] = .string(String(process.value, radix: 16))
+        json["at_ms"] = .integer(at.wholeMilliseconds)
+        return json
+    }
+
+    fileprivate init(_ fields: JSONFields) throws {
+        self.init(
+            process: ProcessID(value: try UInt64(try fields.string("process"), radix: 16).orThrow()),
+            at: .milliseconds(try fields.integer("at_ms")))
     }
 }
 

@@ -5,7 +5,7 @@ enum IdentityEvent: Sendable, Hashable {
     // Registration, in the order of its steps.
     case challengeReceived(authOrigin: String)
     case keyReady(IdentityRecord.KeyReference, isReused: Bool)
-    case attestationKeyMade(id: String)
+    case attestationKeyMade(id: String, owner: String? = nil)
     case attestationKeyForgotten
     case registrationSending(Platform)
     case registered(DeviceID, at: UnixTime)
@@ -35,6 +35,14 @@ enum IdentityEvent: Sendable, Hashable {
     /// Ignored unless the record still names this very key: a new one may have its alias.
     case keyLost(IdentityRecord.KeyReference)
     case wiped
+    /// Ignored unless the record names this very key.
+    case keySuspected(IdentityRecord.KeyReference, Suspicion)
+    /// The key has signed.
+    case keyTrusted(KeyAlias)
+    // The key that asserts. Ignored unless it is still this one.
+    case assertionKeySuspected(id: String, Suspicion)
+    case assertionKeyTrusted(id: String)
+    case assertionKeyLost(id: String)
 
     case resetStarted(ResetReason)
     case clockLearned(ClockOffset)
@@ -55,8 +63,10 @@ enum IdentityReducer {
         case .keyReady(let key, let isReused):
             try next.move(.key)
             if !isReused || next.journal == nil { next.journal = .registration(key, isSent: false) }
-        case .attestationKeyMade(let id):
+            if !isReused { next.suspicions[key.alias] = nil }
+        case .attestationKeyMade(let id, let owner):
             next.attestationKey = IdentityRecord.AttestationKey(id: id, isUsed: false)
+            next.attestationOwner = owner
         case .attestationKeyForgotten:
             next.attestationKey = nil
         case .registrationSending(let platform):
@@ -100,6 +110,7 @@ enum IdentityReducer {
                 throw record.refusal(of: .registering)
             }
             try next.editRotation { $0.thumbprint = nil }
+            next.suspicions[rotation.alias] = nil
         case .rotationConfirmed(let time):
             try next.promote(at: time)
         case .rotationSuspended(let isRefused):
@@ -112,7 +123,10 @@ enum IdentityReducer {
         case .rotationDemanded(let demand):
             next.rotationDemand = demand
         case .keyDisposed:
-            if case .disposal = record.journal { next.journal = nil }
+            if case .disposal(let alias) = record.journal {
+                next.journal = nil
+                next.suspicions[alias] = nil
+            }
 
         case .keyLost(let key):
             guard record.identity == .active, record.key == key else { return record }
@@ -123,6 +137,18 @@ enum IdentityReducer {
         case .wiped:
             try next.move(.wipe)
             next = IdentityRecord(blank: next)
+        case .keySuspected(let key, let suspicion):
+            if record.names(key), record.suspicions[key.alias] == nil { next.suspicions[key.alias] = suspicion }
+        case .keyTrusted(let alias):
+            next.suspicions[alias] = nil
+        case .assertionKeySuspected(let id, let suspicion):
+            if record.attestationKey?.id == id, record.attestationKey?.suspicion == nil {
+                next.attestationKey?.suspicion = suspicion
+            }
+        case .assertionKeyTrusted(let id):
+            if record.attestationKey?.id == id { next.attestationKey?.suspicion = nil }
+        case .assertionKeyLost(let id):
+            if record.attestationKey?.id == id { next.attestationKey = nil }
 
         case .resetStarted(let reason):
             try next.move(.reset)
@@ -140,6 +166,12 @@ enum IdentityReducer {
 }
 
 extension IdentityRecord {
+    /// In place of a damaged record: its key is lost.
+    init(damaged appID: AppID) {
+        self.init(appID: appID)
+        self.state = .keyInvalid
+    }
+
     /// A record without an identity. It keeps the clock offset, which belongs to the device.
     fileprivate init(blank record: IdentityRecord) {
         self.init(appID: record.appID)
@@ -178,11 +210,13 @@ extension IdentityRecord {
             } else {
                 self.key.map { .registration($0, isSent: true) }
             }
-        let attestationKey = self.attestationKey
+        let before = self
         self = IdentityRecord(blank: self)
         if !forgetsKey {
             self.journal = kept
-            self.attestationKey = attestationKey
+            self.attestationKey = before.attestationKey
+            self.attestationOwner = before.attestationOwner
+            self.suspicions = before.suspicions
         }
     }
 

@@ -5,19 +5,37 @@ import Testing
 /// The error that `body` throws; a failed expectation if it throws none or another code.
 @discardableResult
 func expectError(
-    _ code: SynheartAuthError.Code, sourceLocation: SourceLocation = #_sourceLocation,
+    _ code: SynheartAuthError.Code?, sourceLocation: SourceLocation = #_sourceLocation,
     _ body: () async throws -> some Sendable
 ) async -> SynheartAuthError? {
     do {
         let value = try await body()
-        Issue.record("gave \(value) instead of throwing \(code.text)", sourceLocation: sourceLocation)
+        Issue.record("gave \(value) instead of throwing \(code?.text ?? "an error")", sourceLocation: sourceLocation)
     } catch let error as SynheartAuthError {
-        #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
+        #expect(code == nil || error.code == code, "\(error)", sourceLocation: sourceLocation)
         return error
     } catch {
         Issue.record("threw \(error)", sourceLocation: sourceLocation)
     }
     return nil
+}
+
+/// Expects that a call does not believe the platform yet, and waits until it may.
+func expectSuspicion(
+    _ code: SynheartAuthError.Code? = nil, on clock: TestClock, sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: () async throws -> some Sendable
+) async {
+    do {
+        let value = try await body()
+        Issue.record("gave \(value) instead of a suspicion", sourceLocation: sourceLocation)
+    } catch let error as SynheartAuthError {
+        #expect(code == nil || error.code == code, "\(error)", sourceLocation: sourceLocation)
+        #expect(error.isRetryable, "\(error)", sourceLocation: sourceLocation)
+        #expect(error.retryAfter == .seconds(2), "\(error)", sourceLocation: sourceLocation)
+    } catch {
+        Issue.record("threw \(error)", sourceLocation: sourceLocation)
+    }
+    clock.advance(.seconds(2))
 }
 
 /// Waits until something another task does has happened; real time only bounds it.

@@ -70,6 +70,8 @@ struct FaultyStorage: RecordStorage {
 
     func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) { try base.setAside(bytes, of: name) }
 
+    func checkCanary(of name: RecordName) throws(StorageError) { try base.checkCanary(of: name) }
+
     func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
         if faults.isDead { throw death }
         return try base.lock(name, for: scope)
@@ -88,6 +90,8 @@ struct FaultyKeyStore: KeyStore {
 
     var protection: KeyProtection { base.protection }
     var attestsKeys: Bool { base.attestsKeys }
+
+    func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) { try base.checkCanaries(of: alias) }
 
     private func dying<Value>(_ body: () throws(KeyStoreError) -> Value) throws(KeyStoreError) -> Value {
         if faults.pass() { throw death }

@@ -139,6 +139,10 @@ final class MemoryKeyStore: KeyStore {
         var keys: [KeyAlias: Data] = [:]
         /// Keys that load but cannot sign.
         var unusable: Set<KeyAlias> = []
+        /// Keys that the platform calls lost for good.
+        var lost: Set<KeyAlias> = []
+        var canariesFail = false
+        var canaryChecks = 0
         var failures: [KeyStoreError] = []
         var created = 0
         var deleted: [KeyAlias] = []
@@ -149,9 +153,18 @@ final class MemoryKeyStore: KeyStore {
 
     /// The next signatures or loads fail like this.
     func fail(_ errors: KeyStoreError...) { state.withLock { $0.failures = errors } }
-    /// The operating system loses every key.
-    func lose() { state.withLock { $0.keys = [:] } }
-    func lose(_ alias: KeyAlias) { state.withLock { $0.keys[alias] = nil } }
+    /// The operating system loses every key, and says so for good.
+    func lose() { for alias in state.withLock({ Array($0.keys.keys) }) { lose(alias) } }
+    func lose(_ alias: KeyAlias) {
+        state.withLock { state in
+            state.keys[alias] = nil
+            state.lost.insert(alias)
+        }
+    }
+    /// Every key is gone. The platform just does not find it.
+    func vanish() { state.withLock { $0.keys = [:] } }
+    func failCanaries(_ fail: Bool) { state.withLock { $0.canariesFail = fail } }
+    var canaryChecks: Int { state.withLock { $0.canaryChecks } }
     /// The operating system refuses to sign with this key for good, although it still loads.
     func invalidate(_ alias: KeyAlias) { state.withLock { _ = $0.unusable.insert(alias) } }
     var aliases: Set<String> { state.withLock { Set($0.keys.keys.map(\.text)) } }
@@ -173,28 +186,39 @@ final class MemoryKeyStore: KeyStore {
             state.created += 1
             state.keys[alias] = key.rawRepresentation
             state.unusable.remove(alias)
+            state.lost.remove(alias)
         }
         return DevicePublicKey(key.publicKey)
     }
 
     func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
         try takeFailure()
+        if state.withLock({ $0.lost.contains(alias) }) { throw KeyStoreError(.invalidated) }
         return key(alias).map { DevicePublicKey($0.publicKey) }
     }
 
     func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
         try takeFailure()
-        if state.withLock({ $0.unusable.contains(alias) }) { throw KeyStoreError(.invalidated) }
+        if state.withLock({ $0.unusable.union($0.lost).contains(alias) }) { throw KeyStoreError(.invalidated) }
         guard let key = key(alias), let signature = try? key.signature(for: message) else {
             throw KeyStoreError(.notFound)
         }
         return RequestSignature(signature)
     }
 
+    func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {
+        let fails = state.withLock { state in
+            state.canaryChecks += 1
+            return state.canariesFail
+        }
+        if fails { throw KeyStoreError(.unavailable, reason: "the canary does not sign") }
+    }
+
     func delete(_ alias: KeyAlias) throws(KeyStoreError) {
         state.withLock { state in
             state.keys[alias] = nil
             state.unusable.remove(alias)
+            state.lost.remove(alias)
             state.deleted.append(alias)
         }
     }

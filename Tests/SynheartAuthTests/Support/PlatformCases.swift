@@ -193,13 +193,43 @@ extension PlatformCase {
             (handset: Handset) async throws in
             let id = try await handset.register().deviceId
             try handset.platform.loseKeys()
-            #expect(try await handset.launch().isRegistered(appID: Phone.app) == false)
+            let sdk = try handset.launch()
+            await expectSuspicion(on: handset.phone.clock) {
+                try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
+            }
+            #expect(try await sdk.isRegistered(appID: Phone.app) == false)
             await expectError(.keyInvalidated) {
-                try await handset.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
+                try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")
             }
             #expect(try await handset.state() == .keyInvalid)
             #expect(try await handset.register().deviceId != id)
             try await handset.expectVerifies()
+        },
+        PlatformCase("a key that is gone: two answers of two launches are enough") { (handset: Handset) async throws in
+            let id = try await handset.register().deviceId
+            try handset.platform.loseKeys()
+            let first = try handset.launch()
+            #expect(try await first.isRegistered(appID: Phone.app), "a suspicion changes nothing")
+            let second = try handset.launch()
+            await expectSuspicion(on: handset.phone.clock) { try await second.registerDevice(appID: Phone.app) }
+            #expect(try await second.registerDevice(appID: Phone.app).deviceId != id)
+            try await handset.expectVerifies()
+        },
+        PlatformCase("a key that is not found once, or always but for less than two seconds, is not lost") {
+            (handset: Handset) async throws in
+            let id = try await handset.register().deviceId
+            try handset.platform.failSignatures(.notFound)
+            let sdk = try handset.launch()
+            for _ in 0..<5 {
+                let error = await expectError(
+                    handset.platform.keyStore.protection == .secureEnclave ? .secureEnclaveError : .keystoreError
+                ) { try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/") }
+                #expect(error?.isRetryable == true)
+                handset.phone.clock.advance(.milliseconds(399))
+            }
+            try handset.platform.failSignatures(nil)
+            #expect(try await handset.phone.signAndVerify(sdk).status == 200)
+            #expect(try await handset.register().deviceId == id)
         },
         PlatformCase("a key that the system refuses for good: the same") { (handset: Handset) async throws in
             _ = try await handset.register()
@@ -233,10 +263,13 @@ extension PlatformCase {
             (handset: Handset) async throws in
             _ = try await handset.register()
             try handset.platform.failSignatures(.failed)
-            await expectError(.signingFailed) {
+            let error = await expectError(.signingFailed) {
                 try await handset.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
             }
+            #expect(error?.isRetryable == true && error?.retryAfter == .seconds(2))
             #expect(try await handset.state() == .registered)
+            try handset.platform.failSignatures(nil)
+            try await handset.expectVerifies()
         },
         PlatformCase("records that cannot be read now: STORAGE_ERROR, and never a new identity") {
             (handset: Handset) async throws in

@@ -7,7 +7,7 @@ extension Credential {
     /// The request may name an app that the credential is not for.
     public func app(claimedIn headers: HeaderFields) -> AppID? {
         if let claimed = try? Self.claimedApp(headers) { return claimed }
-        return apps.count == 1 ? apps.first : nil
+        return scope.named.count == 1 ? scope.named.first : nil
     }
 
     /// The app whose mode decides how a request that another service received is answered.
@@ -15,7 +15,7 @@ extension Credential {
     /// Nothing in a request that names its app twice or wrongly says whose it is. Only a credential for one app does.
     func judgedApp(of headers: HeaderFields) throws(Refusal) -> AppID {
         guard let appID = app(claimedIn: headers) else { return try wellFormed { try Self.claimedApp(headers) } }
-        guard role == .service, apps.contains(appID) else {
+        guard role == .service, scope.covers(appID) else {
             throw Refusal(.forbidden, "credential \(id) is not for \(appID)")
         }
         return appID

@@ -1,0 +1,58 @@
+internal import AuthContract
+internal import Bytes
+
+/// What this process alone knows of suspicions: those about a record that cannot hold them itself, and when it saw those of other
+/// processes.
+final class RecordSuspicions: Sendable {
+    enum Kind: Sendable, Hashable {
+        case absent, damaged
+    }
+
+    private let run: ProcessRun
+    private let known = Locked<[Kind: Suspicion]>([:])
+    private let others = Locked(Others())
+
+    private struct Others: Sendable {
+        var hasReadRecord = false
+        var seen: [Suspicion: Duration] = [:]
+    }
+
+    init(_ run: ProcessRun) { self.run = run }
+
+    /// Notes the suspicions in a record that was just read. One that was not there at the first reading is of a process that runs
+    /// beside this one, such as an extension: it is as old as this reading.
+    func note(_ record: IdentityRecord) {
+        let suspicions = Array(record.suspicions.values) + [record.attestationKey?.suspicion].compactMap { $0 }
+        let now = run.now
+        others.withLock { others in
+            for suspicion in suspicions where others.seen[suspicion] == nil {
+                others.seen[suspicion] = others.hasReadRecord ? now.running : .zero
+            }
+            others.hasReadRecord = true
+        }
+    }
+
+    /// When this process saw the suspicion of another one; zero for an earlier process.
+    func seen(_ suspicion: Suspicion?) -> Duration {
+        suspicion.flatMap { suspicion in others.withLock { $0.seen[suspicion] } } ?? .zero
+    }
+
+    /// Judges one more reading like this. nil: ask the canaries.
+    ///
+    /// - Returns: How long the suspicion must ripen; nil if it is ripe.
+    func ripening(_ kind: Kind) -> Duration? {
+        let now = run.now
+        let suspicion = known.withLock { known -> Suspicion? in
+            defer { if known[kind] == nil { known[kind] = Suspicion(now) } }
+            return known[kind]
+        }
+        let verdict = VerdictEngine.judge(.suspicious, VerdictEngine.history(suspicion, now), .notAsked)
+        guard verdict == .suspected else { return nil }
+        return suspicion.map { VerdictEngine.remaining($0, now) } ?? VerdictEngine.interval
+    }
+
+    /// Another reading proved the earlier ones wrong.
+    func end(_ kinds: Kind...) {
+        known.withLock { known in for kind in kinds { known[kind] = nil } }
+    }
+}

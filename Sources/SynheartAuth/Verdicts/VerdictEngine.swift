@@ -1,0 +1,139 @@
+/// Decides whether a key or a record is lost (specification, *Key invalidation*).
+///
+/// One failed call of the platform never ends an identity: phones answer wrongly while they boot, are locked or are low on memory.
+/// The engine is pure, and its table is the Kotlin client's too. Key stores and storages only classify their platform's answers and ask canaries.
+enum VerdictEngine {
+    /// What the platform said.
+    enum Answer: Sendable, Hashable, CaseIterable {
+        /// The key signed, or the record was read.
+        case works
+        /// The platform documents that the key never works again.
+        case final
+        /// "Not found", "cannot use it", "authentication failed", "corrupted data", or any answer without a documented retry.
+        case suspicious
+        /// Locked, locked out for a while, busy, restarted, I/O.
+        case temporary
+    }
+
+    /// The earlier suspicion.
+    enum History: Sendable, Hashable, CaseIterable {
+        /// There is none: this is the first answer.
+        case first
+        /// Less than two seconds old.
+        case young
+        case ripe
+    }
+
+    /// What the canaries said.
+    enum Canaries: Sendable, Hashable, CaseIterable {
+        case notAsked, work, fail
+    }
+
+    enum Verdict: Sendable, Hashable, CaseIterable {
+        /// Nothing is wrong. A suspicion ends.
+        case intact
+        /// The way back begins: `keyInvalid`, then a registration.
+        case lost
+        /// Keep the suspicion. The caller may try again when it is ripe.
+        case suspected
+        /// Nothing is lost. The caller may try again.
+        case unwell
+        /// Ask the canaries, and judge again.
+        case askCanaries
+    }
+
+    struct Row: Sendable {
+        let answer: Answer
+        /// nil: any.
+        let history: History?
+        let canaries: Canaries?
+        let verdict: Verdict
+
+        init(_ answer: Answer, _ history: History?, _ canaries: Canaries?, _ verdict: Verdict) {
+            self.answer = answer
+            self.history = history
+            self.canaries = canaries
+            self.verdict = verdict
+        }
+    }
+
+    /// The first row that fits decides.
+    static let rows: [Row] = [
+        Row(.works, nil, nil, .intact),
+        Row(.final, nil, nil, .lost),
+        Row(.temporary, nil, nil, .unwell),
+        Row(.suspicious, .first, nil, .suspected),
+        Row(.suspicious, .young, nil, .suspected),
+        Row(.suspicious, .ripe, .notAsked, .askCanaries),
+        Row(.suspicious, .ripe, .work, .lost),
+        Row(.suspicious, .ripe, .fail, .unwell),
+    ]
+
+    static func judge(_ answer: Answer, _ history: History, _ canaries: Canaries) -> Verdict {
+        rows.first {
+            $0.answer == answer && ($0.history == nil || $0.history == history)
+                && ($0.canaries == nil || $0.canaries == canaries)
+        }?.verdict ?? .unwell
+    }
+
+    /// How long two answers lie apart at least, on a clock that never jumps.
+    static let interval = Duration.seconds(2)
+
+    /// How much of the interval remains. A suspicion of an earlier process counts once this process has run that long.
+    ///
+    /// - Parameter seen: When this process saw the suspicion of another one that still runs; zero for an earlier process.
+    static func remaining(_ suspicion: Suspicion, _ now: ProcessTime, seen: Duration = .zero) -> Duration {
+        let since = suspicion.process == now.process ? suspicion.at : seen
+        return min(max(interval - (now.running - since), .zero), interval)
+    }
+
+    static func history(_ suspicion: Suspicion?, _ now: ProcessTime, seen: Duration = .zero) -> History {
+        guard let suspicion else { return .first }
+        return remaining(suspicion, now, seen: seen) > .zero ? .young : .ripe
+    }
+}
+
+/// The first suspicious answer about a key or a record.
+struct Suspicion: Sendable, Hashable {
+    /// The process that got the answer.
+    let process: ProcessID
+    /// When it got the answer, since its start.
+    let at: Duration
+
+    init(process: ProcessID, at: Duration) {
+        self.process = process
+        self.at = at
+    }
+
+    /// A suspicion that begins now.
+    init(_ now: ProcessTime) { self.init(process: now.process, at: now.running) }
+}
+
+/// Tells processes apart: eight random bytes.
+struct ProcessID: Sendable, Hashable {
+    let value: UInt64
+
+    static func random() -> ProcessID { ProcessID(value: .random(in: 1 ... .max)) }
+}
+
+/// A moment of this process.
+struct ProcessTime: Sendable, Hashable {
+    let process: ProcessID
+    /// How long the process has run.
+    let running: Duration
+}
+
+/// Reads this process's time from a monotonic clock.
+struct ProcessRun: Sendable {
+    private let process = ProcessID.random()
+    private let clock: any DeviceClock
+    private let start: Duration
+
+    /// A run that starts now.
+    init(_ clock: any DeviceClock) {
+        self.clock = clock
+        start = clock.continuous
+    }
+
+    var now: ProcessTime { ProcessTime(process: process, running: clock.continuous - start) }
+}
