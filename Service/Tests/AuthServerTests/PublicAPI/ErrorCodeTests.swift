@@ -10,7 +10,10 @@ import Testing
 /// Every code of the contract's table, produced over HTTP with the status that goes with it. A code that is added has to be
 /// produced here before this compiles.
 @Suite struct ErrorCodeTests {
-    @Test(arguments: ErrorCode.allCases) func `every code is reachable`(code: ErrorCode) async throws {
+    /// The clients know `MISDIRECTED_REQUEST`. This service does not send it.
+    private static let sent = ErrorCode.allCases.filter { $0 != .misdirectedRequest }
+
+    @Test(arguments: sent) func `every code is reachable`(code: ErrorCode) async throws {
         try await TestServer.with { server in
             let response = try #require(try await Self.produce(code, at: server))
             #expect(response.code == code.rawValue, "\(response.text)")
@@ -47,6 +50,7 @@ import Testing
         case .assertionRequired, .unauthorized, .forbidden: try await refusedQuestion(code, at: server)
         case .conflict, .preconditionFailed: try await refusedChange(code, at: server)
         case .internalError: try await internalError(at: server)
+        case .misdirectedRequest: nil
         }
     }
 
