@@ -1,0 +1,128 @@
+package ai.synheart.auth
+
+import java.io.Closeable
+import java.util.concurrent.CompletableFuture
+import kotlin.time.Duration.Companion.milliseconds
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.flow.launchIn
+import kotlinx.coroutines.flow.onEach
+import kotlinx.coroutines.launch
+
+/**
+ * [SynheartAuth] for Java: what suspends there returns a [CompletableFuture] here.
+ *
+ * A future fails with [SynheartAuthException]. It completes on a background thread; `thenAcceptAsync(…, context.getMainExecutor())`
+ * goes on where views can be touched. Cancelling it ends the wait; a registration, rotation or reset runs on.
+ *
+ * @property auth the client, whose other functions Java calls as they are
+ */
+public class SynheartAuthJava(public val auth: SynheartAuth) {
+    private val scope = CoroutineScope(SupervisorJob() + Dispatchers.Default)
+
+    /** See [SynheartAuth.isRegistered]. */
+    public fun isRegistered(appId: String): CompletableFuture<Boolean> = future { auth.isRegistered(appId) }
+
+    /** See [SynheartAuth.registerDevice]. */
+    public fun registerDevice(appId: String): CompletableFuture<Registration> = future { auth.registerDevice(appId) }
+
+    /** See [SynheartAuth.getDeviceId]. The value may be null. */
+    public fun getDeviceId(appId: String): CompletableFuture<String?> = future { auth.getDeviceId(appId) }
+
+    /** See [SynheartAuth.state]. */
+    public fun state(appId: String): CompletableFuture<IdentityState> = future { auth.state(appId) }
+
+    /** See [SynheartAuth.signRequest]. */
+    @JvmOverloads
+    public fun signRequest(
+        appId: String, method: String, path: String, body: ByteArray = ByteArray(0),
+    ): CompletableFuture<Map<String, String>> = future { auth.signRequest(appId, method, path, body) }
+
+    /** See [SynheartAuth.sign]. */
+    @JvmOverloads
+    public fun sign(
+        appId: String, method: String, url: String, body: ByteArray = ByteArray(0),
+    ): CompletableFuture<Map<String, String>> = future { auth.sign(appId, method, url, body) }
+
+    /** See [SynheartAuth.send]. [request] makes one. */
+    public fun send(appId: String, request: HttpRequest): CompletableFuture<HttpAnswer> = future { auth.send(appId, request) }
+
+    /** See [SynheartAuth.deviceToken]. */
+    @JvmOverloads
+    public fun deviceToken(appId: String, audience: String? = null): CompletableFuture<DeviceToken> =
+        future { auth.deviceToken(appId, audience) }
+
+    /** See [SynheartAuth.status]. */
+    public fun status(appId: String): CompletableFuture<DeviceStatus> = future { auth.status(appId) }
+
+    /** See [SynheartAuth.rotateKey]. */
+    @JvmOverloads
+    public fun rotateKey(appId: String, reason: RotationReason = RotationReason.SCHEDULED): CompletableFuture<KeyRotation> =
+        future { auth.rotateKey(appId, reason) }
+
+    /** See [SynheartAuth.resetDeviceIdentity]. The value is null. */
+    public fun resetDeviceIdentity(appId: String, reason: ResetReason): CompletableFuture<Void?> = future {
+        auth.resetDeviceIdentity(appId, reason)
+        null
+    }
+
+    /** See [SynheartAuth.correctClockSkew]. The value is null. */
+    public fun correctClockSkew(serverTimestamp: Double): CompletableFuture<Void?> = future {
+        auth.correctClockSkew(serverTimestamp)
+        null
+    }
+
+    /** See [SynheartAuth.maintain]. The value is null. */
+    public fun maintain(appId: String): CompletableFuture<Void?> = future {
+        auth.maintain(appId)
+        null
+    }
+
+    /** Calls the listener on a background thread for each change of state from now on, until the result is closed. */
+    public fun addStateListener(listener: StateListener): Closeable {
+        val job = auth.stateChanges.onEach { listener.onChange(it) }.launchIn(scope)
+        return Closeable { job.cancel() }
+    }
+
+    /** Receives changes of state. Must not throw: the app would end. */
+    public fun interface StateListener {
+        /** A change. */
+        public fun onChange(change: StateChange)
+    }
+
+    private fun <Value> future(body: suspend () -> Value): CompletableFuture<Value> {
+        val future = CompletableFuture<Value>()
+        val job = scope.launch {
+            try {
+                future.complete(body())
+            } catch (error: Throwable) {
+                future.completeExceptionally(error)
+            }
+        }
+        // Also when the caller cancels the future.
+        future.whenComplete { _, _ -> job.cancel() }
+        return future
+    }
+
+    /** What Java cannot say of Kotlin's durations and default arguments. */
+    public companion object {
+        private const val DEADLINE_MILLIS = 30_000L
+
+        /** A request. See [HttpRequest]. */
+        @JvmStatic
+        @JvmOverloads
+        public fun request(
+            method: String, url: String, headers: Map<String, String> = emptyMap(), body: ByteArray = ByteArray(0),
+            deadlineMillis: Long = DEADLINE_MILLIS,
+        ): HttpRequest = HttpRequest(method, url, headers.toList(), body, deadlineMillis.milliseconds)
+
+        /** How long to wait before another attempt, in milliseconds; null if neither the service nor the client knows. */
+        @JvmStatic
+        public fun retryAfterMillis(error: SynheartAuthException): Long? = error.retryAfter?.inWholeMilliseconds
+
+        /** The rest of a token's life, in milliseconds. */
+        @JvmStatic
+        public fun remainingMillis(token: DeviceToken): Long = token.remaining.inWholeMilliseconds
+    }
+}
