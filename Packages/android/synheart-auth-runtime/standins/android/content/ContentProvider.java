@@ -10,7 +10,7 @@ public abstract class ContentProvider {
     /** Null until the system has made the provider. */
     public final Context getContext() { return context; }
 
-    /** What the system does, before {@code Application.onCreate}. */
+    /** Stand-in only: what the system does, before {@code Application.onCreate}. */
     public final void attach(Context context) {
         this.context = context;
         onCreate();

@@ -120,6 +120,30 @@ class RuntimeFaceTest {
     }
 
     @Test
+    fun `a key that is missing while no key can be made or used is not lost`() {
+        install()
+        val key = text(RuntimeFunctions.generateKey(device))
+        val unwell = object : DeviceKeyStore by phone.keys() {
+            override fun load(alias: String): ByteArray? = null
+            override fun sign(alias: String, message: ByteArray): ByteArray = throw DeviceKeyStoreException(Code.NOT_FOUND)
+            override fun create(alias: String, challenge: ByteArray?): ByteArray = throw DeviceKeyStoreException(Code.FAILED)
+        }
+        install(keys = unwell)
+        assertEquals(1, RuntimeFunctions.keyExists(device))
+        assertNull(RuntimeFunctions.generateKey(device))
+        install()
+        assertEquals(key, text(RuntimeFunctions.generateKey(device)))
+    }
+
+    @Test
+    fun `a canary that went with the key is made again, and then the key is lost`() {
+        install()
+        RuntimeFunctions.generateKey(device)
+        phone.keystore.deleteEverything()
+        assertEquals(0, RuntimeFunctions.keyExists(device))
+    }
+
+    @Test
     fun `an absence is believed once, and a key that was deleted is absent`() {
         install()
         assertEquals(0, RuntimeFunctions.keyExists(device))
