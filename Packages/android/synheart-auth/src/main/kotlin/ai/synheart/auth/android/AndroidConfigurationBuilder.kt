@@ -3,6 +3,7 @@ package ai.synheart.auth.android
 import ai.synheart.auth.AttestationProvider
 import ai.synheart.auth.AuthLogger
 import ai.synheart.auth.HttpTransport
+import ai.synheart.auth.SignatureScheme
 import ai.synheart.auth.SynheartAuth
 import ai.synheart.auth.SynheartAuthJava
 import android.content.Context
@@ -21,6 +22,7 @@ public class AndroidConfigurationBuilder(private val baseUrl: String) {
     private var aliases = plain.aliases
     private var deviceLocalId: String? = null
     private var rotatesAutomatically = plain.rotatesAutomatically
+    private var scheme = plain.scheme
 
     /** See [AndroidConfiguration.cloudProjectNumber]. */
     public fun cloudProjectNumber(value: Long): AndroidConfigurationBuilder = apply { cloudProjectNumber = value }
@@ -55,12 +57,15 @@ public class AndroidConfigurationBuilder(private val baseUrl: String) {
     /** See [AndroidConfiguration.rotatesAutomatically]. */
     public fun rotatesAutomatically(value: Boolean): AndroidConfigurationBuilder = apply { rotatesAutomatically = value }
 
+    /** See [AndroidConfiguration.scheme]. */
+    public fun scheme(value: SignatureScheme): AndroidConfigurationBuilder = apply { scheme = value }
+
     /** A client with this configuration. */
     public fun create(context: Context): SynheartAuthJava = SynheartAuthJava(SynheartAuth.create(context, build()))
 
     /** The configuration. */
     public fun build(): AndroidConfiguration = AndroidConfiguration(
         baseUrl, cloudProjectNumber, proof, requests ?: AndroidConfiguration(baseUrl, cloudProjectNumber).requests, usesStrongBox, attestation,
-        transport, logger, origins, aliases, deviceLocalId, rotatesAutomatically,
+        transport, logger, origins, aliases, deviceLocalId, rotatesAutomatically, scheme,
     )
 }

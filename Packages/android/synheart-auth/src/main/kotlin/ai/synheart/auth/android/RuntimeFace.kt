@@ -98,7 +98,7 @@ internal class RuntimeParts(
         val lock = "${sha256("key $alias".toByteArray()).hex()}.creation.lock"
         val directory = directory()
         repeat((limitMillis / TURN_MILLIS).toInt()) {
-            directory.tryLock(lock)?.use { return find(alias) ?: create(alias) }
+            directory.tryLock(lock)?.use { return find(alias) ?: keyStore.create(alias, challenge = null).also { missing -= alias } }
             pause(TURN_MILLIS)
         }
         throw IOException("another process holds the lock of the key's creation")
@@ -115,28 +115,9 @@ internal class RuntimeParts(
         if (alias in missing) return null
         pause(SUSPICION_MILLIS)
         look(alias)?.let { return it.key }
-        checkCanary()
+        keyStore.check(alias)
         missing += alias
         return null
-    }
-
-    /** Throws unless the Keystore works: a key of the same kind signs. One that is gone, or cannot be used, is made again and must sign. */
-    private fun checkCanary() {
-        try {
-            keyStore.sign(CANARY, PROBE)
-        } catch (error: DeviceKeyStoreException) {
-            if (error.code != Code.NOT_FOUND && error.code != Code.INVALIDATED && error.code != Code.FAILED) throw error
-            keyStore.create(CANARY, challenge = null)
-            keyStore.sign(CANARY, PROBE)
-        }
-    }
-
-    /** Makes a key, and a canary of its age. */
-    private fun create(alias: String): ByteArray {
-        val key = keyStore.create(alias, challenge = null)
-        missing -= alias
-        try { keyStore.create(CANARY, challenge = null) } catch (_: DeviceKeyStoreException) { }
-        return key
     }
 
     /** @property key null if the system says for good that the key is lost */
@@ -214,7 +195,6 @@ internal class RuntimeParts(
 
         /** Not a message that anything accepts. */
         private val PROBE = "synheart-auth/probe".toByteArray()
-        private const val CANARY = "synheart_runtime_canary"
         private val creation = Any()
 
         private fun alias(deviceId: String): String = "synheart_device_$deviceId"

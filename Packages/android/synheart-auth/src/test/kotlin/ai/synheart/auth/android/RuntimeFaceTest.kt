@@ -120,13 +120,12 @@ class RuntimeFaceTest {
     }
 
     @Test
-    fun `a key that is missing while no key can be made or used is not lost`() {
+    fun `a key that is missing while the canary fails is not lost`() {
         install()
         val key = text(RuntimeFunctions.generateKey(device))
         val unwell = object : DeviceKeyStore by phone.keys() {
             override fun load(alias: String): ByteArray? = null
-            override fun sign(alias: String, message: ByteArray): ByteArray = throw DeviceKeyStoreException(Code.NOT_FOUND)
-            override fun create(alias: String, challenge: ByteArray?): ByteArray = throw DeviceKeyStoreException(Code.FAILED)
+            override fun check(alias: String): Unit = throw DeviceKeyStoreException(Code.FAILED)
         }
         install(keys = unwell)
         assertEquals(1, RuntimeFunctions.keyExists(device))
