@@ -2,12 +2,15 @@ package android.content;
 
 import android.database.Cursor;
 import android.net.Uri;
+import androidx.annotation.NonNull;
+import androidx.annotation.Nullable;
 
 /** The part of Android's class that a provider overrides. */
 public abstract class ContentProvider {
     private Context context;
 
     /** Null until the system has made the provider. */
+    @Nullable
     public final Context getContext() { return context; }
 
     /** Stand-in only: what the system does, before {@code Application.onCreate}. */
@@ -18,13 +21,17 @@ public abstract class ContentProvider {
 
     public abstract boolean onCreate();
 
-    public abstract Cursor query(Uri uri, String[] projection, String selection, String[] selectionArgs, String sortOrder);
+    @Nullable
+    public abstract Cursor query(
+        @NonNull Uri uri, @Nullable String[] projection, @Nullable String selection, @Nullable String[] selectionArgs, @Nullable String sortOrder);
 
-    public abstract String getType(Uri uri);
+    @Nullable
+    public abstract String getType(@NonNull Uri uri);
 
-    public abstract Uri insert(Uri uri, ContentValues values);
+    @Nullable
+    public abstract Uri insert(@NonNull Uri uri, @Nullable ContentValues values);
 
-    public abstract int delete(Uri uri, String selection, String[] selectionArgs);
+    public abstract int delete(@NonNull Uri uri, @Nullable String selection, @Nullable String[] selectionArgs);
 
-    public abstract int update(Uri uri, ContentValues values, String selection, String[] selectionArgs);
+    public abstract int update(@NonNull Uri uri, @Nullable ContentValues values, @Nullable String selection, @Nullable String[] selectionArgs);
 }

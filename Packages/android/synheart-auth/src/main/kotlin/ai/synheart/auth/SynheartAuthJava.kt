@@ -13,8 +13,9 @@ import kotlinx.coroutines.launch
 /**
  * [SynheartAuth] for Java: what suspends there returns a [CompletableFuture] here.
  *
- * A future fails with [SynheartAuthException]. It completes on a background thread; `thenAcceptAsync(…, context.getMainExecutor())`
- * goes on where views can be touched. Cancelling it ends the wait; a registration, rotation or reset runs on.
+ * A future fails with [SynheartAuthException]. It completes on a background thread;
+ * `thenAcceptAsync(…, ContextCompat.getMainExecutor(context))` goes on where views can be touched. Cancelling it ends the wait; a
+ * registration, rotation or reset runs on.
  *
  * @property auth the client, whose other functions Java calls as they are
  */
