@@ -356,7 +356,7 @@ int main(int count, char **arguments) {
     CHECK(is_true("isToken", attestation));
     happens("no Google");
     on_a_thread(attests);
-    CHECK(strcmp(attestation, "{\"format\":\"none\",\"blob\":\"\",\"reason\":\"UNAVAILABLE\"}") == 0);
+    CHECK(strcmp(attestation, "{\"format\":\"none\",\"blob\":\"\",\"reason\":\"UNSUPPORTED\"}") == 0);
     happens("Google");
     on_a_thread(keeps_secrets);
     on_threads(4, has_its_secret);

@@ -11,70 +11,70 @@ import kotlinx.coroutines.flow.onEach
 import kotlinx.coroutines.launch
 
 /**
- * [SynheartAuth] for Java: what suspends there returns a [CompletableFuture] here.
+ * [DeviceAuth] for Java: what suspends there returns a [CompletableFuture] here.
  *
  * A future fails with [SynheartAuthException]. It completes on a background thread;
  * `thenAcceptAsync(…, ContextCompat.getMainExecutor(context))` goes on where views can be touched. Cancelling it ends the wait; a
  * registration, rotation or reset runs on.
  *
- * @property auth the client, whose other functions Java calls as they are
+ * @property auth the client, or `FakeDeviceAuth` of `synheart-auth-testing` in an app's own tests
  */
-public class SynheartAuthJava(public val auth: SynheartAuth) {
+public class SynheartAuthJava(public val auth: DeviceAuth) {
     private val scope = CoroutineScope(SupervisorJob() + Dispatchers.Default)
 
-    /** See [SynheartAuth.isRegistered]. */
+    /** See [DeviceAuth.isRegistered]. */
     public fun isRegistered(appId: String): CompletableFuture<Boolean> = future { auth.isRegistered(appId) }
 
-    /** See [SynheartAuth.registerDevice]. */
+    /** See [DeviceAuth.registerDevice]. */
     public fun registerDevice(appId: String): CompletableFuture<Registration> = future { auth.registerDevice(appId) }
 
-    /** See [SynheartAuth.getDeviceId]. The value may be null. */
+    /** See [DeviceAuth.getDeviceId]. The value may be null. */
     public fun getDeviceId(appId: String): CompletableFuture<String?> = future { auth.getDeviceId(appId) }
 
-    /** See [SynheartAuth.state]. */
+    /** See [DeviceAuth.state]. */
     public fun state(appId: String): CompletableFuture<IdentityState> = future { auth.state(appId) }
 
-    /** See [SynheartAuth.signRequest]. */
+    /** See [DeviceAuth.signRequest]. */
     @JvmOverloads
     public fun signRequest(
         appId: String, method: String, path: String, body: ByteArray = ByteArray(0),
     ): CompletableFuture<Map<String, String>> = future { auth.signRequest(appId, method, path, body) }
 
-    /** See [SynheartAuth.sign]. */
+    /** See [DeviceAuth.sign]. */
     @JvmOverloads
     public fun sign(
         appId: String, method: String, url: String, body: ByteArray = ByteArray(0),
     ): CompletableFuture<Map<String, String>> = future { auth.sign(appId, method, url, body) }
 
-    /** See [SynheartAuth.send]. [request] makes one. */
+    /** See [DeviceAuth.send]. [request] makes one. */
     public fun send(appId: String, request: HttpRequest): CompletableFuture<HttpAnswer> = future { auth.send(appId, request) }
 
-    /** See [SynheartAuth.deviceToken]. */
+    /** See [DeviceAuth.deviceToken]. */
     @JvmOverloads
     public fun deviceToken(appId: String, audience: String? = null): CompletableFuture<DeviceToken> =
         future { auth.deviceToken(appId, audience) }
 
-    /** See [SynheartAuth.status]. */
+    /** See [DeviceAuth.status]. */
     public fun status(appId: String): CompletableFuture<DeviceStatus> = future { auth.status(appId) }
 
-    /** See [SynheartAuth.rotateKey]. */
+    /** See [DeviceAuth.rotateKey]. */
     @JvmOverloads
     public fun rotateKey(appId: String, reason: RotationReason = RotationReason.SCHEDULED): CompletableFuture<KeyRotation> =
         future { auth.rotateKey(appId, reason) }
 
-    /** See [SynheartAuth.resetDeviceIdentity]. The value is null. */
+    /** See [DeviceAuth.resetDeviceIdentity]. The value is null. */
     public fun resetDeviceIdentity(appId: String, reason: ResetReason): CompletableFuture<Void?> = future {
         auth.resetDeviceIdentity(appId, reason)
         null
     }
 
-    /** See [SynheartAuth.correctClockSkew]. The value is null. */
+    /** See [DeviceAuth.correctClockSkew]. The value is null. */
     public fun correctClockSkew(serverTimestamp: Double): CompletableFuture<Void?> = future {
         auth.correctClockSkew(serverTimestamp)
         null
     }
 
-    /** See [SynheartAuth.maintain]. The value is null. */
+    /** See [DeviceAuth.maintain]. The value is null. */
     public fun maintain(appId: String): CompletableFuture<Void?> = future {
         auth.maintain(appId)
         null

@@ -70,7 +70,7 @@ public class JavaCallerTest {
             get(auth.maintain(appId));
             assertNull(get(auth.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED)));
             assertFalse(get(auth.isRegistered(appId)));
-            auth.getAuth().close();
+            ((SynheartAuth) auth.getAuth()).close();
         }
     }
 
@@ -100,7 +100,7 @@ public class JavaCallerTest {
             assertTrue(future.cancel(true));
             assertTrue(cancelled.await(60, TimeUnit.SECONDS));
             assertThrows(CancellationException.class, () -> get(future));
-            auth.getAuth().close();
+            ((SynheartAuth) auth.getAuth()).close();
         }
     }
 

@@ -40,7 +40,7 @@ public final class RuntimePhone {
             case "key invalidated": phone.keystore.invalidate(alias); break;
             case "reboot": phone.reboot(); break;
             case "unlock": phone.unlock(); break;
-            case "no Google": phone.play.failAlways(-3); break;
+            case "no Google": phone.play.failAlways(-2); break;
             case "Google": phone.play.failAlways(0); break;
             default: throw new IllegalArgumentException(what);
         }

@@ -1,3 +1,0 @@
-package android.net;
-
-public abstract class Uri {}
