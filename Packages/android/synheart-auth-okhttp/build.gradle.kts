@@ -3,26 +3,44 @@ import org.jetbrains.kotlin.gradle.dsl.KotlinVersion
 
 plugins {
     alias(libs.plugins.android.library)
-    alias(libs.plugins.kotlin.android)
 }
+
+description = "Device identity: requests of an OkHttpClient"
+extra["publishedComponent"] = "release"
+apply(from = "../gradle/publish.gradle.kts")
 
 android {
     namespace = "ai.synheart.auth.okhttp"
-    compileSdk = 35
-    defaultConfig { minSdk = 26 }
+    compileSdk = 36
+
+    defaultConfig {
+        minSdk = 26
+    }
+
     compileOptions {
         sourceCompatibility = JavaVersion.VERSION_1_8
         targetCompatibility = JavaVersion.VERSION_1_8
+    }
+
+    publishing {
+        singleVariant("release") {
+            withSourcesJar()
+            withJavadocJar()
+        }
     }
 }
 
 kotlin {
     explicitApi()
+    // What the POM names: an app's compiler must be able to read it.
+    coreLibrariesVersion = libs.versions.kotlin.stdlib.get()
     compilerOptions {
         allWarningsAsErrors = true
+        // Apps with Kotlin 2.0 can read what this makes. That is old for the compiler, which warns of it.
         languageVersion = KotlinVersion.KOTLIN_2_1
         apiVersion = KotlinVersion.KOTLIN_2_1
         jvmTarget = JvmTarget.JVM_1_8
+        freeCompilerArgs.add("-Xsuppress-version-warnings")
     }
 }
 
@@ -32,4 +50,4 @@ dependencies {
 }
 
 // The tests run in a JVM against stand-ins: synheart-auth-okhttp/test. They are no Gradle tests.
-android.sourceSets.named("test") { kotlin.setSrcDirs(emptyList<String>()) }
+android.sourceSets.named("test") { kotlin.directories.clear() }

@@ -3,13 +3,15 @@ import org.jetbrains.kotlin.gradle.dsl.KotlinVersion
 
 plugins {
     alias(libs.plugins.android.library)
-    alias(libs.plugins.kotlin.android)
-    `maven-publish`
 }
+
+description = "Device identity: the Kotlin client"
+extra["publishedComponent"] = "default"
+apply(from = "../gradle/publish.gradle.kts")
 
 android {
     namespace = "ai.synheart.auth"
-    compileSdk = 35
+    compileSdk = 36
 
     defaultConfig {
         minSdk = 26
@@ -26,18 +28,23 @@ android {
         multipleVariants {
             allVariants()
             withSourcesJar()
+            withJavadocJar()
         }
     }
 }
 
 kotlin {
     explicitApi()
+    // What the POM names: an app's compiler must be able to read it.
+    coreLibrariesVersion = libs.versions.kotlin.stdlib.get()
     compilerOptions {
         allWarningsAsErrors = true
+        // Apps with Kotlin 2.0 can read what this makes. That is old for the compiler, which warns of it.
         languageVersion = KotlinVersion.KOTLIN_2_1
         apiVersion = KotlinVersion.KOTLIN_2_1
         jvmTarget = JvmTarget.JVM_1_8
-        // Checks for callers in Java, which this API of suspend functions hardly has. They cost 6 KB.
+        freeCompilerArgs.add("-Xsuppress-version-warnings")
+        // Checks for callers in Java: a null fails where it is used. They cost 6 KB.
         freeCompilerArgs.addAll("-Xno-param-assertions", "-Xno-call-assertions", "-Xno-receiver-assertions")
     }
 }
@@ -50,21 +57,5 @@ dependencies {
     compileOnly(libs.okhttp)
 }
 
-// The tests run in a JVM against stand-ins for Android: scripts/test. They are no Gradle tests.
-android.sourceSets.named("test") { kotlin.setSrcDirs(emptyList<String>()) }
-
-publishing {
-    publications {
-        register<MavenPublication>("library") {
-            groupId = "ai.synheart"
-            artifactId = "synheart-auth"
-            version = providers.gradleProperty("VERSION_NAME").get()
-            afterEvaluate { from(components["default"]) }
-            pom {
-                name = "Synheart Auth"
-                description = "Device identity: the Kotlin client"
-                licenses { license { name = "Apache-2.0" } }
-            }
-        }
-    }
-}
+// The tests run in a JVM against stand-ins: scripts/test. They are no Gradle tests.
+android.sourceSets.named("test") { kotlin.directories.clear() }

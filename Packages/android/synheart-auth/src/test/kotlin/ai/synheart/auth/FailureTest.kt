@@ -92,13 +92,14 @@ class FailureTest {
         phone.device.play.failRequests(IntegrityErrorCode.NETWORK_ERROR, IntegrityErrorCode.TOO_MANY_REQUESTS)
         register()
         assertEquals(1, count(World.CHALLENGE))
-        assertEquals(2, phone.sleeper.pauses.size)
+        assertEquals(listOf(5, 10), phone.sleeper.pauses.map { it.inWholeSeconds.toInt() })
     }
 
     @Test
     fun `an attestation provider that stays unavailable is reported, and may be asked later`() = World.run {
         phone.device.play.failAlways(IntegrityErrorCode.NETWORK_ERROR)
         expect<AttestationFailed>(Recovery.RETRY) { register() }
+        assertEquals(listOf(5, 10, 20), phone.sleeper.pauses.map { it.inWholeSeconds.toInt() })
         phone.device.play.failAlways(0)
         register()
         assertEquals(1, liveDevices().size)
@@ -202,7 +203,8 @@ class FailureTest {
         loseAnswer(World.REGISTER, 5)
         expect<NetworkError>(Recovery.RETRY) { register() }
         phone.keys(appId).forEach(phone.device.keystore::corrupt)
-        expect<KeyInvalidated>(Recovery.REGISTER) { register() }
+        expect<KeystoreError>(Recovery.RETRY) { register() }
+        passTwoSeconds()
         assertEquals(Registration.Status.REGISTERED, register().status)
         expectWorking()
     }
@@ -211,6 +213,8 @@ class FailureTest {
     fun `a pending device whose key became unusable registers again`() = World.run(edits = arrayOf("registration.approval" to "manual")) {
         val first = register()
         phone.keys(appId).forEach(phone.device.keystore::corrupt)
+        expect<KeystoreError>(Recovery.RETRY) { register() }
+        passTwoSeconds()
         val second = register()
         assertEquals(Registration.Status.PENDING, second.status)
         assertNotEquals(first.deviceId, second.deviceId)
@@ -225,7 +229,7 @@ class FailureTest {
     fun `a lost key invalidates the identity, and the next registration starts afresh`() = World.run {
         val first = register().deviceId
         phone.keys(appId).forEach(phone.device.keystore::lose)
-        expect<KeyInvalidated>(Recovery.REGISTER) { client.signRequest(appId, "GET", "/") }
+        expectLost { client.signRequest(appId, "GET", "/") }
         assertEquals(IdentityState.KEY_INVALID, client.state(appId))
         assertTrue(!client.isRegistered(appId))
         expect<KeyInvalidated>(Recovery.REGISTER) { client.signRequest(appId, "GET", "/") }

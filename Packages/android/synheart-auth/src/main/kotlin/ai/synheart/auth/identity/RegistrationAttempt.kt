@@ -2,16 +2,13 @@ package ai.synheart.auth.identity
 
 import ai.synheart.auth.AttestationEvidence
 import ai.synheart.auth.AttestationSubject
-import ai.synheart.auth.DeviceKeyStoreException
 import ai.synheart.auth.OwnCode
 import ai.synheart.auth.Registration
 import ai.synheart.auth.Remedy
 import ai.synheart.auth.RetryPolicy
 import ai.synheart.auth.Situation
 import ai.synheart.auth.SynheartAuthException
-import ai.synheart.auth.concurrency.CallKind
 import ai.synheart.auth.failure
-import ai.synheart.auth.fraction
 import ai.synheart.auth.remedy
 import ai.synheart.auth.wire.PublicKey
 import ai.synheart.auth.wire.RegisterAnswer
@@ -95,8 +92,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
      * would not outlive the pause, the next attempt has a new challenge.
      */
     private fun pause(candidate: Candidate, error: SynheartAuthException): RegistrationFailure {
-        val delay = RetryPolicy.REGISTRATION.delay(candidate.refusals, configuration.random.fraction())
-            ?: return RegistrationFailure(error)
+        val delay = RetryPolicy.PROVIDER.delay(candidate.refusals, 0.0) ?: return RegistrationFailure(error)
         if (configuration.clock.elapsedMillis + delay.inWholeMilliseconds >= candidate.challenge.goodUntilMillis) {
             return RegistrationFailure(error, Remedy.NEW_CHALLENGE)
         }
@@ -113,9 +109,11 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
             throw refusal(failure(OwnCode.ATTESTATION_FAILED, "there is no evidence for this challenge"), key)
         }
         val keyProof = try {
-            context.keys(CallKind.SIGN) { it.sign(key.reference.alias, registrationProofMessage(nonce)) }
-        } catch (error: DeviceKeyStoreException) {
-            throw RegistrationFailure(context.error(error), forgetsKey = error.isKeyLost)
+            context.sign(key.reference.alias, registrationProofMessage(nonce))
+        } catch (error: SynheartAuthException.KeyInvalidated) {
+            // The next attempt makes another one.
+            val lost = failure(Situation.KEY_STORE_UNAVAILABLE, "the new key is lost", error)
+            throw RegistrationFailure(lost, Remedy.NEW_CHALLENGE, forgetsKey = true)
         }
         if (configuration.clock.elapsedMillis >= challenge.goodUntilMillis) {
             throw failure(OwnCode.CHALLENGE_EXPIRED, "the challenge expired on the way")

@@ -1,7 +1,7 @@
 package ai.synheart.auth.api
 
 import java.io.File
-import java.lang.reflect.Modifier
+import kotlin.jvm.internal.Reflection
 import kotlin.reflect.KCallable
 import kotlin.reflect.KClass
 import kotlin.reflect.KFunction
@@ -12,8 +12,6 @@ import kotlin.reflect.KType
 import kotlin.reflect.KVisibility
 import kotlin.reflect.full.declaredMembers
 import kotlin.reflect.full.isSubclassOf
-import kotlin.reflect.jvm.kotlinFunction
-import kotlin.reflect.jvm.kotlinProperty
 
 /** Prints every public declaration of the classes in a folder, in one order; with `--classes`, the names of public classes alone. */
 object ApiDump {
@@ -35,12 +33,10 @@ object ApiDump {
     /** The class of a file's top-level declarations. */
     private fun isFacade(type: Class<*>) = kind(type) == 2
 
-    private fun topLevel(type: Class<*>): List<String> {
-        val functions = type.declaredMethods.filter { Modifier.isPublic(it.modifiers) && !it.isSynthetic }.mapNotNull { it.kotlinFunction }
-        val properties = type.declaredFields.mapNotNull { it.kotlinProperty }
-        return (functions + properties).filter { it.visibility == KVisibility.PUBLIC }
+    // An extension property has no field, so the class's own members do not tell of it.
+    private fun topLevel(type: Class<*>): List<String> =
+        Reflection.getOrCreateKotlinPackage(type).members.filter { it.visibility == KVisibility.PUBLIC }
             .map { "${type.`package`.name}: ${text(it)}" }.distinct().sorted()
-    }
 
     private fun declarations(type: Class<*>): List<String> {
         if (kind(type) != 1 || type.isAnonymousClass || type.isLocalClass) return emptyList()

@@ -1,0 +1,271 @@
+package ai.synheart.auth.android
+
+import ai.synheart.auth.AttestationException
+import ai.synheart.auth.AttestationProvider
+import ai.synheart.auth.AttestationSubject
+import ai.synheart.auth.DeviceKeyStore
+import ai.synheart.auth.DeviceKeyStoreException
+import ai.synheart.auth.DeviceKeyStoreException.Code
+import ai.synheart.auth.wire.FormException
+import ai.synheart.auth.wire.PublicKey
+import ai.synheart.auth.wire.base64Url
+import ai.synheart.auth.wire.hex
+import ai.synheart.auth.wire.rawSignature
+import ai.synheart.auth.wire.sha256
+import ai.synheart.auth.wire.writeJson
+import android.content.Context
+import android.util.Log
+import java.io.IOException
+import java.util.Collections
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.TimeUnit
+import java.util.concurrent.TimeoutException
+import kotlinx.coroutines.TimeoutCancellationException
+import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withTimeout
+
+/**
+ * The functions that Synheart Core's runtime looks up by name, over this device's Keystore and Google's attestation.
+ *
+ * The library `libsynheart_native_crypto.so` of the module `synheart-auth-runtime` exports them and calls this object. Their keys are
+ * Keystore keys named `synheart_device_{device_id}`, and never an identity of [ai.synheart.auth.SynheartAuth].
+ */
+public object RuntimeFace {
+    @Volatile
+    internal var runtime: RuntimeParts? = null
+        private set
+
+    /**
+     * Gives the functions their context and configuration. `synheart-auth-runtime` does so when the app starts, with the defaults
+     * and in the app's main process. Call it for another configuration, and in other processes, before the runtime's first call.
+     *
+     * @param configuration what attests and where keys live. The functions send nothing, so its URLs are not used
+     * @param earlier where an earlier release of the app kept the runtime's secrets
+     */
+    @JvmStatic
+    @JvmOverloads
+    public fun install(
+        context: Context, configuration: AndroidConfiguration = AndroidConfiguration("https://localhost", proof = AndroidProof.PLAY_INTEGRITY),
+        earlier: EarlierSecrets? = null,
+    ): Unit = synchronized(this) {
+        val parts = configuration.with(context)
+        val secrets = RuntimeSecrets(storageContext(context))
+        runtime = RuntimeParts(parts.keyStore, parts.attestation, if (earlier == null) secrets else AdoptingSecrets(secrets, earlier)) {
+            secrets.directory()
+        }
+    }
+
+    /** As [install] with the defaults, unless it was called before. */
+    @JvmStatic
+    public fun installIfNeeded(context: Context): Unit = synchronized(this) { if (runtime == null) install(context) }
+
+    /** For tests. */
+    internal fun install(runtime: RuntimeParts?) {
+        this.runtime = runtime
+    }
+
+    // As AndroidConfiguration has it: the application's own context is in credential-encrypted storage, whatever this one is in.
+    private fun storageContext(context: Context): Context {
+        val app: Context = context.applicationContext ?: context
+        return if (context.isDeviceProtectedStorage) app.createDeviceProtectedStorageContext() else app
+    }
+}
+
+/** The functions of the runtime face over a key store, a provider of attestations and a storage of secrets. They block. */
+internal class RuntimeParts(
+    private val keyStore: DeviceKeyStore, private val attestation: AttestationProvider, private val secrets: SecretStorage,
+    private val pause: (Long) -> Unit = { Thread.sleep(it) }, private val limitMillis: Long = LIMIT_MILLIS,
+    private val directory: () -> RecordDirectory,
+) {
+    /** The keys whose absence is certain. */
+    private val missing: MutableSet<String> = Collections.newSetFromMap(ConcurrentHashMap())
+
+    // A Keystore that hangs must not keep the runtime from its secrets, nor Google from signing.
+    private val keyCalls = BoundedCalls("keys", limitMillis)
+    private val attestationCalls = BoundedCalls("attestation", limitMillis)
+    private val secretCalls = BoundedCalls("secrets", limitMillis)
+
+    /** `{"x":"<b64url>","y":"<b64url>"}`. Loads the key, or makes it. A key that is lost for good is replaced. */
+    fun generateKey(deviceId: String): ByteArray = keyCalls.run {
+        val point = PublicKey.of(loadOrCreate(alias(deviceId))).spki.let { it.copyOfRange(it.size - 2 * COORDINATE, it.size) }
+        writeJson(
+            "x" to point.copyOf(COORDINATE).base64Url(), "y" to point.copyOfRange(COORDINATE, 2 * COORDINATE).base64Url(),
+        )
+    }
+
+    /** One thread of one process at a time makes a key, so that all callers get the key that is stored. */
+    private fun loadOrCreate(alias: String): ByteArray = find(alias) ?: synchronized(creation) {
+        val lock = "${sha256("key $alias".toByteArray()).hex()}.creation.lock"
+        val directory = directory()
+        repeat((limitMillis / TURN_MILLIS).toInt()) {
+            directory.tryLock(lock)?.use { return find(alias) ?: keyStore.create(alias, challenge = null).also { missing -= alias } }
+            pause(TURN_MILLIS)
+        }
+        throw IOException("another process holds the lock of the key's creation")
+    }
+
+    /**
+     * The public half of a key that signs; null if it is absent, or lost for good.
+     *
+     * One look is not believed unless the system's answer is final. Two that are 2 s apart are, if the canary works then. What was
+     * believed once, or deleted here, is believed at the first look.
+     */
+    private fun find(alias: String): ByteArray? {
+        look(alias)?.let { return it.key }
+        if (alias in missing) return null
+        pause(SUSPICION_MILLIS)
+        look(alias)?.let { return it.key }
+        keyStore.check(alias)
+        missing += alias
+        return null
+    }
+
+    /** @property key null if the system says for good that the key is lost */
+    private class Verdict(val key: ByteArray?)
+
+    /** One look; null if the key seems to be missing. */
+    private fun look(alias: String): Verdict? = try {
+        keyStore.load(alias)?.let { key ->
+            keyStore.sign(alias, PROBE)
+            Verdict(key)
+        }
+    } catch (error: DeviceKeyStoreException) {
+        when (error.code) {
+            Code.INVALIDATED -> Verdict(null)
+            Code.NOT_FOUND, Code.FAILED -> null
+            Code.UNAVAILABLE, Code.UNSUPPORTED, Code.MISCONFIGURED -> throw error
+        }
+    }
+
+    /** base64url(r || s) over SHA-256 of the message. */
+    fun signBytes(deviceId: String, message: ByteArray): ByteArray =
+        keyCalls.run { rawSignature(keyStore.sign(alias(deviceId), message)).base64Url().toByteArray() }
+
+    /** `{"format":"play-integrity","blob":"<token>"}`, over the base64url text of the hash as nonce. */
+    fun attestation(deviceId: String, hash: ByteArray): ByteArray {
+        if (hash.size != HASH) return noAttestation("the hash has not 32 bytes")
+        val alias = alias(deviceId)
+        val key = keyCalls.run { keyStore.load(alias) } ?: return noAttestation("no such key")
+        val subject = AttestationSubject("native", alias, key, hash, hash.base64Url())
+        val proof = try {
+            attestationCalls.run { runBlocking { withTimeout(limitMillis) { attestation.attest(subject) } } }.proof
+        } catch (error: AttestationException) {
+            Log.println(Log.WARN, TAG, "get_attestation: ${error.code}")
+            return noAttestation(error.code.name)
+        } catch (_: TimeoutException) {
+            return noAttestation(AttestationException.Code.UNAVAILABLE.name)
+        } catch (_: TimeoutCancellationException) {
+            return noAttestation(AttestationException.Code.UNAVAILABLE.name)
+        }
+        return if (proof == null) noAttestation("no Play Integrity token") else writeJson("format" to "play-integrity", "blob" to proof)
+    }
+
+    /** False only if the key certainly does not exist, or is lost for good. */
+    fun keyExists(deviceId: String): Boolean = keyCalls.run { find(alias(deviceId)) != null }
+
+    fun deleteKey(deviceId: String): Unit = keyCalls.run {
+        keyStore.delete(alias(deviceId))
+        missing += alias(deviceId)
+    }
+
+    fun secureStore(service: String, key: String, value: String): Unit =
+        secretCalls.run { secrets.write(service, key, value.toByteArray()) }
+
+    /** The secret; null if there is none. The runtime cannot be told "not now", so a storage that cannot be read gets 2 s. */
+    fun secureLoad(service: String, key: String): ByteArray? = secretCalls.run {
+        for (millis in LOAD_PAUSES) {
+            try { return@run secrets.read(service, key) } catch (_: SecretsUnavailableException) { }
+            pause(millis)
+        }
+        secrets.read(service, key)
+    }
+
+    fun secureDelete(service: String, key: String): Unit = secretCalls.run { secrets.remove(service, key) }
+
+    companion object {
+        const val TAG = "SynheartAuth"
+        private const val COORDINATE = 32
+        private const val HASH = 32
+        private const val TURN_MILLIS = 10L
+        private const val SUSPICION_MILLIS = 2_000L
+        private val LIMIT_MILLIS = TimeUnit.SECONDS.toMillis(30)
+
+        /** 1.9 s together. */
+        private val LOAD_PAUSES = longArrayOf(100, 200, 400, 600, 600)
+
+        /** Not a message that anything accepts. */
+        private val PROBE = "synheart-auth/probe".toByteArray()
+        private val creation = Any()
+
+        private fun alias(deviceId: String): String = "synheart_device_$deviceId"
+
+        fun noAttestation(reason: String): ByteArray = writeJson("format" to "none", "blob" to "", "reason" to reason)
+    }
+}
+
+/** What `libsynheart_native_crypto.so` calls, by name and descriptor. Texts are UTF-8. Nothing is thrown. */
+internal object RuntimeFunctions {
+    /** Longer than anything the runtime keeps, and short enough for one call. */
+    private const val MAXIMUM_TEXT = 64 * 1024
+
+    @JvmStatic
+    fun generateKey(deviceId: ByteArray): ByteArray? = attempt("generate_key", null) { generateKey(id(deviceId)) }
+
+    @JvmStatic
+    fun signBytes(deviceId: ByteArray, message: ByteArray): ByteArray? = attempt("sign_bytes", null) { signBytes(id(deviceId), message) }
+
+    @JvmStatic
+    fun getAttestation(deviceId: ByteArray, hash: ByteArray): ByteArray? =
+        attempt("get_attestation", { RuntimeParts.noAttestation(describe(it)) }) { attestation(id(deviceId), hash) }
+
+    /** 1 also if the Keystore cannot answer now: what cannot be seen must not look lost. */
+    @JvmStatic
+    fun keyExists(deviceId: ByteArray): Int {
+        val id = try { id(deviceId) } catch (_: FormException) { return 0 }
+        return attempt("key_exists", { 1 }) { if (keyExists(id)) 1 else 0 } ?: 1
+    }
+
+    @JvmStatic
+    fun deleteKey(deviceId: ByteArray): Int = done("delete_key") { deleteKey(id(deviceId)) }
+
+    @JvmStatic
+    fun secureStore(service: ByteArray, key: ByteArray, value: ByteArray): Int =
+        done("secure_store") { secureStore(text(service), text(key), text(value)) }
+
+    @JvmStatic
+    fun secureLoad(service: ByteArray, key: ByteArray): ByteArray? = attempt("secure_load", null) { secureLoad(text(service), text(key)) }
+
+    @JvmStatic
+    fun secureDelete(service: ByteArray, key: ByteArray): Int = done("secure_delete") { secureDelete(text(service), text(key)) }
+
+    private fun done(function: String, body: RuntimeParts.() -> Unit): Int = attempt(function, { 1 }) { body(); 0 } ?: 1
+
+    /** The classes of the failure go to the log: messages may name what must not stand there. */
+    private fun <Value : Any> attempt(function: String, failed: ((Throwable) -> Value)?, body: RuntimeParts.() -> Value?): Value? = try {
+        val runtime = RuntimeFace.runtime ?: throw IllegalStateException()
+        runtime.body()
+    } catch (error: Throwable) {
+        val reason = if (error is IllegalStateException && RuntimeFace.runtime == null) {
+            "RuntimeFace.install was not called in this process"
+        } else {
+            generateSequence(error) { it.cause }.take(CAUSES).joinToString(" < ") { describe(it) }
+        }
+        Log.println(Log.ERROR, RuntimeParts.TAG, "$function: $reason")
+        failed?.invoke(error)
+    }
+
+    private const val CAUSES = 4
+
+    private fun describe(error: Throwable): String =
+        error.javaClass.simpleName + if (error is DeviceKeyStoreException) " ${error.code}" else ""
+
+    private fun id(bytes: ByteArray): String = text(bytes).ifEmpty { throw FormException("the device id is empty") }
+
+    /** Strict UTF-8. */
+    private fun text(bytes: ByteArray): String {
+        if (bytes.size > MAXIMUM_TEXT) throw FormException("the text is longer than 64 KiB")
+        val text = String(bytes, Charsets.UTF_8)
+        if (!text.toByteArray().contentEquals(bytes)) throw FormException("the text is not UTF-8")
+        return text
+    }
+}

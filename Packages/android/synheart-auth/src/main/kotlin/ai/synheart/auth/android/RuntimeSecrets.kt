@@ -1,0 +1,221 @@
+package ai.synheart.auth.android
+
+import ai.synheart.auth.wire.hex
+import ai.synheart.auth.wire.sha256
+import android.content.Context
+import android.os.UserManager
+import android.security.keystore.KeyGenParameterSpec
+import android.security.keystore.KeyProperties
+import android.util.Log
+import java.io.File
+import java.io.IOException
+import java.security.KeyStore
+import javax.crypto.Cipher
+import javax.crypto.KeyGenerator
+import javax.crypto.SecretKey
+import javax.crypto.spec.GCMParameterSpec
+
+/** The storage cannot be read or written now, or the secret cannot be opened. */
+internal class SecretsUnavailableException(message: String, cause: Throwable? = null) : Exception(message, cause)
+
+/** Small secrets, by service and key. */
+internal interface SecretStorage {
+    /**
+     * The secret; null only if there is none.
+     *
+     * @throws SecretsUnavailableException if it cannot be read now
+     */
+    fun read(service: String, key: String): ByteArray?
+
+    /** Replaces the secret durably. */
+    fun write(service: String, key: String, value: ByteArray)
+
+    /** Removes the secret. Succeeds if there is none. */
+    fun remove(service: String, key: String)
+}
+
+/**
+ * Secrets as files in the app's directory for files that are in no backup, encrypted by an AES key in the Android Keystore.
+ *
+ * No answer of the Keystore costs a secret. A key that seems lost is never replaced: the next write makes one of the next
+ * generation, under another name. Each file names its generation, so that what an earlier key encrypted can be read again when the
+ * Keystore gives that key again.
+ *
+ * A file is a version byte, the generation, the IV of 12 bytes, and the AES-GCM ciphertext with its tag. Service and key are
+ * authenticated, so that one secret cannot take another's place.
+ *
+ * @param pause waits before another attempt
+ */
+internal class RuntimeSecrets(private val context: Context, private val pause: (Long) -> Unit = { Thread.sleep(it) }) : SecretStorage {
+    override fun read(service: String, key: String): ByteArray? = withDirectory { directory ->
+        val file = directory.read(name(service, key)) ?: return@withDirectory null
+        if (file.size < HEADER + TAG || file[0] != VERSION || file[1] !in 0 until GENERATIONS) {
+            throw SecretsUnavailableException("the file is no secret")
+        }
+        val secretKey = find(file[1].toInt()) ?: throw SecretsUnavailableException("the Keystore does not give the secrets' key")
+        Cipher.getInstance(TRANSFORMATION).run {
+            init(Cipher.DECRYPT_MODE, secretKey, GCMParameterSpec(TAG * Byte.SIZE_BITS, file, 2, IV))
+            updateAAD(associated(service, key))
+            doFinal(file, HEADER, file.size - HEADER)
+        }
+    }
+
+    override fun write(service: String, key: String, value: ByteArray): Unit = withDirectory { directory ->
+        locked(directory) {
+            val known = directory.read(GENERATION)?.singleOrNull()?.toInt()?.takeIf { it in 0 until GENERATIONS }
+            val file = known?.let { seal(service, key, value, it, mayCreate = false) } ?: underNewKey(directory, service, key, value, known)
+            directory.write(name(service, key), file)
+        }
+    }
+
+    /** Names the generation before a secret does: so a generation that nothing names has no secrets, and its key may be replaced. */
+    private fun underNewKey(directory: RecordDirectory, service: String, key: String, value: ByteArray, known: Int?): ByteArray {
+        if (known != null) Log.println(Log.ERROR, RuntimeParts.TAG, "secure_store: the secrets' key does not work; a new one is made")
+        val next = if (known == null) 0 else (known + 1) % GENERATIONS
+        val file = seal(service, key, value, next, mayCreate = true) ?: throw SecretsUnavailableException("the Keystore makes no key that works")
+        directory.write(GENERATION, byteArrayOf(next.toByte()))
+        return file
+    }
+
+    override fun remove(service: String, key: String): Unit = withDirectory { it.remove(name(service, key)) }
+
+    /** The file of a secret; null if the key of this generation does not work for two seconds. */
+    private fun seal(service: String, key: String, value: ByteArray, generation: Int, mayCreate: Boolean): ByteArray? {
+        for (millis in PAUSES) {
+            try {
+                val secretKey = find(generation) ?: if (mayCreate) create(generation) else null
+                if (secretKey != null) return sealed(secretKey, service, key, value, generation)
+            } catch (_: Exception) {
+            }
+            if (millis > 0) pause(millis)
+        }
+        return null
+    }
+
+    private fun sealed(secretKey: SecretKey, service: String, key: String, value: ByteArray, generation: Int): ByteArray =
+        Cipher.getInstance(TRANSFORMATION).run {
+            init(Cipher.ENCRYPT_MODE, secretKey)
+            updateAAD(associated(service, key))
+            val sealed = doFinal(value)
+            if (iv?.size != IV) throw IOException("an IV of another length")
+            byteArrayOf(VERSION, generation.toByte()) + iv + sealed
+        }
+
+    private fun find(generation: Int): SecretKey? =
+        KeyStore.getInstance(PROVIDER).run {
+            load(null)
+            getKey(alias(generation), null) as? SecretKey
+        }
+
+    private fun create(generation: Int): SecretKey {
+        val spec = KeyGenParameterSpec.Builder(alias(generation), KeyProperties.PURPOSE_ENCRYPT or KeyProperties.PURPOSE_DECRYPT)
+            .setBlockModes(KeyProperties.BLOCK_MODE_GCM)
+            .setEncryptionPaddings(KeyProperties.ENCRYPTION_PADDING_NONE)
+            .setKeySize(AES_BITS)
+            .build()
+        return KeyGenerator.getInstance(KeyProperties.KEY_ALGORITHM_AES, PROVIDER).run {
+            init(spec)
+            generateKey()
+        }
+    }
+
+    /** One thread of one process at a time writes, so that all use one key. */
+    private fun locked(directory: RecordDirectory, body: () -> Unit): Unit = synchronized(writing) {
+        repeat(LOCK_ATTEMPTS) {
+            directory.tryLock("secrets.lock")?.use { return body() }
+            pause(LOCK_PAUSE_MILLIS)
+        }
+        throw SecretsUnavailableException("another process holds the lock of the secrets")
+    }
+
+    private fun <Value> withDirectory(body: (RecordDirectory) -> Value): Value = try {
+        body(directory())
+    } catch (error: SecretsUnavailableException) {
+        throw error
+    } catch (error: Exception) {
+        throw SecretsUnavailableException("the secrets cannot be reached now", error)
+    }
+
+    /**
+     * The folder of the secrets and of the face's locks.
+     *
+     * @throws SecretsUnavailableException until the user has unlocked the device once since it started
+     */
+    fun directory(): RecordDirectory {
+        val isUnlocked = context.isDeviceProtectedStorage || context.getSystemService(UserManager::class.java)?.isUserUnlocked ?: true
+        val parent: File? = context.noBackupFilesDir
+        if (!isUnlocked || parent == null || !parent.isDirectory) throw SecretsUnavailableException("the app's storage is not there")
+        return RecordDirectory(File(parent, "ai.synheart.auth.runtime"))
+    }
+
+    // Device-protected storage has keys of its own, as the identities have.
+    private fun alias(generation: Int) =
+        (if (context.isDeviceProtectedStorage) "device_protected/" else "") + "synheart_runtime_secrets_$generation"
+
+    /** The length comes first, so that no two pairs share a name. */
+    private fun pair(service: String, key: String) = "secure ${service.toByteArray().size} $service $key".toByteArray()
+
+    private fun name(service: String, key: String) = "${sha256(pair(service, key)).hex()}.secret"
+
+    private fun associated(service: String, key: String) = "synheart-auth/runtime-secret/v1\n".toByteArray() + pair(service, key)
+
+    private companion object {
+        val writing = Any()
+        const val PROVIDER = "AndroidKeyStore"
+        const val TRANSFORMATION = "AES/GCM/NoPadding"
+        const val AES_BITS = 256
+        const val VERSION: Byte = 1
+        const val IV = 12
+        const val TAG = 16
+        const val HEADER = 2 + IV
+        const val GENERATION = "generation"
+
+        /** After so many the names begin again. */
+        const val GENERATIONS = 64
+        const val LOCK_ATTEMPTS = 100
+        const val LOCK_PAUSE_MILLIS = 50L
+
+        /** 1.9 s together, and no pause after the last attempt. */
+        val PAUSES = longArrayOf(100, 200, 400, 600, 600, 0)
+    }
+}
+
+/**
+ * Where an earlier release of the app kept the runtime's secrets, such as `EncryptedSharedPreferences`. A secret is moved when it is
+ * first loaded. The functions may block, and may throw: then the secret is unavailable for now.
+ */
+public interface EarlierSecrets {
+    /** The secret; null only if there is none. */
+    public fun load(service: String, key: String): String?
+
+    /** Deletes a secret. Succeeds if there is none. */
+    public fun delete(service: String, key: String)
+}
+
+/** Secrets that move from an earlier storage when they are first read. */
+internal class AdoptingSecrets(private val secrets: SecretStorage, private val earlier: EarlierSecrets) : SecretStorage {
+    override fun read(service: String, key: String): ByteArray? {
+        secrets.read(service, key)?.let { return it }
+        val found = asking { earlier.load(service, key) }?.toByteArray() ?: return null
+        try { write(service, key, found) } catch (_: SecretsUnavailableException) { }
+        return found
+    }
+
+    // The new one counts, also if the earlier one stays.
+    override fun write(service: String, key: String, value: ByteArray) {
+        secrets.write(service, key, value)
+        try { earlier.delete(service, key) } catch (_: Exception) { }
+    }
+
+    // The earlier one first: a secret that is deleted here alone would come back.
+    override fun remove(service: String, key: String) {
+        asking { earlier.delete(service, key) }
+        secrets.remove(service, key)
+    }
+
+    private fun <Value> asking(body: () -> Value): Value = try {
+        body()
+    } catch (error: Exception) {
+        throw SecretsUnavailableException("the earlier storage cannot be asked now", error)
+    }
+}
