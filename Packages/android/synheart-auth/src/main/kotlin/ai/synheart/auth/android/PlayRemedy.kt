@@ -45,9 +45,8 @@ public enum class PlayRemedy(private val packageName: String) {
 }
 
 /** What the user can do about an error of a registration or rotation; null if nothing, or if the app lacks Google's library. */
-public val SynheartAuthException.playRemedy: PlayRemedy?
-    get() = try {
-        PlayRemedy.of(this)
-    } catch (_: LinkageError) {
-        null
-    }
+public fun SynheartAuthException.playRemedy(): PlayRemedy? = try {
+    PlayRemedy.of(this)
+} catch (_: LinkageError) {
+    null
+}
