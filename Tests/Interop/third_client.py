@@ -504,7 +504,11 @@ def development_device(origin, backend, operator, app):
     assert abs(client.offset - 7200) < 5, client.offset
     backend.receives(client)
 
-    # The body of rotate-key names the device of the headers.
+    # A body names the device of the headers, if it names one.
+    for other in ({"app_id": "com.example.other"}, {"device_id": str(uuid.uuid4())}, {"device_id": 1}):
+        refused("INVALID_REQUEST", client.token, **other)
+        refused("INVALID_REQUEST", client.call, "DELETE", f"{V1}/device", other)
+    client.token(app_id=app, device_id=first)
     successor = Key()
     other = client.rotation(successor, "scheduled") | {"device_id": str(uuid.uuid4())}
     refused("INVALID_REQUEST", client.call, "POST", f"{V1}/device/rotate-key", other)
