@@ -61,6 +61,7 @@ const Message errorDetails = Message({
   'recovery': Choice(_recoveries),
   'retryAfterMs': Integer(0, 86400000, nullable: true),
   'fromService': Flag(),
+  'mayHaveHappened': Flag(),
   'from': Choice(_identityStates, nullable: true),
   'to': Choice(_identityStates, nullable: true),
 }, nullable: true);

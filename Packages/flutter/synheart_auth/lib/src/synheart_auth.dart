@@ -13,13 +13,17 @@ import 'values.dart';
 /// final headers = await SynheartAuth.instance.signRequest('com.example.app', 'POST', '/v1/readings', body);
 /// ```
 ///
-/// Every operation ends with a [SynheartAuthError] and nothing else. An argument that is too long for the platform channel is an
-/// [ArgumentError]: a mistake in the program. The private key never leaves the hardware, and Dart never sees it.
+/// Every operation ends with a [SynheartAuthError] and nothing else, a cancelled one with [CallCancelled]. An argument that is too long
+/// for the platform channel is an [ArgumentError]: a mistake in the program. The private key never leaves the hardware, and Dart never
+/// sees it.
 abstract interface class SynheartAuth {
   /// The instance of this app. Each Flutter engine has one.
   static final SynheartAuth instance = ChannelSynheartAuth();
 
   /// Names the auth service, and uses the platform's parts. Changes no identity. Call it once at launch.
+  ///
+  /// The configuration belongs to the process. A second call with the same values changes nothing, in another engine or isolate and
+  /// after a hot restart too. With other values it throws [NotConfigured] with recovery [Recovery.none], and the first values stay.
   ///
   /// - [baseUrl]: the auth service, https; http only on this machine.
   /// - [origins]: the origins besides the auth service for which [send] and [sign] sign, such as `https://api.example.com`.
@@ -122,9 +126,10 @@ abstract interface class SynheartAuth {
   /// [appId]: null for every app used so far. Throws [ClockSkew] if the clock is more than 24 hours off.
   Future<void> correctClockSkew(double serverTimestamp, {String? appId});
 
-  /// The changes of state from now on, of all apps. A broadcast stream.
+  /// The changes of state from now on, of all apps. A broadcast stream. In another isolate than the root isolate its one event is the
+  /// error [NotConfigured].
   Stream<StateChange> get stateChanges;
 
-  /// The state of one app: first the present one, then each new one.
+  /// The state of one app: first the present one, then each new one. Listen in the root isolate, as for [stateChanges].
   Stream<IdentityState> states(String appId);
 }

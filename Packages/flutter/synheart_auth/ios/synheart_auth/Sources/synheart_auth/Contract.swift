@@ -6,6 +6,8 @@ enum Contract {
     static let statesChannel = "ai.synheart.auth/states"
     /// The code with which this half refuses a malformed message.
     static let malformed = "INVALID_MESSAGE"
+    /// The code of a call whose caller cancelled it.
+    static let cancelled = "CANCELLED"
 
     private static let identityStates = [
         "unregistered", "challengeReceived", "keyReady", "registering", "registered", "keyInvalid",
@@ -36,7 +38,8 @@ enum Contract {
     static let errorDetails = Shape.optional(
         .message([
             "recovery": .choice(recoveries), "retryAfterMs": .optional(.integer(0...86_400_000)), "fromService": .flag,
-            "from": .optional(.choice(identityStates)), "to": .optional(.choice(identityStates)),
+            "mayHaveHappened": .flag, "from": .optional(.choice(identityStates)),
+            "to": .optional(.choice(identityStates)),
         ]))
 
     /// The methods of the calls channel.

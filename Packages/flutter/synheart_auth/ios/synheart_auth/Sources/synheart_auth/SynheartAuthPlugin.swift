@@ -9,6 +9,7 @@ internal import SynheartAuth
 @MainActor
 public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, @preconcurrency FlutterStreamHandler {
     private let client: any AuthClient
+    private let configured: Configured
     /// The last word about a configuration. Tests put keys and records elsewhere.
     private let customize: (inout SynheartAuth.Configuration) -> Void
     /// The calls under way that have an id.
@@ -18,14 +19,18 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
     private var listening: Task<Void, Never>?
     private var isAttached = true
 
-    init(client: any AuthClient, customize: @escaping (inout SynheartAuth.Configuration) -> Void = { _ in }) {
+    init(
+        client: any AuthClient, configured: Configured,
+        customize: @escaping (inout SynheartAuth.Configuration) -> Void = { _ in }
+    ) {
         self.client = client
+        self.configured = configured
         self.customize = customize
     }
 
     /// Connects a plugin with the engine's channels. It uses `SynheartAuth.shared`, as the app's own Swift code does.
     public static func register(with registrar: any FlutterPluginRegistrar) {
-        register(SynheartAuthPlugin(client: SynheartAuth.shared), registrar)
+        register(SynheartAuthPlugin(client: SynheartAuth.shared, configured: .process), registrar)
     }
 
     static func register(_ plugin: SynheartAuthPlugin, _ registrar: any FlutterPluginRegistrar) {
@@ -92,7 +97,7 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
     }
 
     private func reply(_ name: String, _ method: Call, _ fields: Fields) async -> Any? {
-        do throws(SynheartAuthError) {
+        do {
             let value = try await make(name, fields)
             guard let shape = method.result else { return nil }
             do throws(MalformedMessage) { try shape.check(value, name) } catch {
@@ -100,24 +105,30 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
                 guard name == "send" else {
                     return FlutterError(code: Contract.malformed, message: error.message, details: nil)
                 }
-                throw .fromCode("ANSWER_TOO_LARGE", "the answer does not fit the channel: \(error.message)")
+                throw SynheartAuthError.fromCode(
+                    "ANSWER_TOO_LARGE", "the answer does not fit the channel: \(error.message)")
             }
             return value
+        } catch let error as ConfiguredOtherwise {
+            return Self.failure("NOT_CONFIGURED", error.message)
+        } catch let error as SynheartAuthError where !Task.isCancelled {
+            return Self.failure(error, of: name)
         } catch {
-            return Self.failure(error)
+            // Dart has ended its wait already, and knows whether it was a `send`.
+            return Self.failure(Contract.cancelled, "the caller cancelled")
         }
     }
 
-    private func make(_ name: String, _ fields: Fields) async throws(SynheartAuthError) -> Any? {
+    private func make(_ name: String, _ fields: Fields) async throws -> Any? {
         let appID = fields.text("appId")
         let scheme = fields.optionalText("scheme").map { $0 == "one" ? SignatureScheme.one : .two }
         switch name {
         case "configure":
             let settings = Settings(
-                baseUrl: fields.text("baseUrl"), origins: fields.texts("origins"), aliases: fields.texts("aliases"),
-                rotatesAutomatically: fields.flag("rotatesAutomatically"),
+                baseUrl: fields.text("baseUrl"), origins: Set(fields.texts("origins")),
+                aliases: Set(fields.texts("aliases")), rotatesAutomatically: fields.flag("rotatesAutomatically"),
                 developmentMode: fields.flag("developmentMode"))
-            try client.configure(settings, customize)
+            try configured.once(settings) { try client.configure(settings, customize) }
             return nil
         case "isRegistered": return NSNumber(value: try await client.isRegistered(appID: appID))
         case "registerDevice":
@@ -181,16 +192,31 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
         ]
     }
 
-    private static func failure(_ error: SynheartAuthError) -> FlutterError {
+    private static func failure(_ error: SynheartAuthError, of method: String) -> FlutterError {
         let details: [String: Any] = [
             "recovery": error.recovery.rawValue,
             "retryAfterMs": error.retryAfter.map { NSNumber(value: $0.milliseconds) } ?? NSNull(),
             "fromService": NSNumber(value: error.code.isFromService),
+            "mayHaveHappened": NSNumber(value: method == "send" && uncertain.contains(error.code.text)),
             "from": error.transition?.from.rawValue ?? NSNull(),
             "to": error.transition?.to.rawValue ?? NSNull(),
         ]
         return FlutterError(code: error.code.text, message: error.message, details: details)
     }
+
+    /// An error of the plugin itself: nothing was sent, and no retry helps.
+    private static func failure(_ code: String, _ message: String) -> FlutterError {
+        let details: [String: Any] = [
+            "recovery": SynheartAuthError.Recovery.none.rawValue, "retryAfterMs": NSNull(),
+            "fromService": NSNumber(value: false), "mayHaveHappened": NSNumber(value: false), "from": NSNull(),
+            "to": NSNull(),
+        ]
+        return FlutterError(code: code, message: message, details: details)
+    }
+
+    /// The errors of a `send` after which the request may have taken effect: no answer, none that could be read, or a copy of it
+    /// before.
+    private static let uncertain: Set = ["NETWORK_ERROR", "ANSWER_TOO_LARGE", "NONCE_REPLAY", "RATE_LIMITED"]
 }
 
 extension Duration {

@@ -1,6 +1,7 @@
 package ai.synheart.auth.flutter
 
 import ai.synheart.auth.HttpRequest
+import ai.synheart.auth.Recovery
 import ai.synheart.auth.ResetReason
 import ai.synheart.auth.RotationReason
 import ai.synheart.auth.SignatureScheme
@@ -28,10 +29,11 @@ import kotlinx.coroutines.launch
 /** The Android half of the Flutter plugin: the contract's calls, made of the Kotlin client. */
 public class SynheartAuthPlugin internal constructor(
     private val main: Executor,
+    private val configured: Configured,
     private val client: (Context) -> AuthClient,
 ) : FlutterPlugin, MethodChannel.MethodCallHandler, EventChannel.StreamHandler {
     /** The plugin that Flutter makes. */
-    public constructor() : this(mainThread(), ::androidClient)
+    public constructor() : this(mainThread(), Configured.process, ::androidClient)
 
     /** What the plugin has while it is attached to an engine. */
     private class Attachment(
@@ -122,8 +124,10 @@ public class SynheartAuthPlugin internal constructor(
             Reply { it.success(value) }
         } catch (_: CancellationException) {
             CANCELLED
+        } catch (error: ConfiguredOtherwise) {
+            failure("NOT_CONFIGURED", error.message)
         } catch (error: SynheartAuthException) {
-            failure(error)
+            failure(error, name)
         } catch (error: MalformedMessage) {
             Reply { it.error(Contract.MALFORMED, error.message, null) }
         }
@@ -139,17 +143,7 @@ public class SynheartAuthPlugin internal constructor(
     }
 
     private suspend fun call(client: AuthClient, name: String, fields: Fields): Any? = when (name) {
-        "configure" -> client.configure(
-            Settings(
-                baseUrl = fields.text("baseUrl"),
-                origins = fields.texts("origins").toSet(),
-                aliases = fields.texts("aliases").toSet(),
-                rotatesAutomatically = fields.flag("rotatesAutomatically"),
-                cloudProjectNumber = fields.optionalInteger("cloudProjectNumber"),
-                androidProof = fields.text("androidProof"),
-                developmentMode = fields.flag("developmentMode"),
-            ),
-        )
+        "configure" -> settings(fields).let { settings -> configured.once(settings) { client.configure(settings) } }
         "isRegistered" -> client.isRegistered(fields.text("appId"))
         "registerDevice" -> client.registerDevice(fields.text("appId"), fields.flag("joins")).let {
             mapOf("status" to it.status.wire, "deviceId" to it.deviceId)
@@ -187,6 +181,16 @@ public class SynheartAuthPlugin internal constructor(
         else -> throw MalformedMessage("$name: the plugin does not make this call")
     }
 
+    private fun settings(fields: Fields) = Settings(
+        baseUrl = fields.text("baseUrl"),
+        origins = fields.texts("origins").toSet(),
+        aliases = fields.texts("aliases").toSet(),
+        rotatesAutomatically = fields.flag("rotatesAutomatically"),
+        cloudProjectNumber = fields.optionalInteger("cloudProjectNumber"),
+        androidProof = fields.text("androidProof"),
+        developmentMode = fields.flag("developmentMode"),
+    )
+
     private fun request(fields: Fields) = HttpRequest(
         method = fields.text("method"),
         url = fields.text("url"),
@@ -211,19 +215,33 @@ private fun interface Reply {
     operator fun invoke(result: MethodChannel.Result)
 }
 
-private fun failure(error: SynheartAuthException): Reply {
+private fun failure(error: SynheartAuthException, method: String): Reply {
     val transition = error as? SynheartAuthException.InvalidStateTransition
     val details = mapOf(
         "recovery" to error.recovery.wire,
         "retryAfterMs" to error.retryAfter?.inWholeMilliseconds,
         "fromService" to (error is SynheartAuthException.ServerError),
+        "mayHaveHappened" to (method == "send" && error.code in UNCERTAIN),
         "from" to transition?.from?.wire,
         "to" to transition?.to?.wire,
     )
     return Reply { it.error(error.code, error.message, details) }
 }
 
-private val CANCELLED = failure(SynheartAuthException.fromCode("NETWORK_ERROR", "the caller cancelled"))
+/** An error of the plugin itself: nothing was sent, and no retry helps. */
+private fun failure(code: String, message: String): Reply {
+    val details = mapOf(
+        "recovery" to Recovery.NONE.wire, "retryAfterMs" to null, "fromService" to false, "mayHaveHappened" to false, "from" to null,
+        "to" to null,
+    )
+    return Reply { it.error(code, message, details) }
+}
+
+/** The errors of a `send` after which the request may have taken effect: no answer, none that could be read, or a copy of it before. */
+private val UNCERTAIN = setOf("NETWORK_ERROR", "ANSWER_TOO_LARGE", "NONCE_REPLAY", "RATE_LIMITED")
+
+// Dart has ended its wait already, and knows whether it was a `send`.
+private val CANCELLED = failure(Contract.CANCELLED, "the caller cancelled")
 
 /** The main thread, where Flutter takes replies and events. */
 private fun mainThread(): Executor {
