@@ -441,13 +441,14 @@ def demand(kind, prefixes, text):
     """The value of X-Synheart-Assertion where a path needs an assertion, else None."""
     if kind == "assertions_required_on" and not prefixes:
         return None
-    if re.search(r"\\|;|%(?:2f|5c|25|3b|3f|23|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})|^//|%20$", text, re.IGNORECASE):
+    if re.search(r"\\|;|%(?:2f|5c|25|3b|3f|23|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})|\A//|%20\Z", text, re.IGNORECASE):
         return "required"
     if kind == "assertions_required_except":
         return None if any(below(text, prefix) for prefix in prefixes) else 'required; prefix="/"'
     plain = re.sub(r"%([0-9a-f]{2})", lambda m: chr(int(m[1], 16)), text, flags=re.IGNORECASE)
     plain = re.sub(r"/+", "/", plain).lower()
-    found = next((prefix for prefix in prefixes if below(plain, prefix.lower()) or plain.startswith(prefix.lower() + ".")), None)
+    lower = ((prefix, prefix.lower().removesuffix("/")) for prefix in prefixes)
+    found = next((prefix for prefix, start in lower if below(plain, start) or plain.startswith(start + ".")), None)
     return found and f'required; prefix="{found}"'
 
 

@@ -211,4 +211,37 @@ import Testing
             if let reason = item.reason { #expect(demand?.reason.rawValue == reason, "\(item.text)") }
         }
     }
+
+    // MARK: assertions.json
+
+    private struct Assertions: Decodable {
+        let demands: [Demand]
+
+        struct Demand: Decodable {
+            let list: String
+            let prefixes: [String]
+            let path: String
+            let header: String?
+        }
+    }
+
+    @Test("a demand is remembered for its path and for what its prefix covers")
+    func demands() throws {
+        let file: Assertions = try ProtocolVectors.load("assertions")
+        let origin = try RequestOrigin("https://api.example.com")
+        for (_, policy) in Dictionary(grouping: file.demands, by: { $0.list + $0.prefixes.joined(separator: ",") }) {
+            let all = OriginDemands()
+            for item in policy {
+                guard let header = item.header else { continue }
+                let demand = try AssertionDemand(headerValue: header)
+                let one = OriginDemands()
+                one.note(demand, on: item.path, at: origin)
+                #expect(one.needsAssertion(item.path, at: origin), "\(item)")
+                if demand.prefix != "/" { all.note(demand, on: item.path, at: origin) }
+            }
+            for item in policy where item.header == nil {
+                #expect(!all.needsAssertion(item.path, at: origin), "\(item)")
+            }
+        }
+    }
 }

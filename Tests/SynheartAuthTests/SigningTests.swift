@@ -56,6 +56,8 @@ import Testing
             ("POST", "/auth/v1/device/rotate-key"), ("post", "/auth/v1/device/rotate-key"),
             ("POST", "/auth/v1/device/rotate-key/"), ("POST", "//auth/v1/device/rotate%2Dkey"),
             ("POST", "/AUTH/v1/device/Rotate-Key"), ("DELETE", "/auth/v1/device"), ("delete", "/auth/v1/device/"),
+            ("POST", "/auth/v1/device/rotate-key%0A"), ("POST", "//x/auth/v1/device/rotate-key"),
+            ("POST", "/auth/v1/device/rotate-key;x"), ("DELETE", "/auth/v1/device%20"), ("DELETE", "/auth%2Fv1/device"),
         ])
     func reserved(method: String, path: String) async throws {
         let (_, sdk, _) = try await Phone.registered()
@@ -70,6 +72,7 @@ import Testing
             ("GET", "/auth/v1/device"), ("PUT", "/auth/v1/device"), ("POST", "/auth/v1/device/rotate-keys"),
             ("POST", "/v1/auth/v1/device/rotate-key"), ("DELETE", "/auth/v1/devices"), ("DELETE", "/auth/v1/device/1"),
             ("DELETE", "/auth/v1"), ("DELETE", "/"), ("POST", "/auth/v1/device/rotate%252Dkey"),
+            ("DELETE", "/v1/devices%2F1"), ("POST", "/v1/a;b"),
         ])
     func notReserved(method: String, path: String) async throws {
         let (_, sdk, _) = try await Phone.registered()

@@ -179,6 +179,7 @@ import Testing
         let record = #"""
             {"app_id": "com.example.second", "build_channel": "dev", "development_integrity_allowed": true,
              "mode": "observe", "enabled": false, "signature": {"minimum_scheme": 2},
+             "ios": {"app_ids": ["TEAMID1234.com.example.second"], "assertions_required_on": ["/v1/pay"]},
              "android": {"packages": ["com.example.second"], "proof": "both",
                "certificate_digests": ["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"],
                "key_attestation": {"status_list": "none"}}}
@@ -190,6 +191,7 @@ import Testing
         let messages = report.messages("app com.example.second")
         for doubt in [
             "disabled", "observes", "development mode", "no authorities", "revoked attestation keys", "decoded neither",
+            "assertions_required_on",
         ] {
             #expect(messages.contains(doubt), "\(doubt): \(messages)")
         }

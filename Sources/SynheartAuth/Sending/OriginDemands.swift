@@ -1,12 +1,11 @@
-internal import AuthContract
+@_spi(Service) internal import AuthContract
 internal import Bytes
-internal import Foundation
 
 /// What each origin demanded of requests, as far as this process knows: so that each demand costs one refused request.
 final class OriginDemands: Sendable {
     private struct Demands: Sendable {
         /// Path prefixes on which requests need an assertion, as compared.
-        var prefixes: Set<String> = []
+        var prefixes: Set<LenientPath> = []
         /// Exact paths that need one.
         var paths: Set<String> = []
         /// The scheme that it accepted after it had refused the other one.
@@ -22,16 +21,14 @@ final class OriginDemands: Sendable {
     func needsAssertion(_ path: String, at origin: RequestOrigin) -> Bool {
         guard let demands = origins.withLock({ $0[origin] }) else { return false }
         if demands.paths.contains(path) { return true }
-        let plain = Self.plain(path)
-        return demands.prefixes.contains {
-            $0 == "/" || plain == $0 || plain.hasPrefix($0.hasSuffix("/") ? $0 : $0 + "/")
-        }
+        guard !demands.prefixes.isEmpty else { return false }
+        return demands.prefixes.contains(where: LenientPath(path).isCovered)
     }
 
     /// Remembers a demand: its prefix, or this path if it names none that covers the path.
     func note(_ demand: AssertionDemand?, on path: String, at origin: RequestOrigin) {
         origins.withLock { origins in
-            guard let prefix = demand?.prefix.map(Self.plain), Self.plain(path).hasPrefix(prefix) else {
+            guard let prefix = demand?.prefix.map({ LenientPath($0) }), LenientPath(path).isCovered(by: prefix) else {
                 if origins[origin, default: Demands()].paths.count < Self.limit {
                     origins[origin, default: Demands()].paths.insert(path)
                 }
@@ -49,15 +46,5 @@ final class OriginDemands: Sendable {
     /// Remembers the scheme that the origin accepts.
     func note(_ scheme: SignatureScheme, of origin: RequestOrigin) {
         origins.withLock { $0[origin, default: Demands()].scheme = scheme }
-    }
-
-    /// The path as the service compares it: escapes decoded once, repeated slashes collapsed, in lower case. A wrong guess costs an
-    /// unneeded assertion, or a refused request.
-    private static func plain(_ path: String) -> String {
-        var plain = ""
-        for character in path.removingPercentEncoding ?? path where character != "/" || plain.last != "/" {
-            plain.append(character)
-        }
-        return plain.lowercased()
     }
 }

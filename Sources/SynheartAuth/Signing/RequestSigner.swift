@@ -1,4 +1,4 @@
-internal import AuthContract
+@_spi(Service) internal import AuthContract
 internal import Foundation
 
 /// A signed request: its headers, and the bytes that the signature covers.
@@ -143,13 +143,13 @@ struct RequestSigner: Sendable {
     }
 
     /// Refuses the requests that change the identity: whoever gets them signed can take the identity over. Compares the path as a
-    /// lenient server could read it.
+    /// lenient server could read it. Where servers disagree about a path, it must not contain the route at all.
     private static func refuseReserved(method: String, path: String) throws(SynheartAuthError) {
         // Decoding escapes and collapsing slashes can only shorten a path.
         for route in [Route.rotateKey, Route.device]
         where method == route.method && path.utf8.count >= route.rawValue.utf8.count {
-            let decoded = path.utf8.contains(UInt8(ascii: "%")) ? path.removingPercentEncoding ?? path : path
-            if decoded.lowercased().split(separator: "/") == route.rawValue.split(separator: "/") {
+            let (lenient, reserved) = (LenientPath(path), LenientPath(route.rawValue))
+            if lenient == reserved || (LenientPath.isAmbiguous(path) && lenient.contains(reserved)) {
                 throw SynheartAuthError(.signingFailed, "only rotateKey and resetDeviceIdentity sign this request")
             }
         }

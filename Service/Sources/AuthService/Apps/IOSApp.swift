@@ -1,5 +1,5 @@
 public import AppAttest
-internal import AuthContract
+@_spi(Service) internal import AuthContract
 public import StrictJSON
 
 /// An iOS or macOS app: the `ios` object of an app record.
@@ -33,10 +33,12 @@ extension IOSApp: JSONPolicy {
         guard assertionsRequiredOn.isEmpty || assertionsRequiredExcept == nil else {
             throw ContractError("ios.assertions_required_on and ios.assertions_required_except exclude each other")
         }
-        guard !(assertionsRequiredExcept ?? []).contains(where: AssertionPaths.isAmbiguous) else {
+        guard !(assertionsRequiredExcept ?? []).contains(where: LenientPath.isAmbiguous) else {
             throw ContractError(
-                "ios.assertions_required_except: a path with \\, ;, or an escape of / \\ % ; ? # always needs an assertion"
-            )
+                """
+                ios.assertions_required_except: a path with \\, ;, an escape of / \\ % ; ? # or of a control character, // at its \
+                beginning or %20 at its end always needs an assertion
+                """)
         }
     }
 

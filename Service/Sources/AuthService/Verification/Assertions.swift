@@ -1,4 +1,4 @@
-internal import AuthContract
+@_spi(Service) internal import AuthContract
 
 extension RequestVerifier {
     /// Verifies an App Attest assertion over the bytes that the request signs, if there is one.
@@ -40,8 +40,8 @@ extension RequestVerifier {
 struct AssertionPaths: Sendable {
     private enum Rule: Sendable {
         case none
-        /// On these prefixes. The plain form is the one that is compared.
-        case on([(prefix: String, plain: [UInt8])])
+        /// On these prefixes. The lenient form is the one that is compared.
+        case on([(prefix: String, lenient: LenientPath)])
         /// On all paths but these.
         case except([String])
     }
@@ -52,7 +52,7 @@ struct AssertionPaths: Sendable {
         if let prefixes = app?.assertionsRequiredExcept {
             rule = .except(prefixes)
         } else if let prefixes = app?.assertionsRequiredOn, !prefixes.isEmpty {
-            rule = .on(prefixes.map { ($0, Self.plain($0)) })
+            rule = .on(prefixes.map { ($0, LenientPath($0)) })
         } else {
             rule = .none
         }
@@ -65,56 +65,12 @@ struct AssertionPaths: Sendable {
     func demand(on path: RequestPath) -> AssertionDemand? {
         switch rule {
         case .none: return nil
-        case _ where Self.isAmbiguous(path.text): return AssertionDemand(prefix: nil)
+        case _ where LenientPath.isAmbiguous(path.text): return AssertionDemand(prefix: nil)
         case .on(let prefixes):
-            let plain = Self.plain(path.text)
-            return prefixes.first { Self.covers($0.plain, plain) }.map { AssertionDemand(prefix: $0.prefix) }
+            let lenient = LenientPath(path.text)
+            return prefixes.first { lenient.isCovered(by: $0.lenient) }.map { AssertionDemand(prefix: $0.prefix) }
         case .except(let prefixes):
             return prefixes.contains(where: path.isBelow) ? nil : AssertionDemand(prefix: "/")
         }
-    }
-
-    /// Whether the path has bytes or escapes that a server may take for structure, or an invalid escape.
-    static func isAmbiguous(_ path: String) -> Bool {
-        var rest = Array(path.utf8)[...]
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "\\"), UInt8(ascii: ";"): return true
-            case UInt8(ascii: "%"):
-                guard let meant = byteOfDigits(rest.prefix(2)) else { return true }
-                if "/\\%;?#".utf8.contains(meant) { return true }
-                rest.removeFirst(2)
-            default: continue
-            }
-        }
-        return false
-    }
-
-    /// Percent escapes decoded once, repeated slashes collapsed, case ignored.
-    private static func plain(_ path: String) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var rest = Array(path.utf8)[...]
-        while var byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), let meant = byteOfDigits(rest.prefix(2)) {
-                byte = meant
-                rest.removeFirst(2)
-            }
-            if byte == UInt8(ascii: "/"), bytes.last == byte { continue }
-            bytes.append(byte)
-        }
-        // Some letters beyond ASCII equal an ASCII letter in upper case, others in lower case.
-        return Array(String(decoding: bytes, as: UTF8.self).uppercased().lowercased().utf8)
-    }
-
-    private static func covers(_ prefix: [UInt8], _ path: [UInt8]) -> Bool {
-        let slash = UInt8(ascii: "/")
-        guard path.starts(with: prefix) else { return false }
-        return prefix.last == slash || path.count == prefix.count || path[prefix.count] == slash
-    }
-
-    private static func byteOfDigits(_ digits: ArraySlice<UInt8>) -> UInt8? {
-        // `UInt8(_:radix:)` accepts a sign.
-        guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
-        return UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
     }
 }

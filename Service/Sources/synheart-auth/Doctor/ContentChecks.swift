@@ -120,6 +120,13 @@ struct ContentChecks {
                     "name signature.authorities"
                 ))
         }
+        if record.ios?.assertionsRequiredOn.isEmpty == false {
+            doubts.append(
+                (
+                    "assertions_required_on protects only paths that the service reads like the server behind it",
+                    "list the paths that need no assertion in ios.assertions_required_except instead"
+                ))
+        }
         guard let android = record.android else { return doubts }
         if android.proof != .playIntegrity, android.keyAttestation.statusList == "none" {
             doubts.append(
