@@ -136,7 +136,7 @@ def signature_base(method, scheme, authority, path, query, digest, app, device, 
 
 
 def retry_after(text):
-    return min(int(text), 300) if re.fullmatch("[0-9]{1,18}", text or "", re.ASCII) else None
+    return min(int(text), 300) if re.fullmatch("[0-9]+", text or "", re.ASCII) else None
 
 
 def demand(text):
@@ -159,6 +159,7 @@ class Refusal(Exception):
                 self.code, self.server_time = value["error"], value["server_timestamp"]
             except (ValueError, KeyError, TypeError):
                 self.code, self.server_time = headers.get("x-synheart-error"), headers.get("x-synheart-server-time")
+        assert self.code is None or headers.get("x-synheart-error") == self.code, (status, headers, body)
         self.retry_after = retry_after(headers.get("retry-after"))
         super().__init__(f"{status} {self.code}")
 

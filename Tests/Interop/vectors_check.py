@@ -547,7 +547,7 @@ def judge(answer, codes):
 
 
 def retry_after(text):
-    return min(int(text), 300) if re.fullmatch(r"[0-9]{1,18}", text, re.ASCII) else None
+    return min(int(text), 300) if re.fullmatch(r"[0-9]+", text, re.ASCII) else None
 
 
 def delay(policy, attempt, random, after):

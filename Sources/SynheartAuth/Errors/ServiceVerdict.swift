@@ -50,10 +50,11 @@ enum ServiceVerdict {
 
     /// `Retry-After` in whole seconds, limited to ``RetryTable/longestRetryAfter``. A date is ignored.
     static func retryAfter(_ headers: HeaderFields) -> Duration? {
-        guard let text = try? headers.atMostOne("Retry-After"), let seconds = Int64(text), seconds >= 0 else {
-            return nil
-        }
-        return min(.seconds(seconds), RetryTable.longestRetryAfter)
+        guard let text = try? headers.atMostOne("Retry-After"), !text.isEmpty,
+            text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else { return nil }
+        // A number that is too large to read is a long time.
+        return Int64(text).map { min(.seconds($0), RetryTable.longestRetryAfter) } ?? RetryTable.longestRetryAfter
     }
 
     /// The demand in `X-Synheart-Rotate`.

@@ -62,16 +62,16 @@ protocol AuthClient: DeviceAuthenticating {
     func sign(
         appID: String, scheme: SignatureScheme?, method: String, url: String, bodyBytes: some Collection<UInt8>,
         asserting: Bool
-    ) async throws(SynheartAuthError) -> SignedHeaders
+    ) async throws -> SignedHeaders
 
-    func correctClockSkew(serverTimestamp: Double, appID: String?) async throws(SynheartAuthError)
+    func correctClockSkew(serverTimestamp: Double, appID: String?) async throws
 }
 
 extension SynheartAuth: AuthClient {
     func configure(
         _ settings: Settings, _ customize: (inout SynheartAuth.Configuration) -> Void
     ) throws(SynheartAuthError) {
-        configure(try Configuration(settings, customize))
+        try configure(Configuration(settings, customize))
     }
 }
 
